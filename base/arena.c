@@ -1,0 +1,140 @@
+#include "base/arena.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CHUNK_BYTES = 64 * 1024, ALIGNMENT = 16 };
+
+struct chunk {
+    struct chunk *previous;
+    size_t used, capacity;
+    _Alignas(ALIGNMENT) unsigned char bytes[];
+};
+
+struct arena {
+    struct chunk *last;
+};
+
+static _Noreturn void out_of_memory(size_t size)
+{
+    fprintf(stderr, "wfs: out of memory (%zu bytes wanted)\n", size);
+    exit(1);
+}
+
+void *memory_alloc(size_t size)
+{
+    void *memory = malloc(size ? size : 1);
+    if (memory == NULL)
+        out_of_memory(size);
+    return memory;
+}
+
+void *memory_resize(void *memory, size_t size)
+{
+    void *resized = realloc(memory, size ? size : 1);
+    if (resized == NULL)
+        out_of_memory(size);
+    return resized;
+}
+
+struct arena *arena_new(void)
+{
+    struct arena *arena = memory_alloc(sizeof *arena);
+    arena->last = NULL;
+    return arena;
+}
+
+void arena_free(struct arena *arena)
+{
+    if (arena == NULL)
+        return;
+    for (struct chunk *chunk = arena->last; chunk != NULL;) {
+        struct chunk *previous = chunk->previous;
+        free(chunk);
+        chunk = previous;
+    }
+    free(arena);
+}
+
+static struct chunk *chunk_new(size_t capacity)
+{
+    struct chunk *chunk = calloc(1, sizeof *chunk + capacity);
+    if (chunk == NULL)
+        out_of_memory(capacity);
+    chunk->capacity = capacity;
+    return chunk;
+}
+
+void *arena_alloc(struct arena *arena, size_t size)
+{
+    if (size > SIZE_MAX / 2)
+        out_of_memory(size);
+    size = (size + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
+    struct chunk *last = arena->last;
+    if (last != NULL && last->capacity - last->used >= size) {
+        void *memory = last->bytes + last->used;
+        last->used += size;
+        return memory;
+    }
+    struct chunk *chunk = chunk_new(size > CHUNK_BYTES / 4 ? size : CHUNK_BYTES);
+    chunk->used = size;
+    if (last != NULL && chunk->capacity == size) { /* a big piece goes behind the open chunk, which stays in use */
+        chunk->previous = last->previous;
+        last->previous = chunk;
+    } else {
+        chunk->previous = last;
+        arena->last = chunk;
+    }
+    return chunk->bytes;
+}
+
+void *arena_array(struct arena *arena, size_t count, size_t element_size)
+{
+    size_t size;
+    if (__builtin_mul_overflow(count, element_size, &size))
+        out_of_memory(SIZE_MAX);
+    return arena_alloc(arena, size);
+}
+
+void *arena_copy(struct arena *arena, const void *bytes, size_t size)
+{
+    void *copy = arena_alloc(arena, size);
+    if (size != 0)
+        memcpy(copy, bytes, size);
+    return copy;
+}
+
+char *arena_strndup(struct arena *arena, const char *text, size_t length)
+{
+    char *copy = arena_alloc(arena, length + 1);
+    if (length != 0)
+        memcpy(copy, text, length);
+    return copy;
+}
+
+char *arena_strdup(struct arena *arena, const char *text)
+{
+    return arena_strndup(arena, text, strlen(text));
+}
+
+char *arena_vprintf(struct arena *arena, const char *format, va_list arguments)
+{
+    va_list again;
+    va_copy(again, arguments);
+    int length = vsnprintf(NULL, 0, format, again);
+    va_end(again);
+    char *text = arena_alloc(arena, (size_t)length + 1);
+    vsnprintf(text, (size_t)length + 1, format, arguments);
+    return text;
+}
+
+char *arena_printf(struct arena *arena, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    char *text = arena_vprintf(arena, format, arguments);
+    va_end(arguments);
+    return text;
+}

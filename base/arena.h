@@ -1,0 +1,26 @@
+/* An arena: memory that is freed all at once.
+ *
+ * Whoever creates an arena owns everything allocated from it. Memory is zeroed and aligned for any type.
+ * Running out of memory ends the process with a message: there is no path on which wfs could go on. What a
+ * hostile file can make us allocate is bounded by its own size, by the limits its reader states. */
+#pragma once
+
+#include <stdarg.h>
+#include <stddef.h>
+
+struct arena;
+
+struct arena *arena_new(void);
+void arena_free(struct arena *arena); /* NULL is allowed */
+
+void *arena_alloc(struct arena *arena, size_t size);
+void *arena_array(struct arena *arena, size_t count, size_t element_size); /* overflow ends the process */
+void *arena_copy(struct arena *arena, const void *bytes, size_t size);
+char *arena_strndup(struct arena *arena, const char *text, size_t length); /* adds a NUL */
+char *arena_strdup(struct arena *arena, const char *text);
+char *arena_printf(struct arena *arena, const char *format, ...) __attribute__((format(printf, 2, 3)));
+char *arena_vprintf(struct arena *arena, const char *format, va_list arguments);
+
+/* malloc and realloc that end the process with a message when there is no memory; free() releases. */
+void *memory_alloc(size_t size);
+void *memory_resize(void *memory, size_t size);

@@ -1,0 +1,23 @@
+/* A growing run of bytes, for text and file headers that are built piece by piece.
+ * Zero-initialized it is empty; buffer_free() releases it. The bytes are not NUL-terminated. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct buffer {
+    unsigned char *bytes;
+    size_t length, capacity;
+};
+
+void buffer_free(struct buffer *buffer);
+void buffer_append(struct buffer *buffer, const void *bytes, size_t length);
+void buffer_append_text(struct buffer *buffer, const char *text);
+void buffer_append_zeros(struct buffer *buffer, size_t length);
+void buffer_printf(struct buffer *buffer, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Little-endian integers of `size` bytes (1 to 8). */
+void buffer_append_le(struct buffer *buffer, uint64_t value, size_t size);
+
+/* Appends a JSON string with its quotes. Bytes that are not UTF-8 become U+FFFD. */
+void buffer_append_json_string(struct buffer *buffer, const char *text, size_t length);

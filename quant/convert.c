@@ -1,0 +1,111 @@
+#include "quant/convert.h"
+
+#include <assert.h>
+#include <stdint.h>
+#include <string.h>
+
+enum {
+    PIECE_ELEMENTS = 16384, /* a whole number of blocks of every dtype; its F32 values stay in the second-level cache */
+    MARGIN_ELEMENTS = 256,  /* the largest block: a piece may start and end inside a source block */
+    MAX_ELEMENT_BYTES = 8,
+};
+
+bool convert_possible(const struct view *view, const struct dtype *target, const char **ret_reason)
+{
+    if (view->dtype == target)
+        return true;
+    if (dtype_kernels(view->dtype).decode == NULL)
+        return *ret_reason = "its values have no F32 form", false;
+    if (dtype_kernels(target).encode == NULL)
+        return *ret_reason = "nothing is encoded to this type", false;
+    if (view_row_elements(view) % target->block_elements != 0)
+        return *ret_reason = target->block_elements == 32    ? "its row length is not a multiple of 32"
+                             : target->block_elements == 256 ? "its row length is not a multiple of 256"
+                                                             : "its row length is not a whole number of blocks",
+               false;
+    return true;
+}
+
+uint64_t convert_bytes(const struct view *view, const struct dtype *target)
+{
+    return dtype_bytes(target, view->n_elements);
+}
+
+bool values_finite(const float *values, size_t n_values)
+{
+    uint32_t largest = 0;
+    for (size_t i = 0; i < n_values; i++) {
+        uint32_t bits;
+        memcpy(&bits, &values[i], sizeof bits);
+        bits &= 0x7fffffff;
+        largest = bits > largest ? bits : largest;
+    }
+    return largest < 0x7f800000;
+}
+
+bool dtype_scales_finite(const struct dtype *dtype, const void *blocks, size_t n_blocks)
+{
+    const uint8_t *high = (const uint8_t *)blocks + 1; /* the byte of an F16 that holds its exponent */
+    for (size_t i = 0; i < n_blocks; i++, high += dtype->block_bytes)
+        for (unsigned j = 0; j < dtype->n_scales; j++)
+            if ((high[dtype->scale_offset[j]] & 0x7c) == 0x7c)
+                return false;
+    return true;
+}
+
+/* Encodes one piece; a block type refuses what llama-quantize refuses. */
+static bool encode_piece(const struct dtype *target, const float *values, size_t n_values, void *out, struct error *error)
+{
+    size_t n_blocks = n_values / target->block_elements;
+    if (target->kind == DTYPE_BLOCK && !values_finite(values, n_values))
+        return error_set(error, "a weight is not finite, so it has no %s value", target->name);
+    dtype_kernels(target).encode(values, out, n_blocks);
+    if (target->kind == DTYPE_BLOCK && !dtype_scales_finite(target, out, n_blocks))
+        return error_set(error, "a weight is too large for the scale of %s", target->name);
+    return true;
+}
+
+/* The F32 values of elements [first, first + count), with up to a source block before them: *ret_skip of them. */
+static bool decode_piece(const struct view *view, uint64_t first, size_t count, float *values, size_t *ret_skip,
+                         struct error *error)
+{
+    _Alignas(64) unsigned char stored[(PIECE_ELEMENTS + 2 * MARGIN_ELEMENTS) * MAX_ELEMENT_BYTES];
+    uint64_t block = view->dtype->block_elements, first_unit = first / block;
+    uint64_t n_units = (first + count + block - 1) / block - first_unit;
+    if (!view_read(view, first_unit, n_units, stored, error))
+        return false;
+    dtype_kernels(view->dtype).decode(stored, values, n_units);
+    *ret_skip = first % block;
+    return true;
+}
+
+bool convert_read(const struct view *view, const struct dtype *target, uint64_t first, uint64_t count, void *out,
+                  struct error *error)
+{
+    if (view->dtype == target)
+        return view_read(view, first, count, out, error);
+    assert(view->dtype->block_elements <= MARGIN_ELEMENTS && PIECE_ELEMENTS % target->block_elements == 0);
+    _Alignas(64) float values[PIECE_ELEMENTS + 2 * MARGIN_ELEMENTS];
+    unsigned char *to = out;
+    uint64_t element = first * target->block_elements, end = element + count * target->block_elements;
+    while (element < end) {
+        size_t piece = end - element < PIECE_ELEMENTS ? (size_t)(end - element) : PIECE_ELEMENTS, skip;
+        /* F32 is the decoded form: it needs no second copy where the place for it is aligned. */
+        bool direct = target == &f32_dtype && view->dtype->block_elements == 1 && (uintptr_t)to % sizeof(float) == 0;
+        if (!decode_piece(view, element, piece, direct ? (float *)(void *)to : values, &skip, error))
+            return false;
+        if (!direct && !encode_piece(target, values + skip, piece, to, error))
+            return false;
+        to += piece / target->block_elements * target->block_bytes;
+        element += piece;
+    }
+    return true;
+}
+
+uint64_t convert_cost(const struct view *view, const struct dtype *target, uint64_t count)
+{
+    enum { READ_AND_DECODE_COST = 250 }; /* picoseconds per element, of an element type */
+    if (view->dtype == target)
+        return 0;
+    return count * target->block_elements / 1000 * (READ_AND_DECODE_COST + target->encode_cost);
+}

@@ -1,0 +1,58 @@
+#include "quant/dtype.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const level_names[CPU_LEVELS] = {"portable", "avx2", "avx512"};
+
+const char *cpu_level_name(enum cpu_level level)
+{
+    return level_names[level];
+}
+
+static enum cpu_level detect(void)
+{
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") || !__builtin_cpu_supports("f16c"))
+        return CPU_PORTABLE;
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+        __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vbmi"))
+        return CPU_AVX512;
+    return CPU_AVX2;
+#else
+    return CPU_PORTABLE;
+#endif
+}
+
+enum cpu_level cpu_level(void)
+{
+    static int known = -1; /* several threads may find it at once: they find the same */
+    int level = __atomic_load_n(&known, __ATOMIC_RELAXED);
+    if (level < 0) {
+        level = (int)detect();
+        const char *wanted = getenv("WFS_CPU");
+        for (int i = 0; wanted != NULL && i < level; i++)
+            if (strcmp(wanted, level_names[i]) == 0)
+                level = i;
+        __atomic_store_n(&known, level, __ATOMIC_RELAXED);
+    }
+    return (enum cpu_level)level;
+}
+
+struct kernels dtype_kernels_at(const struct dtype *dtype, enum cpu_level level)
+{
+    struct kernels best = dtype->kernels[CPU_PORTABLE];
+    for (int i = CPU_PORTABLE + 1; i <= (int)level; i++) {
+        if (dtype->kernels[i].decode != NULL)
+            best.decode = dtype->kernels[i].decode;
+        if (dtype->kernels[i].encode != NULL)
+            best.encode = dtype->kernels[i].encode;
+    }
+    return best;
+}
+
+struct kernels dtype_kernels(const struct dtype *dtype)
+{
+    return dtype_kernels_at(dtype, cpu_level());
+}

@@ -1,0 +1,93 @@
+/* Element types and block types.
+ *
+ * A dtype is a constant: a name, the size of a block, and kernels that turn blocks into F32 values and back.
+ * An element type such as BF16 is a block of one element; a packed one such as F4 is a block of two. Kernels are
+ * total: any input bytes give some output, nothing is allocated, no state is kept, no error is reported. The caller
+ * owns both buffers, which do not overlap; blocks may stand at any alignment, F32 values are aligned to 4 bytes.
+ *
+ * A block type is one file in quant/ (`q4_0.c`), decode and encode together; its fast kernels stand beside it
+ * (`q4_0_avx2.c`), give the same bits, and are chosen by dtype_kernels(). To add one, write the file and add a
+ * row to quant/dtypes.c. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Turns `n_blocks` blocks into n_blocks * block_elements values. */
+typedef void decode_function(const void *blocks, float *values, size_t n_blocks);
+
+/* Turns n_blocks * block_elements values into `n_blocks` blocks. */
+typedef void encode_function(const float *values, void *blocks, size_t n_blocks);
+
+struct kernels {
+    decode_function *decode;
+    encode_function *encode;
+};
+
+/* What a processor offers to the kernels; each level includes those before it.
+ * AVX2 means AVX2, FMA and F16C; AVX-512 means F, BW, DQ, VL and VBMI besides. FMA is never used where it would change a
+ * result: see -ffp-contract=off. */
+enum cpu_level { CPU_PORTABLE, CPU_AVX2, CPU_AVX512, CPU_LEVELS };
+
+/* The level of this processor, found once; the environment variable WFS_CPU (portable, avx2, avx512) lowers it. */
+enum cpu_level cpu_level(void);
+const char *cpu_level_name(enum cpu_level level);
+
+enum dtype_kind {
+    DTYPE_FLOAT,   /* floating point of one element each, F4 and F6 included */
+    DTYPE_INTEGER, /* and BOOL: a byte that is zero or not */
+    DTYPE_COMPLEX, /* has no F32 value */
+    DTYPE_BLOCK,   /* quantized in blocks along a row: a row holds whole blocks */
+};
+
+enum { GGML_TYPE_NONE = -1 };
+
+struct dtype {
+    const char *name;      /* as safetensors or ggml spell it: "BF16", "Q4_K" */
+    const char *view_name; /* the file in tensors/NAME/ that shows a tensor as this dtype: "bf16"; NULL: none is offered */
+    const char *numpy;     /* descr of a .npy header, "<f4"; NULL where numpy has no such type */
+    enum dtype_kind kind;
+    uint16_t block_elements;
+    uint16_t block_bytes;
+    int16_t ggml_type; /* type id in GGUF, or GGML_TYPE_NONE */
+    uint8_t n_scales;  /* number of F16 scales in a block, and where they are: none may be infinite or NaN */
+    uint8_t scale_offset[2];
+    uint16_t encode_cost; /* rough picoseconds per element of the best kernel on one core, to decide what to split */
+
+    /* Portable kernels at CPU_PORTABLE, faster ones where they exist; an absent level falls back to the one before.
+     * No decode: the values cannot be shown as numbers. No encode: never a target. */
+    struct kernels kernels[CPU_LEVELS];
+};
+
+/* The best kernels of `dtype` at `level` or below. */
+struct kernels dtype_kernels_at(const struct dtype *dtype, enum cpu_level level);
+
+/* The best kernels for this processor. */
+struct kernels dtype_kernels(const struct dtype *dtype);
+
+/* All dtypes, NULL at the end; the order is the one in which views are listed. */
+extern const struct dtype *const dtypes[];
+
+/* By the name in `name`, exact; NULL where there is none. */
+const struct dtype *dtype_by_name(const char *name);
+const struct dtype *dtype_by_ggml_type(uint32_t ggml_type);
+
+/* Bytes of `n_elements` elements, a whole number of blocks. */
+static inline uint64_t dtype_bytes(const struct dtype *dtype, uint64_t n_elements)
+{
+    return n_elements / dtype->block_elements * dtype->block_bytes;
+}
+
+/* Whether every value is finite; quantizing anything else is refused, as llama-quantize does. */
+bool values_finite(const float *values, size_t n_values);
+
+/* Whether the F16 scales of all blocks are finite: false for values too large for the block type. */
+bool dtype_scales_finite(const struct dtype *dtype, const void *blocks, size_t n_blocks);
+
+/* Element types that code names directly. */
+extern const struct dtype f32_dtype, f16_dtype, bf16_dtype;
+
+/* The other rule for Q4_0, as some engines quantize at load time: d = amax / 7, round half away from zero, clamp
+ * to -8..7. Same layout and name as Q4_0; not in the table, chosen by the mount option q4_0=absmax7. */
+extern const struct dtype q4_0_dtype, q4_0_absmax7_dtype;

@@ -1,0 +1,504 @@
+#include "quant/view.h"
+
+#include "quant/convert.h"
+
+#include <assert.h>
+#include <string.h>
+
+bool view_read(const struct view *view, uint64_t first, uint64_t count, void *out, struct error *error)
+{
+    assert(first <= view->n_units && count <= view->n_units - first);
+    return count == 0 || view->op->read(view, first, count, out, error);
+}
+
+uint64_t view_stored(const struct view *view, uint64_t first, struct extent *ret_extent)
+{
+    return view->op->stored != NULL && first < view->n_units ? view->op->stored(view, first, ret_extent) : 0;
+}
+
+void view_init(struct view *view, struct arena *arena, const struct view_op *op, const struct dtype *dtype, unsigned rank,
+               const uint64_t *shape)
+{
+    uint64_t n_elements = 1;
+    for (unsigned i = 0; i < rank; i++)
+        n_elements *= shape[i];
+    assert(rank <= VIEW_MAX_RANK && n_elements % dtype->block_elements == 0);
+    *view = (struct view){
+        .op = op,
+        .dtype = dtype,
+        .rank = rank,
+        .shape = arena_copy(arena, shape, rank * sizeof *shape),
+        .n_elements = n_elements,
+        .n_units = n_elements / dtype->block_elements,
+    };
+}
+
+/* Reshape: the same units. */
+
+struct reshaped {
+    struct view view;
+    const struct view *inner;
+};
+
+static bool reshaped_read(const struct view *view, uint64_t first, uint64_t count, void *out, struct error *error)
+{
+    return view_read(((const struct reshaped *)view)->inner, first, count, out, error);
+}
+
+static uint64_t reshaped_stored(const struct view *view, uint64_t first, struct extent *ret_extent)
+{
+    return view_stored(((const struct reshaped *)view)->inner, first, ret_extent);
+}
+
+static const struct view_op reshaped_op = {"reshape", reshaped_read, reshaped_stored};
+
+const struct view *view_reshape(struct arena *arena, const struct view *view, unsigned rank, const uint64_t *shape)
+{
+    struct reshaped *reshaped = arena_alloc(arena, sizeof *reshaped);
+    view_init(&reshaped->view, arena, &reshaped_op, view->dtype, rank, shape);
+    assert(reshaped->view.n_elements == view->n_elements);
+    reshaped->inner = view;
+    return &reshaped->view;
+}
+
+/* Strided: output units gathered from anywhere in the inner view. */
+
+enum {
+    SPAN_BYTES = 64 * 1024, /* how much is read at once around the wanted units, on the stack */
+    READ_WORTH = 2048,      /* bytes that are read in the time one more read call takes */
+};
+
+struct axis {
+    uint64_t size, from, to; /* units between neighbours in the inner view, and in the output */
+};
+
+struct strided {
+    struct view view;
+    const struct view *inner;
+    uint64_t offset;
+    unsigned n_axes; /* neighbouring axes that make one run are merged, axes of size 1 dropped */
+    struct axis *axes;
+};
+
+struct box {
+    unsigned n_axes;
+    struct axis axes[VIEW_MAX_RANK];
+    uint64_t from; /* the inner unit of its first element */
+    unsigned char *to;
+};
+
+static uint64_t box_span(const struct box *box)
+{
+    uint64_t span = 1;
+    for (unsigned i = 0; i < box->n_axes; i++)
+        span += (box->axes[i].size - 1) * box->axes[i].from;
+    return span;
+}
+
+static void copy_axis(const unsigned char *from, unsigned char *to, const struct axis *axis, size_t unit)
+{
+    uint64_t from_step = axis->from * unit, to_step = axis->to * unit;
+    if (axis->from == 1 && axis->to == 1) {
+        memcpy(to, from, axis->size * unit);
+        return;
+    }
+#define COPY(bytes)                                                                                                              \
+    case bytes:                                                                                                                  \
+        for (uint64_t i = 0; i < axis->size; i++)                                                                                \
+            memcpy(to + i * to_step, from + i * from_step, bytes);                                                               \
+        break
+    switch (unit) {
+        COPY(1);
+        COPY(2);
+        COPY(4);
+        COPY(8);
+    default:
+        for (uint64_t i = 0; i < axis->size; i++)
+            memcpy(to + i * to_step, from + i * from_step, unit);
+    }
+#undef COPY
+}
+
+static void copy_box(const unsigned char *from, unsigned char *to, const struct axis *axes, unsigned n_axes, size_t unit)
+{
+    if (n_axes == 0)
+        memcpy(to, from, unit);
+    else if (n_axes == 1)
+        copy_axis(from, to, axes, unit);
+    else
+        for (uint64_t i = 0; i < axes->size; i++)
+            copy_box(from + i * axes->from * unit, to + i * axes->to * unit, axes + 1, n_axes - 1, unit);
+}
+
+static bool read_box(const struct view *inner, const struct box *box, struct error *error);
+
+/* Reads the box in parts of `step` indices along one axis. */
+static bool read_box_parts(const struct view *inner, const struct box *box, unsigned axis, uint64_t step, struct error *error)
+{
+    const struct axis *split = &box->axes[axis];
+    for (uint64_t i = 0; i < split->size; i += step) {
+        struct box part = *box;
+        part.from += i * split->from;
+        part.to += i * split->to * inner->dtype->block_bytes;
+        part.axes[axis].size = split->size - i < step ? split->size - i : step;
+        if (part.axes[axis].size == 1) {
+            part.n_axes--;
+            memmove(&part.axes[axis], &part.axes[axis + 1], (part.n_axes - axis) * sizeof part.axes[0]);
+        }
+        if (!read_box(inner, &part, error))
+            return false;
+    }
+    return true;
+}
+
+static bool read_box(const struct view *inner, const struct box *box, struct error *error)
+{
+    size_t unit = inner->dtype->block_bytes;
+    if (box->n_axes == 0)
+        return view_read(inner, box->from, 1, box->to, error);
+    if (box->n_axes == 1 && box->axes[0].from == 1 && box->axes[0].to == 1)
+        return view_read(inner, box->from, box->axes[0].size, box->to, error);
+
+    unsigned widest = 0;
+    for (unsigned i = 1; i < box->n_axes; i++)
+        if (box->axes[i].from > box->axes[widest].from)
+            widest = i;
+    const struct axis *axis = &box->axes[widest];
+    uint64_t span = box_span(box), rest = span - (axis->size - 1) * axis->from;
+    uint64_t span_bytes = span * unit, rest_bytes = rest * unit;
+    if (span_bytes > axis->size * (rest_bytes + READ_WORTH))
+        return read_box_parts(inner, box, widest, 1, error);
+    if (span_bytes > SPAN_BYTES) {
+        uint64_t step = rest_bytes < SPAN_BYTES && axis->from != 0 ? (SPAN_BYTES - rest_bytes) / (axis->from * unit) + 1 : 1;
+        return read_box_parts(inner, box, widest, step < axis->size ? step : (axis->size + 1) / 2, error);
+    }
+    unsigned char around[SPAN_BYTES];
+    if (!view_read(inner, box->from, span, around, error))
+        return false;
+    copy_box(around, box->to, box->axes, box->n_axes, unit);
+    return true;
+}
+
+/* Reads `count` units from the one at `first` of the part of the view that axes[axis...] span, which starts at inner unit
+ * `from`: as at most one box of whole rows with a partial row on either side. */
+static bool read_run(const struct strided *strided, unsigned axis, uint64_t from, uint64_t first, uint64_t count,
+                     unsigned char *out, struct error *error)
+{
+    size_t unit = strided->view.dtype->block_bytes;
+    if (axis == strided->n_axes)
+        return view_read(strided->inner, from, 1, out, error);
+    const struct axis *outer = &strided->axes[axis];
+    uint64_t row = outer->to, index = first / row, within = first % row;
+    if (within != 0) {
+        uint64_t part = row - within < count ? row - within : count;
+        if (!read_run(strided, axis + 1, from + index * outer->from, within, part, out, error))
+            return false;
+        out += part * unit;
+        count -= part;
+        index++;
+    }
+    if (count >= row) {
+        struct box box = {.n_axes = strided->n_axes - axis, .from = from + index * outer->from, .to = out};
+        memcpy(box.axes, outer, box.n_axes * sizeof *outer);
+        box.axes[0].size = count / row;
+        if (!read_box(strided->inner, &box, error))
+            return false;
+        out += count / row * row * unit;
+        index += count / row;
+        count %= row;
+    }
+    return count == 0 || read_run(strided, axis + 1, from + index * outer->from, 0, count, out, error);
+}
+
+static bool strided_read(const struct view *view, uint64_t first, uint64_t count, void *out, struct error *error)
+{
+    const struct strided *strided = (const struct strided *)view;
+    return read_run(strided, 0, strided->offset, first, count, out, error);
+}
+
+static uint64_t strided_stored(const struct view *view, uint64_t first, struct extent *ret_extent)
+{
+    const struct strided *strided = (const struct strided *)view;
+    uint64_t from = strided->offset, run = 1;
+    for (unsigned i = 0; i < strided->n_axes; i++) {
+        const struct axis *axis = &strided->axes[i];
+        uint64_t index = first / axis->to;
+        from += index * axis->from;
+        first %= axis->to;
+        if (i + 1 == strided->n_axes && axis->from == 1)
+            run = axis->size - index;
+    }
+    uint64_t stored = view_stored(strided->inner, from, ret_extent);
+    return stored < run ? stored : run;
+}
+
+static const struct view_op strided_op = {"strided", strided_read, strided_stored};
+
+/* Drops axes of one unit and merges neighbours that make one run. */
+static void simplify_axes(struct strided *strided)
+{
+    unsigned kept = 0;
+    struct axis *axes = strided->axes;
+    for (unsigned i = 0; i < strided->n_axes; i++) {
+        if (axes[i].size == 1)
+            continue;
+        struct axis *last = kept > 0 ? &axes[kept - 1] : NULL;
+        if (last != NULL && last->from == axes[i].size * axes[i].from)
+            *last = (struct axis){last->size * axes[i].size, axes[i].from, axes[i].to};
+        else
+            axes[kept++] = axes[i];
+    }
+    strided->n_axes = kept;
+}
+
+const struct view *view_strided(struct arena *arena, const struct view *view, unsigned rank, const uint64_t *shape,
+                                uint64_t offset, const uint64_t *strides)
+{
+    struct strided *strided = arena_alloc(arena, sizeof *strided);
+    view_init(&strided->view, arena, &strided_op, view->dtype, rank, shape);
+    strided->inner = view;
+    strided->offset = offset;
+    strided->n_axes = rank;
+    strided->axes = arena_array(arena, rank + 1, sizeof *strided->axes);
+    uint64_t to = 1, furthest = offset;
+    for (unsigned i = rank; i-- > 0;) {
+        uint64_t size = i + 1 == rank ? shape[i] / view->dtype->block_elements : shape[i];
+        strided->axes[i] = (struct axis){size, strides[i], to};
+        to *= size;
+        furthest += size ? (size - 1) * strides[i] : 0;
+    }
+    assert(strided->view.n_units == 0 || furthest < view->n_units);
+    if (strided->view.n_units != 0)
+        simplify_axes(strided);
+    return &strided->view;
+}
+
+/* Row-major strides in units of the view's own shape. */
+static void own_strides(const struct view *view, uint64_t *strides)
+{
+    uint64_t stride = 1;
+    for (unsigned i = view->rank; i-- > 0;) {
+        strides[i] = stride;
+        stride *= i + 1 == view->rank ? view->shape[i] / view->dtype->block_elements : view->shape[i];
+    }
+}
+
+const struct view *view_permute(struct arena *arena, const struct view *view, const unsigned *order)
+{
+    uint64_t strides[VIEW_MAX_RANK], shape[VIEW_MAX_RANK], permuted[VIEW_MAX_RANK];
+    own_strides(view, strides);
+    for (unsigned i = 0; i < view->rank; i++) {
+        shape[i] = view->shape[order[i]];
+        permuted[i] = strides[order[i]];
+    }
+    assert(view->dtype->block_elements == 1 || order[view->rank - 1] == view->rank - 1);
+    return view_strided(arena, view, view->rank, shape, 0, permuted);
+}
+
+const struct view *view_transpose(struct arena *arena, const struct view *view)
+{
+    assert(view->rank >= 2);
+    unsigned order[VIEW_MAX_RANK];
+    for (unsigned i = 0; i < view->rank; i++)
+        order[i] = i;
+    order[view->rank - 1] = view->rank - 2;
+    order[view->rank - 2] = view->rank - 1;
+    return view_permute(arena, view, order);
+}
+
+const struct view *view_slice(struct arena *arena, const struct view *view, unsigned axis, uint64_t first, uint64_t count,
+                              uint64_t step)
+{
+    assert(axis < view->rank);
+    uint64_t strides[VIEW_MAX_RANK], shape[VIEW_MAX_RANK];
+    own_strides(view, strides);
+    memcpy(shape, view->shape, view->rank * sizeof *shape);
+    shape[axis] = count;
+    uint64_t blocks = axis + 1 == view->rank ? view->dtype->block_elements : 1;
+    assert(first % blocks == 0 && (step == 1 || blocks == 1));
+    uint64_t offset = first / blocks * strides[axis];
+    strides[axis] *= step;
+    return view_strided(arena, view, view->rank, shape, offset, strides);
+}
+
+/* Concatenate: parts side by side in every row that the axes before `axis` count. */
+
+struct concatenated {
+    struct view view;
+    size_t n_parts;
+    const struct view **parts;
+    uint64_t *starts; /* n_parts + 1: where each part starts in a row, in units */
+};
+
+/* The part that holds unit `within` of a row. */
+static size_t part_at(const struct concatenated *joined, uint64_t within)
+{
+    size_t low = 0, high = joined->n_parts;
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+        if (joined->starts[middle] <= within)
+            low = middle;
+        else
+            high = middle;
+    }
+    while (joined->starts[low + 1] <= within) /* parts of no units */
+        low++;
+    return low;
+}
+
+/* The unit of the part at `unit` of the whole, with *ret_run units of it following there. */
+static const struct view *locate(const struct concatenated *joined, uint64_t unit, uint64_t *ret_first, uint64_t *ret_run)
+{
+    uint64_t row = joined->starts[joined->n_parts], within = unit % row;
+    size_t part = part_at(joined, within);
+    uint64_t width = joined->starts[part + 1] - joined->starts[part];
+    *ret_first = unit / row * width + (within - joined->starts[part]);
+    *ret_run = joined->starts[part + 1] - within;
+    return joined->parts[part];
+}
+
+static bool concatenated_read(const struct view *view, uint64_t first, uint64_t count, void *out, struct error *error)
+{
+    unsigned char *to = out;
+    while (count > 0) {
+        uint64_t part_first, run;
+        const struct view *part = locate((const struct concatenated *)view, first, &part_first, &run);
+        run = run < count ? run : count;
+        if (!view_read(part, part_first, run, to, error))
+            return false;
+        to += run * view->dtype->block_bytes;
+        first += run;
+        count -= run;
+    }
+    return true;
+}
+
+static uint64_t concatenated_stored(const struct view *view, uint64_t first, struct extent *ret_extent)
+{
+    uint64_t part_first, run;
+    const struct view *part = locate((const struct concatenated *)view, first, &part_first, &run);
+    uint64_t stored = view_stored(part, part_first, ret_extent);
+    return stored < run ? stored : run;
+}
+
+static const struct view_op concatenated_op = {"concatenate", concatenated_read, concatenated_stored};
+
+const struct view *view_concatenate(struct arena *arena, const struct view *const *parts, size_t n_parts, unsigned axis)
+{
+    assert(n_parts > 0 && axis < parts[0]->rank);
+    struct concatenated *joined = arena_alloc(arena, sizeof *joined);
+    uint64_t shape[VIEW_MAX_RANK];
+    memcpy(shape, parts[0]->shape, parts[0]->rank * sizeof *shape);
+    shape[axis] = 0;
+    joined->n_parts = n_parts;
+    joined->parts = arena_copy(arena, parts, n_parts * sizeof *parts);
+    joined->starts = arena_array(arena, n_parts + 1, sizeof *joined->starts);
+    for (size_t i = 0; i < n_parts; i++) {
+        uint64_t width = 1;
+        for (unsigned j = axis; j < parts[i]->rank; j++)
+            width *= parts[i]->shape[j];
+        assert(parts[i]->dtype == parts[0]->dtype && width % parts[i]->dtype->block_elements == 0);
+        joined->starts[i + 1] = joined->starts[i] + width / parts[i]->dtype->block_elements;
+        shape[axis] += parts[i]->shape[axis];
+    }
+    view_init(&joined->view, arena, &concatenated_op, parts[0]->dtype, parts[0]->rank, shape);
+    return &joined->view;
+}
+
+const struct view *view_stack(struct arena *arena, const struct view *const *parts, size_t n_parts)
+{
+    assert(n_parts > 0 && parts[0]->rank < VIEW_MAX_RANK);
+    const struct view **layers = arena_array(arena, n_parts, sizeof *layers);
+    for (size_t i = 0; i < n_parts; i++) {
+        uint64_t shape[VIEW_MAX_RANK] = {1};
+        memcpy(shape + 1, parts[i]->shape, parts[i]->rank * sizeof *shape);
+        layers[i] = view_reshape(arena, parts[i], parts[i]->rank + 1, shape);
+    }
+    return view_concatenate(arena, layers, n_parts, 0);
+}
+
+/* Map and convert: elements computed from the elements at the same place. */
+
+struct mapped {
+    struct view view;
+    const struct view *inner;
+    map_function *map;
+};
+
+static bool mapped_read(const struct view *view, uint64_t first, uint64_t count, void *out, struct error *error)
+{
+    enum { PIECE = 8192 };
+    const struct mapped *mapped = (const struct mapped *)view;
+    const struct dtype *dtype = view->dtype;
+    float values[PIECE];
+    unsigned char *to = out;
+    for (uint64_t done = 0; done < count;) {
+        uint64_t piece = count - done < PIECE ? count - done : PIECE;
+        if (!convert_read(mapped->inner, &f32_dtype, first + done, piece, values, error))
+            return false;
+        mapped->map(values, piece);
+        dtype_kernels(dtype).encode(values, to + done * dtype->block_bytes, piece);
+        done += piece;
+    }
+    return true;
+}
+
+static const struct view_op mapped_op = {"map", mapped_read, NULL};
+
+const struct view *view_map(struct arena *arena, const struct view *view, const struct dtype *dtype, map_function *map)
+{
+    assert(dtype->block_elements == 1);
+    struct mapped *mapped = arena_alloc(arena, sizeof *mapped);
+    view_init(&mapped->view, arena, &mapped_op, dtype, view->rank, view->shape);
+    mapped->inner = view;
+    mapped->map = map;
+    return &mapped->view;
+}
+
+struct converted {
+    struct view view;
+    const struct view *inner;
+};
+
+static bool converted_read(const struct view *view, uint64_t first, uint64_t count, void *out, struct error *error)
+{
+    return convert_read(((const struct converted *)view)->inner, view->dtype, first, count, out, error);
+}
+
+static const struct view_op converted_op = {"convert", converted_read, NULL};
+
+const struct view *view_convert(struct arena *arena, const struct view *view, const struct dtype *dtype)
+{
+    if (view->dtype == dtype)
+        return view;
+    struct converted *converted = arena_alloc(arena, sizeof *converted);
+    view_init(&converted->view, arena, &converted_op, dtype, view->rank, view->shape);
+    converted->inner = view;
+    return &converted->view;
+}
+
+/* Literal: units in memory. */
+
+struct literal {
+    struct view view;
+    const unsigned char *bytes;
+};
+
+static bool literal_read(const struct view *view, uint64_t first, uint64_t count, void *out, struct error *error)
+{
+    (void)error;
+    size_t unit = view->dtype->block_bytes;
+    memcpy(out, ((const struct literal *)view)->bytes + first * unit, count * unit);
+    return true;
+}
+
+static const struct view_op literal_op = {"literal", literal_read, NULL};
+
+const struct view *view_literal(struct arena *arena, const struct dtype *dtype, unsigned rank, const uint64_t *shape,
+                                const void *bytes)
+{
+    struct literal *literal = arena_alloc(arena, sizeof *literal);
+    view_init(&literal->view, arena, &literal_op, dtype, rank, shape);
+    literal->bytes = bytes;
+    return &literal->view;
+}

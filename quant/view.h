@@ -1,0 +1,104 @@
+/* Views: lazy tensors.
+ *
+ * A view has a dtype and a row-major shape, and gives its elements on demand: any run of them, in any order, from
+ * any number of threads, computed from just the source bytes it depends on. Views are built on views; a leaf is a
+ * stored tensor (formats/checkpoint.h) or a constant. Views are immutable and live in the arena they were made in,
+ * and so do the shapes given to the functions below (they are copied).
+ *
+ * Elements are counted in *units*: a unit is one block of the dtype, so for most dtypes one element. Along the last
+ * axis a view holds whole units, and only whole units are moved: the last dimension of a Q4_0 view counts
+ * elements, but is permuted and sliced 32 at a time.
+ *
+ * Law: nothing here touches weight data before view_read(); shapes and sizes are exact from the start.
+ * The arguments of the functions that make views are the program's own and are asserted; sizes that came from a
+ * file are checked by the readers before they get here. */
+#pragma once
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "quant/dtype.h"
+
+enum { VIEW_MAX_RANK = 64 };
+
+struct source;
+struct view;
+
+/* Where units lie in a source as they are: what can be sent without being computed. */
+struct extent {
+    struct source *source;
+    uint64_t offset; /* bytes from the start of the source */
+};
+
+struct view_op {
+    const char *name; /* for diagnostics: "tensor", "concatenate" */
+
+    /* Reads the units [first, first + count), packed, into `out`. The range is inside the view. */
+    bool (*read)(const struct view *view, uint64_t first, uint64_t count, void *out, struct error *error);
+
+    /* The number of units from `first` on that lie stored one after the other, with *ret_extent telling where; 0 if unit
+     * `first` has to be computed. NULL: every unit is computed. */
+    uint64_t (*stored)(const struct view *view, uint64_t first, struct extent *ret_extent);
+};
+
+struct view {
+    const struct view_op *op;
+    const struct dtype *dtype;
+    unsigned rank;
+    const uint64_t *shape; /* elements */
+    uint64_t n_elements, n_units;
+};
+
+static inline uint64_t view_bytes(const struct view *view)
+{
+    return view->n_units * view->dtype->block_bytes;
+}
+
+/* The elements of a row: the last dimension, or 1 for a scalar. */
+static inline uint64_t view_row_elements(const struct view *view)
+{
+    return view->rank == 0 ? 1 : view->shape[view->rank - 1];
+}
+
+bool view_read(const struct view *view, uint64_t first, uint64_t count, void *out, struct error *error);
+uint64_t view_stored(const struct view *view, uint64_t first, struct extent *ret_extent);
+
+/* Fills in the common part of a view whose op the caller defines (see view.c for examples). */
+void view_init(struct view *view, struct arena *arena, const struct view_op *op, const struct dtype *dtype, unsigned rank,
+               const uint64_t *shape);
+
+/* The same units under another shape of as many elements. */
+const struct view *view_reshape(struct arena *arena, const struct view *view, unsigned rank, const uint64_t *shape);
+
+/* Output unit [i0, i1, ...] is unit offset + i0 * strides[0] + i1 * strides[1] + ... of the flat `view`; offset and strides
+ * count units, the last dimension of `shape` counts elements. The general rearrangement: transposes, permutations,
+ * slices, steps and repetitions are all made of it. Reads runs along whichever axis has stride 1. */
+const struct view *view_strided(struct arena *arena, const struct view *view, unsigned rank, const uint64_t *shape,
+                                uint64_t offset, const uint64_t *strides);
+
+/* Axes reordered: output axis i is input axis order[i]. For dtypes of several elements a block the last axis stays last. */
+const struct view *view_permute(struct arena *arena, const struct view *view, const unsigned *order);
+
+/* The last two axes swapped. */
+const struct view *view_transpose(struct arena *arena, const struct view *view);
+
+/* Indices first, first + step, ... (count of them) along one axis. */
+const struct view *view_slice(struct arena *arena, const struct view *view, unsigned axis, uint64_t first, uint64_t count,
+                              uint64_t step);
+
+/* One after the other along an axis; all other dimensions, and the dtype, are the same. */
+const struct view *view_concatenate(struct arena *arena, const struct view *const *parts, size_t n_parts, unsigned axis);
+
+/* Views of the same shape, stacked along a new first axis. */
+const struct view *view_stack(struct arena *arena, const struct view *const *parts, size_t n_parts);
+
+/* Each element x replaced by f(x) in F32 and rounded to `dtype` (for an F16 view: F16 arithmetic on F16 elements, since
+ * one F32 operation rounded to F16 is correctly rounded). `map` works in place on `n` values. */
+typedef void map_function(float *values, size_t n);
+const struct view *view_map(struct arena *arena, const struct view *view, const struct dtype *dtype, map_function *map);
+
+/* The elements converted to another dtype, as convert.h does it. */
+const struct view *view_convert(struct arena *arena, const struct view *view, const struct dtype *dtype);
+
+/* A constant: `bytes` holds the units, and must live as long as the arena. */
+const struct view *view_literal(struct arena *arena, const struct dtype *dtype, unsigned rank, const uint64_t *shape,
+                                const void *bytes);

@@ -1,0 +1,43 @@
+#include "base/text.h"
+
+#include "tests/unit/check.h"
+
+static void characters(void)
+{
+    static const struct {
+        const char *bytes;
+        size_t length, expected;
+        const char *name;
+    } rows[] = {
+        {"a", 1, 1, "ASCII"},
+        {"\xc3\xa9", 2, 2, "two bytes"},
+        {"\xe2\x96\x81", 3, 3, "three bytes"},
+        {"\xf0\x9f\x98\x80", 4, 4, "four bytes"},
+        {"\xc0\xaf", 2, 0, "overlong"},
+        {"\xed\xa0\x80", 3, 0, "a surrogate"},
+        {"\xf4\x90\x80\x80", 4, 0, "above U+10FFFF"},
+        {"\xe2\x96", 2, 0, "cut off"},
+        {"\x80", 1, 0, "a continuation byte alone"},
+        {"\0", 1, 1, "NUL"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        CHECK_NAMED(text_character(rows[i].bytes, rows[i].length) == rows[i].expected, rows[i].name);
+}
+
+static void printable(void)
+{
+    char out[64];
+    text_printable("a\nb\x7f\xff\xc3\xa9", 7, out, sizeof out);
+    CHECK_TEXT(out, "a\\x0ab\\x7f\\xff\xc3\xa9");
+    text_printable("\xc3\xa9\xc3\xa9", 4, out, 4);
+    CHECK_TEXT(out, "\xc3\xa9");
+}
+
+int main(void)
+{
+    characters();
+    CHECK(text_valid_prefix("0123456789\xc3\xa9\xff", 13) == 12);
+    CHECK(text_valid_prefix("0123456789abcdef", 16) == 16);
+    printable();
+    return check_done();
+}

@@ -1,0 +1,79 @@
+/* The five types of eight bits: E4M3, E5M2 and their FNUZ kin (OCP 8-bit floating point, and as AMD and Graphcore have them),
+ * and E8M0, a power of two that scales others (OCP microscaling). All their values are F32 values. */
+#include "quant/dtype.h"
+
+#include <string.h>
+
+static float from_bits(uint32_t bits)
+{
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* The magnitude is placed where F32 has its fields and the exponent set right by a multiplication, which is exact for
+ * subnormal values too. NaN has its own bits, and the sign of the byte where the type gives it one. */
+static float decode_byte(uint8_t byte, unsigned mantissa_bits, unsigned bias, bool nan)
+{
+    uint32_t sign = (uint32_t)(byte & 0x80) << 24;
+    if (nan)
+        return from_bits(sign | 0x7fc00000);
+    float magnitude = from_bits((uint32_t)(byte & 0x7f) << (23 - mantissa_bits)) * from_bits((254 - bias) << 23);
+    return sign ? -magnitude : magnitude;
+}
+
+static void e4m3_decode(const void *blocks, float *values, size_t n_blocks)
+{
+    const uint8_t *bytes = blocks;
+    for (size_t i = 0; i < n_blocks; i++)
+        values[i] = decode_byte(bytes[i], 3, 7, (bytes[i] & 0x7f) == 0x7f);
+}
+
+static void e5m2_decode(const void *blocks, float *values, size_t n_blocks)
+{
+    const uint8_t *bytes = blocks;
+    for (size_t i = 0; i < n_blocks; i++) {
+        bool infinite = (bytes[i] & 0x7f) == 0x7c;
+        values[i] = infinite ? from_bits((uint32_t)(bytes[i] & 0x80) << 24 | 0x7f800000)
+                             : decode_byte(bytes[i], 2, 15, (bytes[i] & 0x7f) > 0x7c);
+    }
+}
+
+/* The FNUZ types have one zero; the byte of the other is their NaN. */
+
+static void e4m3fnuz_decode(const void *blocks, float *values, size_t n_blocks)
+{
+    const uint8_t *bytes = blocks;
+    for (size_t i = 0; i < n_blocks; i++)
+        values[i] = decode_byte(bytes[i], 3, 8, bytes[i] == 0x80);
+}
+
+static void e5m2fnuz_decode(const void *blocks, float *values, size_t n_blocks)
+{
+    const uint8_t *bytes = blocks;
+    for (size_t i = 0; i < n_blocks; i++)
+        values[i] = decode_byte(bytes[i], 2, 16, bytes[i] == 0x80);
+}
+
+static void e8m0_decode(const void *blocks, float *values, size_t n_blocks)
+{
+    const uint8_t *bytes = blocks;
+    for (size_t i = 0; i < n_blocks; i++)
+        values[i] = from_bits(bytes[i] == 0 ? 0x00400000 : bytes[i] == 0xff ? 0x7fc00000 : (uint32_t)bytes[i] << 23);
+}
+
+#define F8(type, its_name, its_decode)                                                                                           \
+    const struct dtype type = {                                                                                                  \
+        .name = its_name,                                                                                                        \
+        .kind = DTYPE_FLOAT,                                                                                                     \
+        .block_elements = 1,                                                                                                     \
+        .block_bytes = 1,                                                                                                        \
+        .ggml_type = GGML_TYPE_NONE,                                                                                             \
+        .kernels[CPU_PORTABLE] = {.decode = its_decode},                                                                         \
+    }
+
+F8(f8_e4m3_dtype, "F8_E4M3", e4m3_decode);
+F8(f8_e5m2_dtype, "F8_E5M2", e5m2_decode);
+F8(f8_e4m3fnuz_dtype, "F8_E4M3FNUZ", e4m3fnuz_decode);
+F8(f8_e5m2fnuz_dtype, "F8_E5M2FNUZ", e5m2fnuz_decode);
+F8(f8_e8m0_dtype, "F8_E8M0", e8m0_decode);

@@ -1,0 +1,48 @@
+/* Readers of source formats, and the one table of them (formats.c).
+ *
+ * A format looks at an input and says how sure it is; the surest opens it. Two that are equally sure are an error
+ * which names both. Formats of single files also read one file into a checkpoint that somebody else is opening (the
+ * shards of a directory). To add one: `formats/x/read.c` exporting `const struct format x_format`, and a row in the table. */
+#pragma once
+
+#include "formats/checkpoint.h"
+
+/* What the user named: a file, or a directory with the names in it. */
+struct input {
+    const char *path;       /* as given */
+    int directory;          /* descriptor of the directory itself, or of the one that holds the file */
+    const char *file_name;  /* in that directory; NULL for a directory */
+    struct source *file;    /* the file, open; NULL for a directory */
+    unsigned char head[64]; /* its first bytes */
+    size_t head_length;
+    const char *const *names; /* sorted names in the directory, of any kind but "." and ".." */
+    size_t n_names;
+};
+
+enum probe { PROBE_NO, PROBE_MAYBE, PROBE_LIKELY, PROBE_SURE };
+
+struct format {
+    const char *name;    /* for -o format= and metadata.json: "safetensors" */
+    const char *summary; /* for --help: "Hugging Face directory, sharded or not" */
+
+    enum probe (*probe)(const struct input *input);
+
+    /* Fills the checkpoint in: sources, tensors, metadata, side files. A format of single files may leave this NULL: the
+     * common code then calls read_file for input->file, and adds the side files of its directory. */
+    bool (*open)(struct checkpoint *checkpoint, const struct input *input, const struct open_options *options,
+                 struct error *error);
+
+    /* Adds the tensors of one file, which the checkpoint already owns as source number `source`. NULL for formats of directories.
+     */
+    bool (*read_file)(struct checkpoint *checkpoint, uint16_t source, const struct open_options *options, struct error *error);
+};
+
+/* NULL at the end. */
+extern const struct format *const formats[];
+
+/* The format of single files that `file` is, by its content alone; NULL, with an error that says what was tried. */
+const struct format *format_of_file(const struct source *file, struct error *error);
+
+/* Adds the files of the directory that are no weights as side files, sub-directories included (see side_files.c for the
+ * rules), and hides the others. */
+bool format_add_side_files(struct checkpoint *checkpoint, const struct input *input, struct error *error);

@@ -1,0 +1,5 @@
+#include "formats/format.h"
+
+const struct format *const formats[] = {
+    NULL,
+};

@@ -1,0 +1,429 @@
+#include "formats/json.h"
+
+#include "base/arena.h"
+#include "base/text.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <yajl/yajl_parse.h>
+
+enum { INDEXED_MEMBERS = 9 }; /* objects of as many members get an index; smaller ones are searched in order */
+
+struct json {
+    const char *key;
+    union {
+        const char *text;      /* of a string or number */
+        const uint32_t *order; /* of an object: distances to its members, sorted by key, where it has an index */
+    };
+    uint32_t key_length, text_length;
+    uint32_t count; /* members or elements */
+    uint32_t skip;  /* values in this subtree, itself included: where the next value stands */
+    uint8_t type;
+    bool last; /* in its container */
+};
+
+struct json_document {
+    struct json *values; /* in the order of the text */
+    size_t n_values, capacity;
+    char *text;          /* all keys, strings and numbers, each with a NUL */
+    struct arena *arena; /* the indices */
+};
+
+struct open_container {
+    uint32_t value, last_child;
+};
+
+struct parser {
+    struct json_document *document;
+    char *text_end;
+    const char *key;
+    size_t key_length;
+    struct open_container open[JSON_MAX_DEPTH];
+    unsigned depth;
+    struct error *error;
+    bool failed; /* `error` is set: yajl's own message is of no use */
+};
+
+static struct json *add_value(struct parser *parser, enum json_type type)
+{
+    struct json_document *document = parser->document;
+    if (document->n_values == document->capacity) {
+        document->capacity = document->capacity * 2 + 64;
+        document->values = memory_resize(document->values, document->capacity * sizeof *document->values);
+    }
+    uint32_t index = (uint32_t)document->n_values++;
+    struct json *value = &document->values[index];
+    *value = (struct json){.type = (uint8_t)type, .skip = 1, .key = parser->key, .key_length = (uint32_t)parser->key_length};
+    parser->key = NULL;
+    parser->key_length = 0;
+    if (parser->depth > 0) {
+        struct open_container *container = &parser->open[parser->depth - 1];
+        container->last_child = index;
+        document->values[container->value].count++;
+    }
+    return value;
+}
+
+/* The text's decoded form is never longer than its spelling with quotes, or with the byte that ends a number. */
+static const char *keep_text(struct parser *parser, const void *text, size_t length)
+{
+    char *kept = parser->text_end;
+    memcpy(kept, text, length);
+    kept[length] = '\0';
+    parser->text_end += length + 1;
+    return kept;
+}
+
+static int on_null(void *context)
+{
+    add_value(context, JSON_NULL);
+    return 1;
+}
+
+static int on_boolean(void *context, int value)
+{
+    add_value(context, value ? JSON_TRUE : JSON_FALSE);
+    return 1;
+}
+
+static int on_text(struct parser *parser, enum json_type type, const void *text, size_t length)
+{
+    const char *kept = keep_text(parser, text, length);
+    struct json *value = add_value(parser, type);
+    value->text = kept;
+    value->text_length = (uint32_t)length;
+    return 1;
+}
+
+static int on_number(void *context, const char *text, size_t length)
+{
+    return on_text(context, JSON_NUMBER, text, length);
+}
+
+static int on_string(void *context, const unsigned char *text, size_t length)
+{
+    return on_text(context, JSON_STRING, text, length);
+}
+
+static int on_key(void *context, const unsigned char *text, size_t length)
+{
+    struct parser *parser = context;
+    parser->key = keep_text(parser, text, length);
+    parser->key_length = length;
+    return 1;
+}
+
+static int on_start(struct parser *parser, enum json_type type)
+{
+    if (parser->depth == JSON_MAX_DEPTH) {
+        parser->failed = true;
+        error_set(parser->error, "nested more than %d deep", JSON_MAX_DEPTH);
+        return 0;
+    }
+    add_value(parser, type);
+    parser->open[parser->depth++] = (struct open_container){.value = (uint32_t)parser->document->n_values - 1};
+    return 1;
+}
+
+static int on_start_object(void *context)
+{
+    return on_start(context, JSON_OBJECT);
+}
+
+static int on_start_array(void *context)
+{
+    return on_start(context, JSON_ARRAY);
+}
+
+static struct json *close_container(struct parser *parser)
+{
+    struct open_container *container = &parser->open[--parser->depth];
+    struct json *value = &parser->document->values[container->value];
+    value->skip = (uint32_t)parser->document->n_values - container->value;
+    if (value->count > 0)
+        parser->document->values[container->last_child].last = true;
+    return value;
+}
+
+static int on_end_array(void *context)
+{
+    close_container(context);
+    return 1;
+}
+
+static int compare_keys(const char *a, size_t a_length, const char *b, size_t b_length)
+{
+    int order = memcmp(a, b, a_length < b_length ? a_length : b_length);
+    return order != 0 ? order : (a_length > b_length) - (a_length < b_length);
+}
+
+static int compare_members(const void *a, const void *b, void *context)
+{
+    const struct json *object = context, *x = object + *(const uint32_t *)a, *y = object + *(const uint32_t *)b;
+    return compare_keys(x->key, x->key_length, y->key, y->key_length);
+}
+
+static int refuse_duplicate(struct parser *parser, const struct json *member)
+{
+    parser->failed = true;
+    error_set(parser->error, "key '%.200s' stands twice in one object", member->key);
+    return 0;
+}
+
+static int on_end_object(void *context)
+{
+    struct parser *parser = context;
+    struct json *object = close_container(parser);
+    if (object->count < INDEXED_MEMBERS) {
+        for (const struct json *member = json_first(object); member != NULL; member = json_next(member))
+            for (const struct json *other = json_first(object); other != member; other = json_next(other))
+                if (compare_keys(member->key, member->key_length, other->key, other->key_length) == 0)
+                    return refuse_duplicate(parser, member);
+        return 1;
+    }
+    uint32_t *order = arena_array(parser->document->arena, object->count, sizeof *order), n = 0;
+    for (const struct json *member = json_first(object); member != NULL; member = json_next(member))
+        order[n++] = (uint32_t)(member - object);
+    qsort_r(order, n, sizeof *order, compare_members, object);
+    for (uint32_t i = 1; i < n; i++)
+        if (compare_members(&order[i - 1], &order[i], object) == 0)
+            return refuse_duplicate(parser, object + order[i]);
+    object->order = order;
+    return 1;
+}
+
+static const yajl_callbacks callbacks = {
+    .yajl_null = on_null,
+    .yajl_boolean = on_boolean,
+    .yajl_number = on_number,
+    .yajl_string = on_string,
+    .yajl_start_map = on_start_object,
+    .yajl_map_key = on_key,
+    .yajl_end_map = on_end_object,
+    .yajl_start_array = on_start_array,
+    .yajl_end_array = on_end_array,
+};
+
+static int hex_quad(const char *text, const char *end)
+{
+    int value = 0;
+    if (end - text < 4)
+        return -1;
+    for (int i = 0; i < 4; i++) {
+        char c = text[i];
+        int digit = c >= '0' && c <= '9' ? c - '0' : (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10 : -1;
+        if (digit < 0)
+            return -1;
+        value = value * 16 + digit;
+    }
+    return value;
+}
+
+/* Finds a \u escape of a surrogate without its other half, which yajl would replace. Backslashes stand only in strings. */
+static bool surrogates_paired(const char *text, size_t length, size_t *ret_offset)
+{
+    const char *end = text + length, *at = text;
+    while ((at = memchr(at, '\\', (size_t)(end - at))) != NULL) {
+        if (end - at < 2 || at[1] != 'u') {
+            at += end - at < 2 ? 1 : 2;
+            continue;
+        }
+        *ret_offset = (size_t)(at - text);
+        int unit = hex_quad(at + 2, end);
+        at += 2;
+        if (unit >= 0xdc00 && unit <= 0xdfff)
+            return false;
+        if (unit >= 0xd800 && unit <= 0xdbff) {
+            int low = end - at >= 10 && at[4] == '\\' && at[5] == 'u' ? hex_quad(at + 6, end) : -1;
+            if (low < 0xdc00 || low > 0xdfff)
+                return false;
+            at += 10;
+        }
+    }
+    return true;
+}
+
+static bool run_yajl(struct parser *parser, const char *text, size_t length, struct error *error)
+{
+    yajl_handle yajl = yajl_alloc(&callbacks, NULL, parser);
+    yajl_config(yajl, yajl_dont_validate_strings, 1); /* checked already, and more strictly */
+    yajl_status status = yajl_parse(yajl, (const unsigned char *)text, length);
+    if (status == yajl_status_ok)
+        status = yajl_complete_parse(yajl);
+    if (status != yajl_status_ok && !parser->failed) {
+        unsigned char *message = yajl_get_error(yajl, 0, (const unsigned char *)text, length);
+        error_set(error, "invalid JSON at offset %zu: %.*s", yajl_get_bytes_consumed(yajl), (int)strcspn((char *)message, "\n"),
+                  (char *)message);
+        yajl_free_error(yajl, message);
+    }
+    yajl_free(yajl);
+    return status == yajl_status_ok;
+}
+
+struct json_document *json_parse(const char *text, size_t length, struct error *error)
+{
+    size_t place = text_valid_prefix(text, length);
+    if (place != length)
+        return error_set(error, "invalid UTF-8 at offset %zu", place), NULL;
+    if (!surrogates_paired(text, length, &place))
+        return error_set(error, "a lone surrogate at offset %zu", place), NULL;
+    if (length > UINT32_MAX / 2)
+        return error_set(error, "%zu bytes of JSON are more than can be read", length), NULL;
+    struct json_document *document = memory_alloc(sizeof *document);
+    *document = (struct json_document){.text = memory_alloc(length + 1), .arena = arena_new()};
+    struct parser parser = {.document = document, .text_end = document->text, .error = error};
+    if (!run_yajl(&parser, text, length, error)) {
+        json_free(document);
+        return NULL;
+    }
+    return document;
+}
+
+void json_free(struct json_document *document)
+{
+    if (document == NULL)
+        return;
+    free(document->values);
+    free(document->text);
+    arena_free(document->arena);
+    free(document);
+}
+
+const struct json *json_root(const struct json_document *document)
+{
+    return document->values;
+}
+
+enum json_type json_type(const struct json *value)
+{
+    return value != NULL ? (enum json_type)value->type : JSON_NULL;
+}
+
+bool json_is(const struct json *value, enum json_type type)
+{
+    return value != NULL && value->type == type;
+}
+
+size_t json_count(const struct json *value)
+{
+    return value != NULL ? value->count : 0;
+}
+
+const struct json *json_first(const struct json *container)
+{
+    return json_count(container) > 0 ? container + 1 : NULL;
+}
+
+const struct json *json_next(const struct json *value)
+{
+    return value->last ? NULL : value + value->skip;
+}
+
+const struct json *json_at(const struct json *array, size_t index)
+{
+    const struct json *element = json_first(array);
+    while (element != NULL && index-- > 0)
+        element = json_next(element);
+    return element;
+}
+
+const char *json_key(const struct json *member, size_t *ret_length)
+{
+    if (ret_length != NULL)
+        *ret_length = member->key_length;
+    return member->key;
+}
+
+const struct json *json_get_n(const struct json *object, const char *key, size_t key_length)
+{
+    if (!json_is(object, JSON_OBJECT))
+        return NULL;
+    if (object->count < INDEXED_MEMBERS) {
+        for (const struct json *member = json_first(object); member != NULL; member = json_next(member))
+            if (compare_keys(member->key, member->key_length, key, key_length) == 0)
+                return member;
+        return NULL;
+    }
+    size_t low = 0, high = object->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const struct json *member = object + object->order[middle];
+        int order = compare_keys(key, key_length, member->key, member->key_length);
+        if (order == 0)
+            return member;
+        if (order < 0)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return NULL;
+}
+
+const struct json *json_get(const struct json *object, const char *key)
+{
+    return json_get_n(object, key, strlen(key));
+}
+
+const char *json_string(const struct json *value, size_t *ret_length)
+{
+    if (!json_is(value, JSON_STRING))
+        return NULL;
+    if (ret_length != NULL)
+        *ret_length = value->text_length;
+    return value->text;
+}
+
+bool json_string_is(const struct json *value, const char *text)
+{
+    size_t length;
+    const char *string = json_string(value, &length);
+    return string != NULL && length == strlen(text) && memcmp(string, text, length) == 0;
+}
+
+const char *json_number_text(const struct json *value)
+{
+    return json_is(value, JSON_NUMBER) ? value->text : NULL;
+}
+
+bool json_is_integer(const struct json *value)
+{
+    return json_is(value, JSON_NUMBER) && strpbrk(value->text, ".eE") == NULL;
+}
+
+bool json_u64(const struct json *value, uint64_t *ret_value)
+{
+    if (!json_is_integer(value) || value->text[0] == '-')
+        return false;
+    errno = 0;
+    unsigned long long number = strtoull(value->text, NULL, 10);
+    if (errno != 0)
+        return false;
+    *ret_value = number;
+    return true;
+}
+
+bool json_i64(const struct json *value, int64_t *ret_value)
+{
+    if (!json_is_integer(value))
+        return false;
+    errno = 0;
+    long long number = strtoll(value->text, NULL, 10);
+    if (errno != 0)
+        return false;
+    *ret_value = number;
+    return true;
+}
+
+bool json_double(const struct json *value, double *ret_value)
+{
+    if (!json_is(value, JSON_NUMBER))
+        return false;
+    *ret_value = strtod(value->text, NULL); /* the program never leaves the C locale */
+    return true;
+}
+
+bool json_bool(const struct json *value, bool otherwise)
+{
+    return json_is(value, JSON_TRUE) ? true : json_is(value, JSON_FALSE) ? false : otherwise;
+}

@@ -1,0 +1,59 @@
+/* JSON, read strictly.
+ *
+ * The parser is yajl's; this adapter keeps a whole document as a compact tree in one block of memory, with numbers as they
+ * were spelled, and adds what its users need and yajl leaves open: well-formed UTF-8 only, no lone surrogates, no key
+ * twice in one object (compared after unescaping), nesting of at most JSON_MAX_DEPTH. No recursion on the input's depth.
+ * Objects keep the order of the file. A document owns everything in it. */
+#pragma once
+
+#include "base/error.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { JSON_MAX_DEPTH = 128 };
+
+enum json_type { JSON_NULL, JSON_FALSE, JSON_TRUE, JSON_NUMBER, JSON_STRING, JSON_ARRAY, JSON_OBJECT };
+
+/* A value. Members of an object and elements of an array follow each other through json_next(). */
+struct json;
+struct json_document;
+
+/* Parses a document of `length` bytes. The error says the line and column; the caller puts the file's name in front. */
+struct json_document *json_parse(const char *text, size_t length, struct error *error);
+void json_free(struct json_document *document); /* NULL is allowed */
+const struct json *json_root(const struct json_document *document);
+
+/* All functions below take NULL for a value that is not there and answer as for one of no fitting type. */
+
+enum json_type json_type(const struct json *value);          /* JSON_NULL for NULL */
+bool json_is(const struct json *value, enum json_type type); /* false for NULL, whatever the type */
+
+/* The number of elements or members. */
+size_t json_count(const struct json *value);
+const struct json *json_first(const struct json *container);
+const struct json *json_next(const struct json *value);
+const struct json *json_at(const struct json *array, size_t index); /* walks; not for loops */
+
+/* The key of a member of an object. */
+const char *json_key(const struct json *member, size_t *ret_length);
+
+/* The member of that name, or NULL. Objects of many members are indexed. */
+const struct json *json_get(const struct json *object, const char *key);
+const struct json *json_get_n(const struct json *object, const char *key, size_t key_length);
+
+/* The text of a string, NUL-terminated, or NULL; it may hold NULs itself, so *ret_length (if not NULL) tells. */
+const char *json_string(const struct json *value, size_t *ret_length);
+bool json_string_is(const struct json *value, const char *text);
+
+/* The number as it was spelled. */
+const char *json_number_text(const struct json *value);
+bool json_is_integer(const struct json *value); /* spelled without fraction and exponent */
+
+/* False where the value is no number of that kind or does not fit. -0 is no unsigned number. */
+bool json_u64(const struct json *value, uint64_t *ret_value);
+bool json_i64(const struct json *value, int64_t *ret_value);
+bool json_double(const struct json *value, double *ret_value);
+
+/* `otherwise` where the value is neither true nor false. */
+bool json_bool(const struct json *value, bool otherwise);

@@ -1,0 +1,46 @@
+#include "formats/layout.h"
+
+#include "base/checked.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+bool layout_size(const struct dtype *dtype, const uint64_t *shape, unsigned rank, uint64_t *ret_elements, uint64_t *ret_bytes,
+                 bool *ret_misaligned)
+{
+    uint64_t n_elements = 1, n_bits;
+    if (ret_misaligned != NULL)
+        *ret_misaligned = false;
+    for (unsigned i = 0; i < rank; i++)
+        if (!checked_multiply(n_elements, shape[i], &n_elements))
+            return false;
+    if (!checked_multiply(n_elements / dtype->block_elements, (uint64_t)dtype->block_bytes * 8, &n_bits))
+        return false;
+    if (n_elements % dtype->block_elements != 0) {
+        if (ret_misaligned != NULL)
+            *ret_misaligned = true;
+        return false;
+    }
+    *ret_elements = n_elements;
+    *ret_bytes = n_bits / 8;
+    return true;
+}
+
+void layout_row_major_strides(const uint64_t *shape, unsigned rank, uint64_t *strides)
+{
+    uint64_t stride = 1;
+    for (unsigned i = rank; i-- > 0;) {
+        strides[i] = stride;
+        stride *= shape[i];
+    }
+}
+
+const char *layout_shape_text(const uint64_t *shape, unsigned rank, char *out, size_t capacity)
+{
+    size_t used = (size_t)snprintf(out, capacity, "[");
+    for (unsigned i = 0; i < rank && used < capacity; i++)
+        used += (size_t)snprintf(out + used, capacity - used, "%s%" PRIu64, i ? ", " : "", shape[i]);
+    if (used < capacity)
+        snprintf(out + used, capacity - used, "]");
+    return out;
+}

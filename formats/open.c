@@ -1,0 +1,159 @@
+#include "formats/open.h"
+
+#include "formats/format.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* The sorted names in a directory, in the arena. */
+static bool list_directory(struct arena *arena, struct input *input, struct error *error)
+{
+    int again = openat(input->directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *stream = again >= 0 ? fdopendir(again) : NULL;
+    if (stream == NULL)
+        return error_set_errno(error, errno, "%s", input->path);
+    const char **names = NULL;
+    size_t n_names = 0, capacity = 0;
+    for (struct dirent *entry; (entry = readdir(stream)) != NULL;) {
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+            continue;
+        if (n_names == capacity) {
+            capacity = capacity * 2 + 16;
+            names = memory_resize(names, capacity * sizeof *names);
+        }
+        names[n_names++] = arena_strdup(arena, entry->d_name);
+    }
+    closedir(stream);
+    qsort(names, n_names, sizeof *names, compare_names);
+    input->names = arena_copy(arena, names, n_names * sizeof *names);
+    input->n_names = n_names;
+    free(names);
+    return true;
+}
+
+static bool open_file_input(struct arena *arena, struct input *input, struct error *error)
+{
+    char *directory = arena_strdup(arena, input->path), *file = arena_strdup(arena, input->path);
+    const char *parent = dirname(directory);
+    input->file_name = arena_strdup(arena, basename(file));
+    input->directory = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (input->directory < 0)
+        return error_set_errno(error, errno, "%s", input->path);
+    input->file = source_open(AT_FDCWD, input->path, input->file_name, error);
+    if (input->file == NULL)
+        return false;
+    uint64_t size = source_size(input->file);
+    input->head_length = size < sizeof input->head ? (size_t)size : sizeof input->head;
+    return source_read(input->file, 0, input->head_length, input->head, error);
+}
+
+static bool open_input(struct arena *arena, struct input *input, struct error *error)
+{
+    struct stat identity;
+    if (stat(input->path, &identity) != 0)
+        return error_set_errno(error, errno, "%s", input->path);
+    if (!S_ISDIR(identity.st_mode)) {
+        if (!open_file_input(arena, input, error))
+            return false;
+    } else {
+        input->directory = open(input->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (input->directory < 0)
+            return error_set_errno(error, errno, "%s", input->path);
+    }
+    return list_directory(arena, input, error);
+}
+
+static void close_input(struct input *input)
+{
+    source_close(input->file);
+    if (input->directory >= 0)
+        close(input->directory);
+}
+
+/* The surest format for the input; an error that lists them where two are equally sure or none knows it. */
+static const struct format *choose_format(const struct input *input, const char *wanted, struct error *error)
+{
+    const struct format *best = NULL, *rival = NULL;
+    enum probe surest = PROBE_NO;
+    for (const struct format *const *format = formats; *format != NULL; format++) {
+        if ((*format)->probe == NULL)
+            continue;
+        enum probe sure = (*format)->probe(input);
+        if (wanted != NULL && sure != PROBE_NO && strcmp((*format)->name, wanted) == 0)
+            return *format;
+        if (sure > surest) {
+            best = *format;
+            rival = NULL;
+            surest = sure;
+        } else if (sure == surest && sure != PROBE_NO) {
+            rival = *format;
+        }
+    }
+    if (rival != NULL) {
+        error_set(error, "%s: could be %s or %s; choose with -o format=", input->path, best->name, rival->name);
+        return NULL;
+    }
+    if (best == NULL)
+        error_set(error, "%s: no checkpoint that wfs knows%s", input->path, input->file ? "" : " is in this directory");
+    return best;
+}
+
+const struct format *format_of_file(const struct source *file, struct error *error)
+{
+    struct input input = {.path = source_name(file), .directory = -1, .file_name = source_name(file)};
+    input.file = (struct source *)file;
+    uint64_t size = source_size(file);
+    input.head_length = size < sizeof input.head ? (size_t)size : sizeof input.head;
+    if (!source_read(file, 0, input.head_length, input.head, error))
+        return NULL;
+    return choose_format(&input, NULL, error);
+}
+
+/* The name of the directory that the input is or is in, as the user would call it. */
+static const char *directory_name(struct arena *arena, const struct input *input)
+{
+    char resolved[PATH_MAX];
+    char *path = arena_strdup(arena, input->path);
+    const char *directory = input->file_name != NULL ? dirname(path) : path;
+    if (realpath(directory, resolved) == NULL)
+        return "model";
+    return arena_strdup(arena, basename(resolved));
+}
+
+static bool fill_in(struct checkpoint *checkpoint, struct input *input, const struct open_options *options, struct error *error)
+{
+    const struct format *format = choose_format(input, options->format, error);
+    if (format == NULL)
+        return false;
+    checkpoint->format = format->name;
+    checkpoint->model_name = options->name ? options->name : directory_name(checkpoint->arena, input);
+    if (format->open != NULL)
+        return format->open(checkpoint, input, options, error);
+    uint16_t source = checkpoint_add_source(checkpoint, input->file);
+    input->file = NULL;
+    return format->read_file(checkpoint, source, options, error) && format_add_side_files(checkpoint, input, error);
+}
+
+struct checkpoint *checkpoint_open(const char *path, const struct open_options *options, struct error *error)
+{
+    struct checkpoint *checkpoint = checkpoint_new(path);
+    struct input input = {.path = checkpoint->path, .directory = -1};
+    bool opened = open_input(checkpoint->arena, &input, error) && fill_in(checkpoint, &input, options, error) &&
+                  checkpoint_index_tensors(checkpoint, error);
+    close_input(&input);
+    if (opened)
+        return checkpoint;
+    checkpoint_close(checkpoint);
+    return NULL;
+}

@@ -1,0 +1,10 @@
+/* The steps of checkpoint_open() that live in different files. */
+#pragma once
+
+#include "formats/checkpoint.h"
+
+/* An empty checkpoint with its arena. */
+struct checkpoint *checkpoint_new(const char *path);
+
+/* Sorts the tensors for checkpoint_find(); refuses a name that stands twice, and says in which sources. */
+bool checkpoint_index_tensors(struct checkpoint *checkpoint, struct error *error);

@@ -1,0 +1,174 @@
+#include "formats/source.h"
+
+#include "base/arena.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+struct source {
+    char *name;
+    uint64_t size;
+    struct stat identity;
+    int fd;        /* -1 for a source that is computed */
+    void *mapping; /* MAP_FAILED where there is none */
+    const struct source_ops *ops;
+    void *context;
+};
+
+static int open_regular(int directory, const char *path, const char *name, struct stat *ret_identity, struct error *error)
+{
+    int fd = openat(directory, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0) {
+        error_set_errno(error, errno, "%s", name);
+        return -1;
+    }
+    struct stat identity;
+    if (fstat(fd, &identity) != 0) {
+        error_set_errno(error, errno, "%s", name);
+    } else if (!S_ISREG(identity.st_mode)) {
+        error_set(error, "%s: not a regular file", name);
+    } else {
+        fcntl(fd, F_SETFL, 0);
+        *ret_identity = identity;
+        return fd;
+    }
+    close(fd);
+    return -1;
+}
+
+struct source *source_open(int directory, const char *path, const char *name, struct error *error)
+{
+    struct stat identity;
+    int fd = open_regular(directory, path, name, &identity, error);
+    if (fd < 0)
+        return NULL;
+    struct source *source = memory_alloc(sizeof *source);
+    *source = (struct source){
+        .name = strdup(name),
+        .size = (uint64_t)identity.st_size,
+        .identity = identity,
+        .fd = fd,
+        .mapping = MAP_FAILED,
+    };
+    if (source->size != 0 && source->size <= SIZE_MAX)
+        source->mapping = mmap(NULL, (size_t)source->size, PROT_READ, MAP_SHARED, fd, 0);
+    return source;
+}
+
+struct source *source_new(const struct source *base, const char *name, uint64_t size, const struct source_ops *ops, void *context)
+{
+    struct source *source = memory_alloc(sizeof *source);
+    *source = (struct source){
+        .name = strdup(name),
+        .size = size,
+        .identity = base->identity,
+        .fd = -1,
+        .mapping = MAP_FAILED,
+        .ops = ops,
+        .context = context,
+    };
+    return source;
+}
+
+void source_close(struct source *source)
+{
+    if (source == NULL)
+        return;
+    if (source->mapping != MAP_FAILED)
+        munmap(source->mapping, (size_t)source->size);
+    if (source->fd >= 0)
+        close(source->fd);
+    if (source->ops != NULL)
+        source->ops->release(source->context);
+    free(source->name);
+    free(source);
+}
+
+const char *source_name(const struct source *source)
+{
+    return source->name;
+}
+
+uint64_t source_size(const struct source *source)
+{
+    return source->size;
+}
+
+struct timespec source_mtime(const struct source *source)
+{
+    return source->identity.st_mtim;
+}
+
+bool source_same_file(const struct source *a, const struct source *b)
+{
+    return a->identity.st_dev == b->identity.st_dev && a->identity.st_ino == b->identity.st_ino;
+}
+
+static bool read_file(const struct source *source, uint64_t offset, size_t length, unsigned char *out, struct error *error)
+{
+    while (length > 0) {
+        ssize_t n = pread(source->fd, out, length, (off_t)offset);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return error_set_errno(error, errno, "%s: offset %llu", source->name, (unsigned long long)offset);
+        if (n == 0)
+            return error_set(error, "%s: ends at offset %llu, was %llu bytes long when it was opened", source->name,
+                             (unsigned long long)offset, (unsigned long long)source->size);
+        out += n;
+        offset += (uint64_t)n;
+        length -= (size_t)n;
+    }
+    return true;
+}
+
+bool source_read(const struct source *source, uint64_t offset, size_t length, void *out, struct error *error)
+{
+    if (offset > source->size || length > source->size - offset)
+        return error_set(error, "%s: bytes [%llu, +%zu) are outside its %llu bytes", source->name, (unsigned long long)offset,
+                         length, (unsigned long long)source->size);
+    if (source->ops != NULL)
+        return source->ops->read(source->context, offset, length, out, error);
+    return read_file(source, offset, length, out, error);
+}
+
+char *source_read_text(const struct source *source, size_t limit, size_t *ret_length, struct error *error)
+{
+    if (source->size > limit) {
+        error_set(error, "%s: %llu bytes are more than the limit of %zu", source->name, (unsigned long long)source->size, limit);
+        return NULL;
+    }
+    size_t length = (size_t)source->size;
+    char *text = memory_alloc(length + 1);
+    if (!source_read(source, 0, length, text, error)) {
+        free(text);
+        return NULL;
+    }
+    text[length] = '\0';
+    *ret_length = length;
+    return text;
+}
+
+const void *source_mapping(const struct source *source, uint64_t offset)
+{
+    return source->mapping == MAP_FAILED ? NULL : (const unsigned char *)source->mapping + offset;
+}
+
+void source_prefetch(const struct source *source, uint64_t offset, uint64_t length)
+{
+    if (source->fd >= 0)
+        posix_fadvise(source->fd, (off_t)offset, (off_t)length, POSIX_FADV_WILLNEED);
+}
+
+bool source_changed(const struct source *source)
+{
+    struct stat now;
+    if (source->fd < 0)
+        return false;
+    return fstat(source->fd, &now) != 0 || now.st_size != source->identity.st_size ||
+           now.st_mtim.tv_sec != source->identity.st_mtim.tv_sec || now.st_mtim.tv_nsec != source->identity.st_mtim.tv_nsec;
+}

@@ -1,0 +1,56 @@
+/* Sources: one read-only run of input bytes each.
+ *
+ * A source is a regular file, held open from the moment it was checked, or a compressed member of one that is inflated on demand.
+ * Bytes are read with pread: a truncated file or a medium error is an error for the reader and for nobody else. A file is
+ * mapped as well, only so that the kernel can copy from the mapping (fuse_reply_iov): no code of ours ever
+ * dereferences source_mapping(). Everything here may be used from any number of threads.
+ *
+ * Identity is what stat said when the source was opened. A file that is replaced by rename keeps being served from the
+ * open descriptor; one that was changed in place, or truncated, is noticed by source_changed(). */
+#pragma once
+
+#include "base/error.h"
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+struct source;
+
+/* Opens `path` relative to the directory `directory` (AT_FDCWD: the working directory). Only regular files; a FIFO or a
+ * device is refused without being waited for. `name` is what messages call it. NULL on failure. */
+struct source *source_open(int directory, const char *path, const char *name, struct error *error);
+
+/* A source of another kind, for members that must be computed (see formats/torch/): `read` gives any range and must be
+ * safe to call from several threads; `release` frees `context`. `base` is the file it belongs to: its identity is the member's.
+ */
+struct source_ops {
+    bool (*read)(void *context, uint64_t offset, size_t length, void *out, struct error *error);
+    void (*release)(void *context);
+};
+struct source *source_new(const struct source *base, const char *name, uint64_t size, const struct source_ops *ops,
+                          void *context);
+
+void source_close(struct source *source); /* NULL is allowed */
+
+const char *source_name(const struct source *source);
+uint64_t source_size(const struct source *source);
+struct timespec source_mtime(const struct source *source);
+
+/* Whether both are the same file (device and inode). */
+bool source_same_file(const struct source *a, const struct source *b);
+
+/* Reads exactly [offset, offset + length); a range outside the source, or bytes that are gone, is an error. */
+bool source_read(const struct source *source, uint64_t offset, size_t length, void *out, struct error *error);
+
+/* The whole source as a NUL-terminated text in memory that the caller frees; refused above `limit` bytes. */
+char *source_read_text(const struct source *source, size_t limit, size_t *ret_length, struct error *error);
+
+/* Where the bytes from `offset` on are mapped, to be handed to the kernel; NULL where the source is not mapped. */
+const void *source_mapping(const struct source *source, uint64_t offset);
+
+/* Tells the kernel that [offset, offset + length) will be wanted soon. */
+void source_prefetch(const struct source *source, uint64_t offset, uint64_t length);
+
+/* Whether the file behind the open descriptor is no longer what it was when it was opened (size, mtime). */
+bool source_changed(const struct source *source);

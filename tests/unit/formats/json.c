@@ -1,0 +1,101 @@
+#include "formats/json.h"
+
+#include "tests/unit/check.h"
+
+#include <stdlib.h>
+
+static const struct {
+    const char *name, *text;
+    size_t length; /* 0: of the text */
+    bool valid;
+} documents[] = {
+    {"an empty object", "{}", 0, true},
+    {"white space around", " \n\t{} \r\n", 0, true},
+    {"a surrogate pair", "\"\\ud83d\\ude00\"", 0, true},
+    {"an escaped backslash before u", "\"\\\\ud83d\"", 0, true},
+    {"NUL in a string", "\"a\\u0000b\"", 0, true},
+    {"nothing", "", 0, false},
+    {"a byte order mark", "\xef\xbb\xbf{}", 0, false},
+    {"two documents", "{}{}", 0, false},
+    {"trailing NUL", "{}\0", 3, false},
+    {"trailing comma", "{\"a\":1,}", 0, false},
+    {"comment", "{}/**/", 0, false},
+    {"single quotes", "{'a':1}", 0, false},
+    {"NaN", "[NaN]", 0, false},
+    {"leading zero", "[01]", 0, false},
+    {"leading plus", "[+1]", 0, false},
+    {"a raw control byte", "\"a\nb\"", 0, false},
+    {"a bad escape", "\"\\x\"", 0, false},
+    {"a lone high surrogate", "\"\\ud83d\"", 0, false},
+    {"a lone low surrogate", "\"\\ude00\"", 0, false},
+    {"a high surrogate before another escape", "\"\\ud83d\\n0000\"", 0, false},
+    {"an overlong sequence", "\"\xc0\xaf\"", 0, false},
+    {"an encoded surrogate", "\"\xed\xa0\xbd\"", 0, false},
+    {"a key twice", "{\"a\":1,\"b\":2,\"a\":1}", 0, false},
+    {"a key twice, once escaped", "{\"a\":1,\"\\u0061\":1}", 0, false},
+    {"a key twice among many", "{\"a\":0,\"b\":0,\"c\":0,\"d\":0,\"e\":0,\"f\":0,\"g\":0,\"h\":0,\"i\":0,\"j\":0,\"c\":0}", 0,
+     false},
+    {"the same key at two depths", "{\"a\":{\"a\":1}}", 0, true},
+    {"an object that does not end", "{\"a\":", 0, false},
+};
+
+static void validity(void)
+{
+    for (size_t i = 0; i < sizeof documents / sizeof *documents; i++) {
+        struct error error;
+        size_t length = documents[i].length ? documents[i].length : strlen(documents[i].text);
+        struct json_document *document = json_parse(documents[i].text, length, &error);
+        CHECK_NAMED((document != NULL) == documents[i].valid, documents[i].name);
+        json_free(document);
+    }
+}
+
+static void depth(void)
+{
+    for (int extra = 0; extra < 2; extra++) {
+        char text[2 * (JSON_MAX_DEPTH + 1)];
+        int n = JSON_MAX_DEPTH + extra;
+        memset(text, '[', (size_t)n);
+        memset(text + n, ']', (size_t)n);
+        struct error error;
+        struct json_document *document = json_parse(text, 2 * (size_t)n, &error);
+        CHECK_NAMED((document != NULL) == (extra == 0), extra ? "deeper than the limit" : "as deep as the limit");
+        json_free(document);
+    }
+}
+
+static void values(void)
+{
+    static const char text[] = "{\"u\":18446744073709551615,\"n\":-1,\"z\":-0,\"r\":1.5,\"e\":1e0,\"s\":\"x\\u0000y\",\"t\":true,"
+                               "\"o\":{\"k\":[1,[2,3],4]},\"v\":null,\"big\":18446744073709551616}";
+    struct error error;
+    struct json_document *document = json_parse(text, sizeof text - 1, &error);
+    const struct json *root = json_root(document);
+    uint64_t u = 0;
+    int64_t i = 0;
+    double d = 0;
+    size_t length;
+    CHECK(json_count(root) == 10);
+    CHECK(json_u64(json_get(root, "u"), &u) && u == UINT64_MAX);
+    CHECK(!json_u64(json_get(root, "big"), &u));
+    CHECK(!json_u64(json_get(root, "n"), &u) && json_i64(json_get(root, "n"), &i) && i == -1);
+    CHECK(!json_u64(json_get(root, "z"), &u));
+    CHECK(!json_u64(json_get(root, "e"), &u));
+    CHECK(json_double(json_get(root, "r"), &d) && d == 1.5);
+    CHECK(memcmp(json_string(json_get(root, "s"), &length), "x\0y", 3) == 0 && length == 3);
+    CHECK(!json_string_is(json_get(root, "s"), "x"));
+    CHECK(json_bool(json_get(root, "t"), false));
+    CHECK(json_is(json_get(root, "v"), JSON_NULL) && json_get(root, "absent") == NULL);
+    const struct json *array = json_get(json_get(root, "o"), "k");
+    CHECK(json_count(array) == 3 && json_u64(json_at(array, 2), &u) && u == 4 && json_at(array, 3) == NULL);
+    CHECK(json_u64(json_at(json_at(array, 1), 1), &u) && u == 3);
+    json_free(document);
+}
+
+int main(void)
+{
+    validity();
+    depth();
+    values();
+    return check_done();
+}

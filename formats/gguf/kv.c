@@ -1,0 +1,123 @@
+#include "formats/gguf/kv.h"
+
+#include "base/arena.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void gguf_kvs_free(struct gguf_kvs *kvs)
+{
+    for (size_t i = 0; i < kvs->n_kvs; i++) {
+        free(kvs->kvs[i].key);
+        buffer_free(&kvs->kvs[i].value);
+    }
+    free(kvs->kvs);
+    *kvs = (struct gguf_kvs){0};
+}
+
+static struct gguf_kv *find(const struct gguf_kvs *kvs, const char *key)
+{
+    for (size_t i = 0; i < kvs->n_kvs; i++)
+        if (strcmp(kvs->kvs[i].key, key) == 0)
+            return &kvs->kvs[i];
+    return NULL;
+}
+
+const struct gguf_kv *gguf_kvs_find(const struct gguf_kvs *kvs, const char *key)
+{
+    return find(kvs, key);
+}
+
+/* The entry to write a new value into: the one of that key, emptied, or a new one at the end. */
+static struct buffer *entry(struct gguf_kvs *kvs, const char *key, enum gguf_type type)
+{
+    struct gguf_kv *kv = find(kvs, key);
+    if (kv == NULL) {
+        kvs->kvs = memory_resize(kvs->kvs, (kvs->n_kvs + 1) * sizeof *kvs->kvs);
+        kv = &kvs->kvs[kvs->n_kvs++];
+        *kv = (struct gguf_kv){.key = strdup(key)};
+    }
+    kv->type = type;
+    buffer_free(&kv->value);
+    return &kv->value;
+}
+
+static void set_integer(struct gguf_kvs *kvs, const char *key, enum gguf_type type, uint64_t value, size_t size)
+{
+    buffer_append_le(entry(kvs, key, type), value, size);
+}
+
+void gguf_set_u32(struct gguf_kvs *kvs, const char *key, uint32_t value)
+{
+    set_integer(kvs, key, GGUF_U32, value, 4);
+}
+
+void gguf_set_i32(struct gguf_kvs *kvs, const char *key, int32_t value)
+{
+    set_integer(kvs, key, GGUF_I32, (uint32_t)value, 4);
+}
+
+void gguf_set_u16(struct gguf_kvs *kvs, const char *key, uint16_t value)
+{
+    set_integer(kvs, key, GGUF_U16, value, 2);
+}
+
+void gguf_set_f32(struct gguf_kvs *kvs, const char *key, double value)
+{
+    float rounded = (float)value;
+    uint32_t bits;
+    memcpy(&bits, &rounded, sizeof bits);
+    set_integer(kvs, key, GGUF_F32, bits, 4);
+}
+
+void gguf_set_bool(struct gguf_kvs *kvs, const char *key, bool value)
+{
+    set_integer(kvs, key, GGUF_BOOL, value, 1);
+}
+
+void gguf_append_string(struct buffer *elements, const char *text, size_t length)
+{
+    buffer_append_le(elements, length, 8);
+    buffer_append(elements, text, length);
+}
+
+void gguf_set_string(struct gguf_kvs *kvs, const char *key, const char *text, size_t length)
+{
+    if (length != 0)
+        gguf_append_string(entry(kvs, key, GGUF_STRING), text, length);
+}
+
+void gguf_set_text(struct gguf_kvs *kvs, const char *key, const char *text)
+{
+    gguf_set_string(kvs, key, text, strlen(text));
+}
+
+void gguf_set_array(struct gguf_kvs *kvs, const char *key, enum gguf_type element_type, uint64_t count, struct buffer *elements)
+{
+    if (count != 0) {
+        struct buffer *value = entry(kvs, key, GGUF_ARRAY);
+        buffer_append_le(value, (uint64_t)element_type, 4);
+        buffer_append_le(value, count, 8);
+        buffer_append(value, elements->bytes, elements->length);
+    }
+    buffer_free(elements);
+}
+
+void gguf_kvs_remove(struct gguf_kvs *kvs, const char *key)
+{
+    struct gguf_kv *kv = find(kvs, key);
+    if (kv == NULL)
+        return;
+    free(kv->key);
+    buffer_free(&kv->value);
+    size_t behind = kvs->n_kvs - (size_t)(kv - kvs->kvs) - 1;
+    memmove(kv, kv + 1, behind * sizeof *kv);
+    kvs->n_kvs--;
+}
+
+void gguf_write_kv(struct buffer *out, const struct gguf_kv *kv)
+{
+    gguf_append_string(out, kv->key, strlen(kv->key));
+    buffer_append_le(out, (uint64_t)kv->type, 4);
+    buffer_append(out, kv->value.bytes, kv->value.length);
+}

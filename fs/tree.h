@@ -58,11 +58,12 @@ void tree_xattrs(struct tree *tree, node_id id, tree_emit_xattr *emit, void *con
 
 /* For the kinds of content (content.h), while a tree is made. */
 
-/* A directory in another; the one that is there already if there is. */
+/* A directory in another; the one that is there already if there is. 0 where the name is taken by something else. */
 node_id tree_add_directory(struct tree *tree, node_id parent, const char *name);
 
 /* A file that is planned when its attributes are asked for. `plan` makes its spans in `arena`, which lives as long as the tree;
- * it is called once. A failure hides the file. A name that is taken in the directory is refused: false. */
+ * it is called once. A failure hides the file, and its message, unless empty, becomes a note. A name that is taken in the
+ * directory is refused: false. */
 typedef bool plan_function(const void *context, struct arena *arena, struct vfile *ret_file, struct error *error);
 bool tree_add_file(struct tree *tree, node_id parent, const char *name, plan_function *plan, const void *context);
 
@@ -73,7 +74,7 @@ struct collection {
     uint64_t (*count)(const void *context);
     void (*name)(const void *context, uint64_t item, char name[TREE_MAX_NAME + 1]);
     bool (*find)(const void *context, const char *name, uint64_t *ret_item);
-    unsigned n_slots;
+    unsigned (*n_slots)(void);
     /* The name and size of a file; false where the item has none in that slot. */
     bool (*file)(const void *context, uint64_t item, unsigned slot, char name[TREE_MAX_NAME + 1], uint64_t *ret_size);
     bool (*plan)(const void *context, uint64_t item, unsigned slot, struct arena *arena, struct vfile *ret_file,
@@ -83,6 +84,9 @@ struct collection {
 };
 void tree_add_collection(struct tree *tree, node_id parent, const char *name, const struct collection *collection,
                          const void *context);
+
+/* Calls release(context) when the tree is freed, before its arena is. */
+void tree_on_free(struct tree *tree, void (*release)(void *context), void *context);
 
 /* Memory that lives as long as the tree. */
 struct arena *tree_arena(struct tree *tree);

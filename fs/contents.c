@@ -1,0 +1,10 @@
+#include "fs/content.h"
+
+extern const struct content metadata_file_content, side_files_content, tensor_files_content;
+
+const struct content *const contents[] = {
+    &metadata_file_content,
+    &tensor_files_content,
+    &side_files_content,
+    NULL,
+};

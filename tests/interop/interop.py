@@ -1,0 +1,74 @@
+"""What the interoperability tests share: running wfs, mounting, and counting checks."""
+import contextlib
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+WFS = os.environ.get("WFS", "build/wfs")
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+STRICT = os.environ.get("WFS_TEST_STRICT") == "1"
+
+_checks = {"passed": 0, "failed": 0}
+
+
+def check(condition, what):
+    """One check: a line of output; the exit status of done() tells whether all passed."""
+    _checks["passed" if condition else "failed"] += 1
+    if not condition:
+        print(f"not ok - {what}")
+    return bool(condition)
+
+
+def done():
+    print(f"{_checks['passed']} checks passed, {_checks['failed']} failed")
+    sys.exit(_checks["failed"] != 0 or _checks["passed"] == 0)
+
+
+def skip(reason):
+    """Ends the whole test: a failure where everything must be there (CI)."""
+    print(f"skipped: {reason}")
+    sys.exit(1 if STRICT else 0)
+
+
+def wfs(*arguments, **options):
+    return subprocess.run([WFS, *map(str, arguments)], check=False, capture_output=True, **options)
+
+
+def cat(source, path):
+    """The bytes of a virtual file, without a mount."""
+    result = wfs("cat", source, path)
+    if result.returncode != 0:
+        raise OSError(result.stderr.decode())
+    return result.stdout
+
+
+@contextlib.contextmanager
+def mounted(source, *options):
+    """Mounts `source` for the time of the block; yields the mount point."""
+    if not os.path.exists("/dev/fuse"):
+        skip("/dev/fuse is missing")
+    with tempfile.TemporaryDirectory() as directory:
+        mountpoint = pathlib.Path(directory) / "mnt"
+        result = wfs("mount", *options, source, mountpoint)
+        if result.returncode != 0:
+            raise OSError(result.stderr.decode())
+        try:
+            yield mountpoint
+        finally:
+            wfs("umount", mountpoint)
+
+
+def golden_checkpoints():
+    """The golden checkpoints that WFS_GOLDEN names, made where they are missing: {name: folder}, and the tool that compares.
+
+    WFS_GOLDEN is a folder with the programs `make` and `check`; WFS_GOLDEN_MODELS is where the models are kept.
+    """
+    golden = os.environ.get("WFS_GOLDEN")
+    if not golden:
+        return {}, None
+    models = pathlib.Path(os.environ.get("WFS_GOLDEN_MODELS", ROOT / "build" / "golden"))
+    if not models.is_dir():
+        subprocess.run([sys.executable, os.path.join(golden, "make"), models], check=True, stdout=subprocess.DEVNULL)
+    return {path.name: path for path in sorted(models.iterdir()) if path.is_dir()}, os.path.join(golden, "check")

@@ -44,5 +44,5 @@ extern const struct format *const formats[];
 const struct format *format_of_file(const struct source *file, struct error *error);
 
 /* Adds the files of the directory that are no weights as side files, sub-directories included (see side_files.c for the
- * rules), and hides the others. */
-bool format_add_side_files(struct checkpoint *checkpoint, const struct input *input, struct error *error);
+ * rules), and hides the others. What cannot be shown is noted, never an error. */
+void format_add_side_files(struct checkpoint *checkpoint, const struct input *input);

@@ -1,8 +1,8 @@
 #include "formats/open.h"
 
+#include "formats/directory.h"
 #include "formats/format.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
@@ -10,37 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-static int compare_names(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-/* The sorted names in a directory, in the arena. */
-static bool list_directory(struct arena *arena, struct input *input, struct error *error)
-{
-    int again = openat(input->directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *stream = again >= 0 ? fdopendir(again) : NULL;
-    if (stream == NULL)
-        return error_set_errno(error, errno, "%s", input->path);
-    const char **names = NULL;
-    size_t n_names = 0, capacity = 0;
-    for (struct dirent *entry; (entry = readdir(stream)) != NULL;) {
-        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
-            continue;
-        if (n_names == capacity) {
-            capacity = capacity * 2 + 16;
-            names = memory_resize(names, capacity * sizeof *names);
-        }
-        names[n_names++] = arena_strdup(arena, entry->d_name);
-    }
-    closedir(stream);
-    qsort(names, n_names, sizeof *names, compare_names);
-    input->names = arena_copy(arena, names, n_names * sizeof *names);
-    input->n_names = n_names;
-    free(names);
-    return true;
-}
 
 static bool open_file_input(struct arena *arena, struct input *input, struct error *error)
 {
@@ -71,7 +40,9 @@ static bool open_input(struct arena *arena, struct input *input, struct error *e
         if (input->directory < 0)
             return error_set_errno(error, errno, "%s", input->path);
     }
-    return list_directory(arena, input, error);
+    if (!directory_names(input->directory, arena, &input->names, &input->n_names))
+        return error_set_errno(error, errno, "%s", input->path);
+    return true;
 }
 
 static void close_input(struct input *input)
@@ -142,7 +113,10 @@ static bool fill_in(struct checkpoint *checkpoint, struct input *input, const st
         return format->open(checkpoint, input, options, error);
     uint16_t source = checkpoint_add_source(checkpoint, input->file);
     input->file = NULL;
-    return format->read_file(checkpoint, source, options, error) && format_add_side_files(checkpoint, input, error);
+    if (!format->read_file(checkpoint, source, options, error))
+        return false;
+    format_add_side_files(checkpoint, input);
+    return true;
 }
 
 struct checkpoint *checkpoint_open(const char *path, const struct open_options *options, struct error *error)

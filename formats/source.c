@@ -4,9 +4,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 struct source {
@@ -19,9 +22,22 @@ struct source {
     void *context;
 };
 
+/* Shells set a soft limit of descriptors that a checkpoint of many files exceeds; the hard one is meant to be used. */
+static bool raise_descriptor_limit(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max)
+        return false;
+    limit.rlim_cur = limit.rlim_max;
+    return setrlimit(RLIMIT_NOFILE, &limit) == 0;
+}
+
 static int open_regular(int directory, const char *path, const char *name, struct stat *ret_identity, struct error *error)
 {
-    int fd = openat(directory, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    const int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+    int fd = openat(directory, path, flags);
+    if (fd < 0 && errno == EMFILE && raise_descriptor_limit())
+        fd = openat(directory, path, flags);
     if (fd < 0) {
         error_set_errno(error, errno, "%s", name);
         return -1;
@@ -101,6 +117,14 @@ uint64_t source_size(const struct source *source)
 struct timespec source_mtime(const struct source *source)
 {
     return source->identity.st_mtim;
+}
+
+char *source_real_path(const struct source *source)
+{
+    char link[64], path[PATH_MAX];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", source->fd);
+    ssize_t length = source->fd >= 0 ? readlink(link, path, sizeof path) : -1;
+    return length >= 0 && (size_t)length < sizeof path ? strndup(path, (size_t)length) : NULL;
 }
 
 bool source_same_file(const struct source *a, const struct source *b)

@@ -37,6 +37,9 @@ const char *source_name(const struct source *source);
 uint64_t source_size(const struct source *source);
 struct timespec source_mtime(const struct source *source);
 
+/* Where the open file is now, by the kernel's account, in memory that the caller frees; NULL where that is unknown. */
+char *source_real_path(const struct source *source);
+
 /* Whether both are the same file (device and inode). */
 bool source_same_file(const struct source *a, const struct source *b);
 

@@ -1,0 +1,327 @@
+/* safetensors: a length, a JSON header, the elements of all tensors without gaps.
+ *
+ * The checks are those of the reference implementation (the safetensors crate) in its order, with its limits. Stricter on
+ * purpose: a key that stands twice is refused, as the format's description has it, and so are the two spellings that only
+ * the crate's JSON library understands (a tensor as an array, a dtype as an object), names of more than
+ * CHECKPOINT_MAX_NAME bytes, and more than LAYOUT_MAX_RANK dimensions. */
+#include "base/checked.h"
+#include "base/text.h"
+#include "formats/format.h"
+#include "formats/json.h"
+#include "formats/layout.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LENGTH_BYTES = 8, MAX_HEADER_BYTES = 100 * 1000 * 1000, SHOWN_NAME = 200, SHOWN_SHAPE = 160 };
+
+/* The format's own list: wfs knows more dtypes than that. */
+static const char *const dtype_names[] = {
+    "BF16",    "F16", "F32", "F64", "F8_E4M3", "F8_E5M2", "F8_E8M0", "F8_E4M3FNUZ", "F8_E5M2FNUZ", "F4",   "F6_E2M3",
+    "F6_E3M2", "I8",  "I16", "I32", "I64",     "U8",      "U16",     "U32",         "U64",         "BOOL", "C64",
+};
+
+/* One file while it is read. `tensors` are in the order of the header, then `order` is the order wanted. */
+struct reader {
+    struct checkpoint *checkpoint;
+    uint16_t source;
+    const char *file;
+    struct tensor *tensors;
+    uint32_t *order;
+    size_t n_tensors;
+};
+
+struct shown_tensor {
+    char name[SHOWN_NAME], shape[SHOWN_SHAPE];
+};
+
+static struct shown_tensor shown(const struct tensor *tensor)
+{
+    struct shown_tensor shown;
+    text_printable(tensor->name, tensor->name_length, shown.name, sizeof shown.name);
+    layout_shape_text(tensor->shape, tensor->rank, shown.shape, sizeof shown.shape);
+    return shown;
+}
+
+static const struct dtype *find_dtype(const char *name)
+{
+    for (size_t i = 0; i < sizeof dtype_names / sizeof *dtype_names; i++)
+        if (strcmp(dtype_names[i], name) == 0)
+            return dtype_by_name(name);
+    return NULL;
+}
+
+static bool parse_dtype(const struct json *value, const struct dtype **ret_dtype, struct error *error)
+{
+    size_t length;
+    const char *name = json_string(value, &length);
+    if (name == NULL)
+        return error_set(error, value == NULL ? "no dtype" : "dtype is no string");
+    const struct dtype *dtype = strlen(name) == length ? find_dtype(name) : NULL;
+    if (dtype == NULL)
+        return error_set(error, "unknown dtype '%.40s'", name);
+    *ret_dtype = dtype;
+    return true;
+}
+
+/* The sizes of an array of integers; `what` names it. */
+static bool parse_sizes(const struct json *value, const char *what, size_t most, uint64_t *sizes, struct error *error)
+{
+    if (!json_is(value, JSON_ARRAY))
+        return error_set(error, value == NULL ? "no %s" : "%s is no array", what);
+    if (json_count(value) > most)
+        return error_set(error, "%s has %zu numbers, more than %zu", what, json_count(value), most);
+    for (const struct json *number = json_first(value); number != NULL; number = json_next(number))
+        if (!json_u64(number, sizes++))
+            return error_set(error, "%s holds what is no unsigned 64-bit integer", what);
+    return true;
+}
+
+static bool parse_fields(struct reader *reader, const struct json *entry, struct tensor *tensor, struct error *error)
+{
+    uint64_t shape[LAYOUT_MAX_RANK], range[2];
+    if (!json_is(entry, JSON_OBJECT))
+        return error_set(error, "not described by an object");
+    const struct json *shape_value = json_get(entry, "shape"), *range_value = json_get(entry, "data_offsets");
+    if (!parse_dtype(json_get(entry, "dtype"), &tensor->dtype, error) ||
+        !parse_sizes(shape_value, "shape", LAYOUT_MAX_RANK, shape, error) ||
+        !parse_sizes(range_value, "data_offsets", 2, range, error))
+        return false;
+    if (json_count(range_value) != 2)
+        return error_set(error, "data_offsets has %zu numbers instead of 2", json_count(range_value));
+    if (range[1] < range[0])
+        return error_set(error, "data_offsets [%" PRIu64 ", %" PRIu64 "] are reversed", range[0], range[1]);
+    tensor->rank = (uint8_t)json_count(shape_value);
+    tensor->offset = range[0];
+    tensor->length = range[1] - range[0];
+
+    /* One block for shape and name: 100,000 tensors are ordinary. */
+    size_t shape_bytes = tensor->rank * sizeof *shape;
+    unsigned char *block = arena_alloc(reader->checkpoint->arena, shape_bytes + tensor->name_length + 1);
+    memcpy(block, shape, shape_bytes);
+    memcpy(block + shape_bytes, tensor->name, tensor->name_length);
+    tensor->shape = (const uint64_t *)(void *)block;
+    tensor->name = (const char *)block + shape_bytes;
+    return true;
+}
+
+static bool parse_tensor(struct reader *reader, const struct json *entry, struct error *error)
+{
+    size_t name_length;
+    struct tensor tensor = {.name = json_key(entry, &name_length), .source = reader->source};
+    char name[SHOWN_NAME];
+    text_printable(tensor.name, name_length, name, sizeof name);
+    if (name_length > CHECKPOINT_MAX_NAME)
+        return error_set(error, "%s: tensor '%s...': a name of %zu bytes is over the limit of %d", reader->file, name,
+                         name_length, CHECKPOINT_MAX_NAME);
+    tensor.name_length = (uint32_t)name_length;
+    if (!parse_fields(reader, entry, &tensor, error))
+        return error_prefix(error, "%s: tensor '%s'", reader->file, name);
+    reader->tensors[reader->n_tensors++] = tensor;
+    return true;
+}
+
+/* Metadata is text for people: what cannot be kept as such is left out and said. */
+static void add_metadata(struct reader *reader, const struct json *entry)
+{
+    size_t key_length, value_length;
+    const char *key = json_key(entry, &key_length), *value = json_string(entry, &value_length);
+    if (strlen(key) != key_length || strlen(value) != value_length) {
+        checkpoint_note(reader->checkpoint, "%s: metadata '%s' holds a NUL byte and is not shown", reader->file, key);
+        return;
+    }
+    struct arena *arena = reader->checkpoint->arena;
+    checkpoint_add_metadata(reader->checkpoint, arena_strndup(arena, key, key_length), arena_strndup(arena, value, value_length));
+}
+
+static bool parse_metadata(struct reader *reader, const struct json *metadata, struct error *error)
+{
+    if (json_is(metadata, JSON_NULL)) /* MLX writes that */
+        return true;
+    if (!json_is(metadata, JSON_OBJECT))
+        return error_set(error, "%s: __metadata__ is no object", reader->file);
+    for (const struct json *entry = json_first(metadata); entry != NULL; entry = json_next(entry)) {
+        if (!json_is(entry, JSON_STRING))
+            return error_set(error, "%s: __metadata__: '%.200s' is no string", reader->file, json_key(entry, NULL));
+        add_metadata(reader, entry);
+    }
+    return true;
+}
+
+static bool parse_header(struct reader *reader, const struct json *header, struct error *error)
+{
+    if (!json_is(header, JSON_OBJECT))
+        return error_set(error, "%s: the header is no JSON object", reader->file);
+    const struct json *metadata = json_get(header, "__metadata__");
+    size_t n_tensors = json_count(header) - (metadata != NULL);
+    if (n_tensors > CHECKPOINT_MAX_TENSORS - reader->checkpoint->n_tensors)
+        return error_set(error, "%s: with its %zu tensors there are more than %d", reader->file, n_tensors,
+                         CHECKPOINT_MAX_TENSORS);
+    if (metadata != NULL && !parse_metadata(reader, metadata, error))
+        return false;
+    reader->tensors = memory_alloc(n_tensors * sizeof *reader->tensors);
+    reader->order = memory_alloc(n_tensors * sizeof *reader->order);
+    for (const struct json *entry = json_first(header); entry != NULL; entry = json_next(entry))
+        if (entry != metadata && !parse_tensor(reader, entry, error))
+            return false;
+    for (size_t i = 0; i < n_tensors; i++)
+        reader->order[i] = (uint32_t)i;
+    return true;
+}
+
+static int compare_offsets(const void *a, const void *b, void *tensors)
+{
+    const struct tensor *x = (const struct tensor *)tensors + *(const uint32_t *)a;
+    const struct tensor *y = (const struct tensor *)tensors + *(const uint32_t *)b;
+    if (x->offset != y->offset)
+        return x->offset < y->offset ? -1 : 1;
+    return (x->length > y->length) - (x->length < y->length);
+}
+
+/* Code points sort as the bytes of UTF-8 do. */
+static int compare_names(const void *a, const void *b, void *tensors)
+{
+    const struct tensor *x = (const struct tensor *)tensors + *(const uint32_t *)a;
+    const struct tensor *y = (const struct tensor *)tensors + *(const uint32_t *)b;
+    int order = memcmp(x->name, y->name, x->name_length < y->name_length ? x->name_length : y->name_length);
+    return order != 0 ? order : (x->name_length > y->name_length) - (x->name_length < y->name_length);
+}
+
+static void sort(struct reader *reader, int (*compare)(const void *, const void *, void *))
+{
+    qsort_r(reader->order, reader->n_tensors, sizeof *reader->order, compare, reader->tensors);
+}
+
+/* Whether the tensor begins at `offset`, where the one before it ends, and is as long as its dtype and shape say. */
+static bool check_tensor(const struct reader *reader, const struct tensor *tensor, uint64_t offset, struct error *error)
+{
+    uint64_t begin = tensor->offset, end = begin + tensor->length, n_elements, n_bytes;
+    bool misaligned;
+    struct shown_tensor is = shown(tensor);
+    if (begin != offset)
+        return error_set(
+            error, "%s: tensor '%s': data_offsets [%" PRIu64 ", %" PRIu64 "] %s the tensors before it, which end at %" PRIu64,
+            reader->file, is.name, begin, end, begin < offset ? "overlap" : "leave a hole behind", offset);
+    if (!layout_size(tensor->dtype, tensor->shape, tensor->rank, &n_elements, &n_bytes, &misaligned))
+        return error_set(error, "%s: tensor '%s': %s %s %s", reader->file, is.name, tensor->dtype->name, is.shape,
+                         misaligned ? "is no whole number of bytes" : "is larger than 64 bits can say");
+    if (n_bytes != tensor->length)
+        return error_set(error, "%s: tensor '%s': data_offsets [%" PRIu64 ", %" PRIu64 "] do not match %s %s (%" PRIu64 " bytes)",
+                         reader->file, is.name, begin, end, tensor->dtype->name, is.shape, n_bytes);
+    return true;
+}
+
+/* The tensors, sorted by offset, must fill the `available` bytes behind the header. */
+static bool check_data(struct reader *reader, uint64_t available, const struct open_options *options, struct error *error)
+{
+    uint64_t offset = 0;
+    for (size_t i = 0; i < reader->n_tensors; i++) {
+        const struct tensor *tensor = &reader->tensors[reader->order[i]];
+        if (!check_tensor(reader, tensor, offset, error))
+            return false;
+        offset += tensor->length;
+    }
+    if (offset > available)
+        return error_set(error, "%s: cut short: its tensors have %" PRIu64 " bytes, and the last %" PRIu64 " of them are missing",
+                         reader->file, offset, offset - available);
+    if (offset < available && !options->allow_trailing)
+        return error_set(error, "%s: %" PRIu64 " bytes follow the last tensor; -o allow_trailing ignores them", reader->file,
+                         available - offset);
+    if (offset < available)
+        checkpoint_note(reader->checkpoint, "%s: the %" PRIu64 " bytes behind the last tensor are ignored", reader->file,
+                        available - offset);
+    return true;
+}
+
+/* The length of the header, when it and the file's size allow one. */
+static bool read_header_length(const struct source *source, uint64_t *ret_length, struct error *error)
+{
+    unsigned char prefix[LENGTH_BYTES];
+    uint64_t size = source_size(source);
+    if (size < LENGTH_BYTES)
+        return error_set(error, "%s: %" PRIu64 " bytes are too few for a safetensors file", source_name(source), size);
+    if (!source_read(source, 0, LENGTH_BYTES, prefix, error))
+        return false;
+    uint64_t length = read_le(prefix, LENGTH_BYTES);
+    if (length > MAX_HEADER_BYTES)
+        return error_set(error, "%s: a header of %" PRIu64 " bytes is over the limit of %d", source_name(source), length,
+                         MAX_HEADER_BYTES);
+    if (length > size - LENGTH_BYTES)
+        return error_set(error, "%s: cut short: a header of %" PRIu64 " bytes in a file of %" PRIu64, source_name(source), length,
+                         size);
+    *ret_length = length;
+    return true;
+}
+
+/* From bytes read once: a mapping could change between the check and the use. */
+static struct json_document *read_header(const struct source *source, uint64_t length, struct error *error)
+{
+    char *text = memory_alloc(length);
+    struct json_document *header = NULL;
+    if (source_read(source, LENGTH_BYTES, length, text, error)) {
+        header = json_parse(text, length, error);
+        if (header == NULL)
+            error_prefix(error, "%s: header", source_name(source));
+    }
+    free(text);
+    return header;
+}
+
+static bool safetensors_read_file(struct checkpoint *checkpoint, uint16_t source, const struct open_options *options,
+                                  struct error *error)
+{
+    const struct source *file = checkpoint->sources[source];
+    uint64_t header_length = 0;
+    if (!read_header_length(file, &header_length, error))
+        return false;
+    struct json_document *header = read_header(file, header_length, error);
+    if (header == NULL)
+        return false;
+    struct reader reader = {.checkpoint = checkpoint, .source = source, .file = source_name(file)};
+    uint64_t data = LENGTH_BYTES + header_length;
+    bool valid = parse_header(&reader, json_root(header), error);
+    json_free(header);
+    if (valid) {
+        sort(&reader, compare_offsets);
+        valid = check_data(&reader, source_size(file) - data, options, error);
+    }
+    if (valid)
+        sort(&reader, compare_names);
+    for (size_t i = 0; valid && i < reader.n_tensors; i++) {
+        struct tensor *tensor = &reader.tensors[reader.order[i]];
+        tensor->offset += data;
+        checkpoint_add_tensor(checkpoint, tensor);
+    }
+    free(reader.tensors);
+    free(reader.order);
+    return valid;
+}
+
+static bool has_suffix(const char *text, const char *suffix)
+{
+    size_t length = strlen(text), suffix_length = strlen(suffix);
+    return length >= suffix_length && strcmp(text + length - suffix_length, suffix) == 0;
+}
+
+/* There is no magic number: a length that fits, and what a JSON object begins with. A file of the right name is read in any
+ * case, so that the user learns what is wrong with it. */
+static enum probe safetensors_probe(const struct input *input)
+{
+    if (input->file == NULL)
+        return PROBE_NO;
+    if (input->head_length > LENGTH_BYTES) {
+        uint64_t length = read_le(input->head, LENGTH_BYTES);
+        if (length <= MAX_HEADER_BYTES && length <= source_size(input->file) - LENGTH_BYTES &&
+            memchr("{ \t\r\n", input->head[LENGTH_BYTES], 5) != NULL)
+            return PROBE_SURE;
+    }
+    return has_suffix(input->file_name, ".safetensors") ? PROBE_MAYBE : PROBE_NO;
+}
+
+const struct format safetensors_format = {
+    .name = "safetensors",
+    .summary = "a .safetensors file",
+    .probe = safetensors_probe,
+    .read_file = safetensors_read_file,
+};

@@ -1,0 +1,80 @@
+/* Files for tests: a temporary directory, which is the working directory until files_remove(), and what to put into it. */
+#pragma once
+
+#include <ftw.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char files_directory[] = "/tmp/wfs-unit-XXXXXX";
+
+static inline void files_must(bool done, const char *what)
+{
+    if (done)
+        return;
+    perror(what);
+    exit(99);
+}
+
+static inline void files_begin(void)
+{
+    files_must(mkdtemp(files_directory) != NULL && chdir(files_directory) == 0, files_directory);
+}
+
+static inline int files_remove_one(const char *path, const struct stat *status, int kind, struct FTW *place)
+{
+    (void)status, (void)kind, (void)place;
+    return remove(path);
+}
+
+static inline void files_remove(void)
+{
+    files_must(chdir("/") == 0 && nftw(files_directory, files_remove_one, 16, FTW_DEPTH | FTW_PHYS) == 0, files_directory);
+}
+
+/* Makes the directories that `path` needs. */
+static inline void files_make_parents(const char *path)
+{
+    char copy[1024];
+    snprintf(copy, sizeof copy, "%s", path);
+    for (char *slash = strchr(copy + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        mkdir(copy, 0755);
+        *slash = '/';
+    }
+}
+
+static inline void files_write(const char *path, const void *bytes, size_t length)
+{
+    files_make_parents(path);
+    FILE *file = fopen(path, "wb");
+    files_must(file != NULL && fwrite(bytes, 1, length, file) == length && fclose(file) == 0, path);
+}
+
+static inline void files_write_text(const char *path, const char *text)
+{
+    files_write(path, text, strlen(text));
+}
+
+/* A symbolic link at `path` with the text `target`. */
+static inline void files_link(const char *path, const char *target)
+{
+    files_make_parents(path);
+    files_must(symlink(target, path) == 0, path);
+}
+
+/* A safetensors file of that header, and `n_data` bytes 0, 1, 2 ... behind it. */
+static inline void files_write_safetensors(const char *path, const char *header, size_t header_length, size_t n_data)
+{
+    unsigned char *bytes = malloc(8 + header_length + n_data + 1);
+    for (int i = 0; i < 8; i++)
+        bytes[i] = (unsigned char)((uint64_t)header_length >> (8 * i));
+    memcpy(bytes + 8, header, header_length);
+    for (size_t i = 0; i < n_data; i++)
+        bytes[8 + header_length + i] = (unsigned char)i;
+    files_write(path, bytes, 8 + header_length + n_data);
+    free(bytes);
+}

@@ -1,0 +1,184 @@
+#include "quant/k_search.h"
+
+#include <math.h>
+
+/* The value of the largest magnitude, the first of equals, with its sign. */
+static float signed_largest(int n, const float *values)
+{
+    float largest = 0, magnitude = 0;
+    for (int i = 0; i < n; i++)
+        if (fabsf(values[i]) > magnitude) {
+            magnitude = fabsf(values[i]);
+            largest = values[i];
+        }
+    return largest;
+}
+
+float k_search_symmetric(int n, int n_max, const float *values, int8_t *levels)
+{
+    float largest = signed_largest(n, values);
+    if (fabsf(largest) < K_NEGLIGIBLE) {
+        memset(levels, 0, (size_t)n);
+        return 0;
+    }
+    float best_scale = 0, best = 0;
+    for (int step = 0; step <= 18; step++) {
+        /* The plain scale first, then -9 .. 9 tenths of a level beside it. */
+        int tenths = step <= 9 ? step - 10 : step - 9;
+        float inverse = step == 0 ? -(float)n_max / largest : -((float)n_max + 0.1f * (float)tenths) / largest;
+        float sum_lx = 0, sum_l2 = 0;
+        for (int i = 0; i < n; i++) {
+            int level = clamp_int(nearest_int(inverse * values[i]), -n_max, n_max - 1);
+            float weight = values[i] * values[i];
+            sum_lx += weight * values[i] * (float)level;
+            sum_l2 += weight * (float)level * (float)level;
+        }
+        if (step != 0 && !(sum_l2 > 0 && sum_lx * sum_lx > best * sum_l2))
+            continue;
+        best_scale = sum_l2 != 0 ? sum_lx / sum_l2 : 0;
+        best = best_scale * sum_lx;
+        for (int i = 0; i < n; i++)
+            levels[i] = (int8_t)(n_max + clamp_int(nearest_int(inverse * values[i]), -n_max, n_max - 1));
+    }
+    return best_scale;
+}
+
+float k_search_refined(int n, int n_max, const float *values, int8_t *levels)
+{
+    float largest = signed_largest(n, values);
+    if (fabsf(largest) < K_NEGLIGIBLE) {
+        memset(levels, 0, (size_t)n);
+        return 0;
+    }
+    float inverse = -(float)n_max / largest, sum_lx = 0, sum_l2 = 0;
+    for (int i = 0; i < n; i++) {
+        int level = clamp_int(nearest_int(inverse * values[i]), -n_max, n_max - 1);
+        float weight = values[i] * values[i];
+        levels[i] = (int8_t)level;
+        sum_lx += weight * values[i] * (float)level;
+        sum_l2 += weight * (float)level * (float)level;
+    }
+    bool changed = true;
+    for (int pass = 0; pass < 5 && changed; pass++) {
+        changed = false;
+        for (int i = 0; i < n; i++) {
+            float weight = values[i] * values[i];
+            float without_lx = sum_lx - weight * values[i] * (float)levels[i];
+            if (!(without_lx > 0))
+                continue;
+            float without_l2 = sum_l2 - weight * (float)levels[i] * (float)levels[i];
+            int level = clamp_int(nearest_int(values[i] * without_l2 / without_lx), -n_max, n_max - 1);
+            if (level == levels[i])
+                continue;
+            without_lx += weight * values[i] * (float)level;
+            without_l2 += weight * (float)level * (float)level;
+            if (without_l2 > 0 && without_lx * without_lx * sum_l2 > sum_lx * sum_lx * without_l2) {
+                levels[i] = (int8_t)level;
+                sum_lx = without_lx;
+                sum_l2 = without_l2;
+                changed = true;
+            }
+        }
+    }
+    for (int i = 0; i < n; i++)
+        levels[i] = (int8_t)(levels[i] + n_max);
+    return sum_l2 > 0 ? sum_lx / sum_l2 : 0;
+}
+
+struct range_sums {
+    float l, l2, xl;
+};
+
+static struct range_sums sum_levels(int n, const float *values, const float *weights, const uint8_t *levels)
+{
+    struct range_sums sums = {0};
+    for (int i = 0; i < n; i++) {
+        float level = levels[i];
+        sums.l += weights[i] * level;
+        sums.l2 += weights[i] * level * level;
+        sums.xl += weights[i] * level * values[i];
+    }
+    return sums;
+}
+
+static float range_error(const struct k_range_search *search, int n, const float *values, const float *weights,
+                         const uint8_t *levels, float scale, float minimum)
+{
+    float error = 0;
+    for (int i = 0; i < n; i++) {
+        float difference = scale * (float)levels[i] + minimum - values[i];
+        difference = search->absolute ? fabsf(difference) : difference * difference;
+        error += weights[i] * difference;
+    }
+    return error;
+}
+
+float k_search_range(const struct k_range_search *search, int n, const float *values, const float *weights, uint8_t *levels,
+                     float *ret_minimum)
+{
+    uint8_t tried[32];
+    float minimum = values[0], maximum = values[0], sum_w = weights[0], sum_x = weights[0] * values[0];
+    for (int i = 1; i < n; i++) {
+        minimum = values[i] < minimum ? values[i] : minimum;
+        maximum = values[i] > maximum ? values[i] : maximum;
+        sum_w += weights[i];
+        sum_x += weights[i] * values[i];
+    }
+    minimum = minimum > 0 ? 0 : minimum;
+    if (maximum == minimum) {
+        memset(levels, 0, (size_t)n);
+        *ret_minimum = -minimum;
+        return 0;
+    }
+    float inverse = (float)search->n_max / (maximum - minimum), scale = 1 / inverse;
+    for (int i = 0; i < n; i++)
+        levels[i] = (uint8_t)clamp_int(nearest_int(inverse * (values[i] - minimum)), 0, search->n_max);
+    float best = range_error(search, n, values, weights, levels, scale, minimum);
+    for (int step = 0; step <= search->n_steps; step++) {
+        inverse = (search->r_min + search->r_delta * (float)step + (float)search->n_max) / (maximum - minimum);
+        for (int i = 0; i < n; i++)
+            tried[i] = (uint8_t)clamp_int(nearest_int(inverse * (values[i] - minimum)), 0, search->n_max);
+        struct range_sums sums = sum_levels(n, values, weights, tried);
+        float determinant = sum_w * sums.l2 - sums.l * sums.l;
+        if (!(determinant > 0))
+            continue;
+        float tried_scale = (sum_w * sums.xl - sum_x * sums.l) / determinant;
+        float tried_minimum = (sums.l2 * sum_x - sums.l * sums.xl) / determinant;
+        if (tried_minimum > 0) {
+            tried_minimum = 0;
+            tried_scale = sums.xl / sums.l2;
+        }
+        float error = range_error(search, n, values, weights, tried, tried_scale, tried_minimum);
+        if (!(error < best))
+            continue;
+        memcpy(levels, tried, (size_t)n);
+        best = error;
+        scale = tried_scale;
+        minimum = tried_minimum; /* the steps that follow start from it */
+    }
+    *ret_minimum = -minimum;
+    return scale;
+}
+
+void k_pack_scale_min(uint8_t packed[12], int index, uint8_t scale, uint8_t minimum)
+{
+    if (index < 4) {
+        packed[index] = scale;
+        packed[index + 4] = minimum;
+        return;
+    }
+    packed[index + 4] = (uint8_t)((scale & 15) | (minimum & 15) << 4);
+    packed[index - 4] |= (uint8_t)(scale >> 4 << 6);
+    packed[index] |= (uint8_t)(minimum >> 4 << 6);
+}
+
+void k_unpack_scale_min(const uint8_t packed[12], int index, uint8_t *ret_scale, uint8_t *ret_minimum)
+{
+    if (index < 4) {
+        *ret_scale = packed[index] & 63;
+        *ret_minimum = packed[index + 4] & 63;
+        return;
+    }
+    *ret_scale = (uint8_t)((packed[index + 4] & 15) | packed[index - 4] >> 6 << 4);
+    *ret_minimum = (uint8_t)(packed[index + 4] >> 4 | packed[index] >> 6 << 4);
+}

@@ -1,0 +1,51 @@
+/* What the K formats share: the searches for the scale of a sub-block, and packing.
+ *
+ * The K formats are super-blocks of 256 values in sub-blocks of 16 or 32, each with a small integer scale (and minimum) of its
+ * own under one F16 scale. Each search tries a few scales and keeps the one with the least weighted error; its sums run in
+ * index order in F32, which is part of the format: another order gives other bits.
+ *
+ * Source: ggml-quants.c of llama.cpp (make_qx_quants, make_q3_quants, make_qkx2_quants), without importance matrix. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+enum { K_ELEMENTS = 256 };
+
+/* Below this largest magnitude a sub-block counts as zero. */
+#define K_NEGLIGIBLE 1e-15f
+
+/* Rounds to nearest even by the mantissa trick, for |value| <= 4194303; defined, if meaningless, for everything else. */
+static inline int nearest_int(float value)
+{
+    float shifted = value + 12582912.f;
+    int32_t bits;
+    memcpy(&bits, &shifted, sizeof bits);
+    return (bits & 0x007fffff) - 0x00400000;
+}
+
+static inline int clamp_int(int value, int low, int high)
+{
+    return value < low ? low : value > high ? high : value;
+}
+
+/* A symmetric scale for levels -n_max .. n_max - 1, with the weight x * x. Levels are stored plus n_max. */
+float k_search_symmetric(int n, int n_max, const float *values, int8_t *levels);
+
+/* The same for Q3_K: refined level by level, in up to five passes. */
+float k_search_refined(int n, int n_max, const float *values, int8_t *levels);
+
+/* A scale and a minimum (>= 0, to be subtracted) for levels 0 .. n_max, trying steps 0 .. n_steps of r_min + r_delta * step.
+ * Errors are absolute ones with `absolute`, else squares. */
+struct k_range_search {
+    int n_max, n_steps;
+    float r_min, r_delta;
+    bool absolute;
+};
+float k_search_range(const struct k_range_search *search, int n, const float *values, const float *weights, uint8_t *levels,
+                     float *ret_minimum);
+
+/* Q4_K and Q5_K: eight 6-bit scales and minimums in 12 bytes. */
+void k_pack_scale_min(uint8_t packed[12], int index, uint8_t scale, uint8_t minimum);
+void k_unpack_scale_min(const uint8_t packed[12], int index, uint8_t *ret_scale, uint8_t *ret_minimum);

@@ -1,0 +1,67 @@
+/* IQ4_XS: 256 values in 136 bytes. Eight sub-blocks of 32 with a signed 6-bit scale each.
+ * Bytes: F16 d, u16 scales_h (upper two bits), scales_l[4] (low four), qs[128]; value = d * (scale - 32) * iq4_levels[index]. */
+#include "base/checked.h"
+#include "quant/dtype.h"
+#include "quant/f16.h"
+#include "quant/iq4.h"
+#include "quant/k_search.h"
+#include "quant/legacy.h"
+
+enum { SUB_BLOCKS = 8, SCALES_H = 2, SCALES_L = 4, QS = 8, BLOCK_BYTES = 136 };
+
+static void decode_block(const uint8_t *block, float *values)
+{
+    float d = f16_load(block);
+    unsigned high = (unsigned)read_le(block + SCALES_H, 2);
+    for (int j = 0; j < SUB_BLOCKS; j++) {
+        int low = block[SCALES_L + j / 2] >> (4 * (j % 2)) & 15;
+        float scale = d * (float)((low | (int)(high >> (2 * j) & 3) << 4) - 32);
+        for (int i = 0; i < IQ4_ELEMENTS; i++)
+            values[j * IQ4_ELEMENTS + i] = scale * (float)iq4_levels[legacy_nibble(block + QS + 16 * j, i)];
+    }
+}
+
+static void pack_scale(uint8_t *block, int j, int share)
+{
+    unsigned stored = (unsigned)(share + 32);
+    block[SCALES_L + j / 2] |= (uint8_t)((stored & 15) << (4 * (j % 2)));
+    block[SCALES_H + j / 4] |= (uint8_t)(stored >> 4 << (2 * (j % 4)));
+}
+
+static void encode_block(const float *values, uint8_t *block)
+{
+    float scales[SUB_BLOCKS], largest = 0, magnitude = 0;
+    for (int j = 0; j < SUB_BLOCKS; j++) {
+        scales[j] = iq4_search(values + j * IQ4_ELEMENTS);
+        if (fabsf(scales[j]) > magnitude) {
+            magnitude = fabsf(scales[j]);
+            largest = scales[j];
+        }
+    }
+    float d = -largest / 32, inverse = d != 0 ? 1 / d : 0;
+    memset(block, 0, QS);
+    f16_store(block, d);
+    for (int j = 0; j < SUB_BLOCKS; j++) {
+        uint8_t levels[IQ4_ELEMENTS];
+        int share = clamp_int(nearest_int(inverse * scales[j]), -32, 31);
+        float scale = d * (float)share, inverse_scale = scale != 0 ? 1 / scale : 0;
+        for (int i = 0; i < IQ4_ELEMENTS; i++)
+            levels[i] = (uint8_t)iq4_nearest(inverse_scale * values[j * IQ4_ELEMENTS + i]);
+        pack_scale(block, j, share);
+        legacy_pack_nibbles(levels, block + QS + 16 * j);
+    }
+}
+
+DEFINE_BLOCK_KERNELS(iq4_xs, K_ELEMENTS, BLOCK_BYTES)
+
+const struct dtype iq4_xs_dtype = {
+    .name = "IQ4_XS",
+    .view_name = "iq4_xs",
+    .kind = DTYPE_BLOCK,
+    .block_elements = K_ELEMENTS,
+    .block_bytes = BLOCK_BYTES,
+    .ggml_type = 23,
+    .n_scales = 1,
+    .encode_cost = 40000,
+    .kernels[CPU_PORTABLE] = {iq4_xs_decode, iq4_xs_encode},
+};

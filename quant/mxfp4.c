@@ -1,0 +1,64 @@
+/* MXFP4: 32 values in 17 bytes. E8M0 scale, qs[16]; value = 2^(e - 128) * twice the E2M1 number of a nibble. */
+#include "quant/dtype.h"
+#include "quant/legacy.h"
+
+enum { QS = 1, BLOCK_BYTES = 17 };
+
+static const int8_t doubled_e2m1[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
+
+/* 2^(e - 128), exact for every e: the first two are subnormal. */
+static float half_scale(uint8_t e)
+{
+    uint32_t bits = e < 2 ? (uint32_t)0x00200000 << e : (uint32_t)(e - 1) << 23;
+    float scale;
+    memcpy(&scale, &bits, sizeof scale);
+    return scale;
+}
+
+/* The first code with the least error. */
+static uint8_t nearest_code(float value, float scale)
+{
+    uint8_t best = 0;
+    float least = fabsf((float)doubled_e2m1[0] * scale - value);
+    for (uint8_t code = 1; code < 16; code++) {
+        float error = fabsf((float)doubled_e2m1[code] * scale - value);
+        if (error < least) {
+            least = error;
+            best = code;
+        }
+    }
+    return best;
+}
+
+static void decode_block(const uint8_t *block, float *values)
+{
+    float scale = half_scale(block[0]);
+    for (int i = 0; i < LEGACY_ELEMENTS; i++)
+        values[i] = (float)doubled_e2m1[legacy_nibble(block + QS, i)] * scale;
+}
+
+static void encode_block(const float *values, uint8_t *block)
+{
+    uint8_t codes[LEGACY_ELEMENTS];
+    float largest = fabsf(legacy_signed_largest(values));
+    /* floor(log2) as the reference computes it, in F32, where log2f may round up to the next integer */
+    float exponent = largest > 0 ? floorf(log2f(largest)) - 2 + 127 : 0;
+    block[0] = legacy_level(exponent, 255);
+    float scale = half_scale(block[0]);
+    for (int i = 0; i < LEGACY_ELEMENTS; i++)
+        codes[i] = nearest_code(values[i], scale);
+    legacy_pack_nibbles(codes, block + QS);
+}
+
+DEFINE_BLOCK_KERNELS(mxfp4, LEGACY_ELEMENTS, BLOCK_BYTES)
+
+const struct dtype mxfp4_dtype = {
+    .name = "MXFP4",
+    .view_name = "mxfp4",
+    .kind = DTYPE_BLOCK,
+    .block_elements = LEGACY_ELEMENTS,
+    .block_bytes = BLOCK_BYTES,
+    .ggml_type = 39,
+    .encode_cost = 20000,
+    .kernels[CPU_PORTABLE] = {mxfp4_decode, mxfp4_encode},
+};

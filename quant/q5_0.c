@@ -1,0 +1,38 @@
+/* Q5_0: 32 values in 22 bytes. F16 d, qh[4] (fifth bits), qs[16]; value = d * (level - 16). As Q4_0 with a bit more. */
+#include "quant/dtype.h"
+#include "quant/f16.h"
+#include "quant/legacy.h"
+
+enum { QH = 2, QS = 6, BLOCK_BYTES = 22 };
+
+static void decode_block(const uint8_t *block, float *values)
+{
+    float d = f16_load(block);
+    for (int i = 0; i < LEGACY_ELEMENTS; i++)
+        values[i] = (float)(legacy_five_bits(block + QH, block + QS, i) - 16) * d;
+}
+
+static void encode_block(const float *values, uint8_t *block)
+{
+    uint8_t levels[LEGACY_ELEMENTS];
+    float d = legacy_signed_largest(values) / -16, inverse = d != 0 ? 1 / d : 0;
+    for (int i = 0; i < LEGACY_ELEMENTS; i++)
+        levels[i] = legacy_level(values[i] * inverse + 16.5f, 31);
+    f16_store(block, d);
+    legacy_pack_fifth_bits(levels, block + QH);
+    legacy_pack_nibbles(levels, block + QS);
+}
+
+DEFINE_BLOCK_KERNELS(q5_0, LEGACY_ELEMENTS, BLOCK_BYTES)
+
+const struct dtype q5_0_dtype = {
+    .name = "Q5_0",
+    .view_name = "q5_0",
+    .kind = DTYPE_BLOCK,
+    .block_elements = LEGACY_ELEMENTS,
+    .block_bytes = BLOCK_BYTES,
+    .ggml_type = 6,
+    .n_scales = 1,
+    .encode_cost = 300,
+    .kernels[CPU_PORTABLE] = {q5_0_decode, q5_0_encode},
+};

@@ -1,0 +1,39 @@
+/* Q8_0: 32 values in 34 bytes. F16 d, i8 qs[32]; value = d * level. d is the largest magnitude over 127; levels round half
+ * away from zero. */
+#include "quant/dtype.h"
+#include "quant/f16.h"
+#include "quant/legacy.h"
+
+enum { QS = 2, BLOCK_BYTES = 34 };
+
+static void decode_block(const uint8_t *block, float *values)
+{
+    float d = f16_load(block);
+    for (int i = 0; i < LEGACY_ELEMENTS; i++)
+        values[i] = (float)(int8_t)block[QS + i] * d;
+}
+
+static void encode_block(const float *values, uint8_t *block)
+{
+    float d = fabsf(legacy_signed_largest(values)) / 127, inverse = d != 0 ? 1 / d : 0;
+    f16_store(block, d);
+    for (int i = 0; i < LEGACY_ELEMENTS; i++) {
+        float level = roundf(values[i] * inverse);
+        level = !(level > -128) ? -128 : level < 127 ? level : 127; /* only for blocks that are not finite */
+        block[QS + i] = (uint8_t)(int8_t)level;
+    }
+}
+
+DEFINE_BLOCK_KERNELS(q8_0, LEGACY_ELEMENTS, BLOCK_BYTES)
+
+const struct dtype q8_0_dtype = {
+    .name = "Q8_0",
+    .view_name = "q8_0",
+    .kind = DTYPE_BLOCK,
+    .block_elements = LEGACY_ELEMENTS,
+    .block_bytes = BLOCK_BYTES,
+    .ggml_type = 8,
+    .n_scales = 1,
+    .encode_cost = 300,
+    .kernels[CPU_PORTABLE] = {q8_0_decode, q8_0_encode},
+};

@@ -1,0 +1,64 @@
+/* Every block format at every level of this processor: encoding against ggml's blocks, decoding against gguf-py's numbers
+ * (tests/data/make_blocks.py). */
+#include "quant/dtype.h"
+
+#include "tests/unit/check.h"
+
+#include <stdlib.h>
+
+enum { ELEMENTS = 2560, DECODED = 512 };
+
+static size_t read_data(const char *name, const char *suffix, void *out, size_t capacity)
+{
+    char path[512];
+    snprintf(path, sizeof path, "%s/quant/%s%s", getenv("WFS_TEST_DATA"), name, suffix);
+    FILE *file = fopen(path, "rb");
+    size_t length = file != NULL ? fread(out, 1, capacity, file) : 0;
+    if (file != NULL)
+        fclose(file);
+    return length;
+}
+
+static void check_encode(const struct dtype *dtype, const char *name, const float *values)
+{
+    static unsigned char expected[ELEMENTS * 4], made[ELEMENTS * 4];
+    size_t length = dtype_bytes(dtype, ELEMENTS);
+    if (!CHECK_NAMED(read_data(name, ".blocks", expected, sizeof expected) == length, name))
+        return;
+    for (int level = CPU_PORTABLE; level <= (int)cpu_level(); level++) {
+        char what[64];
+        snprintf(what, sizeof what, "%s encodes as the reference, %s", name, cpu_level_name((enum cpu_level)level));
+        memset(made, 0xa5, sizeof made);
+        dtype_kernels_at(dtype, (enum cpu_level)level).encode(values, made, ELEMENTS / dtype->block_elements);
+        CHECK_NAMED(memcmp(made, expected, length) == 0, what);
+    }
+}
+
+static void check_decode(const struct dtype *dtype)
+{
+    static unsigned char blocks[ELEMENTS * 4];
+    static float expected[DECODED], decoded[DECODED];
+    read_data(dtype->view_name, ".blocks", blocks, sizeof blocks);
+    if (!CHECK_NAMED(read_data(dtype->view_name, ".f32", expected, sizeof expected) == sizeof expected, dtype->name))
+        return;
+    for (int level = CPU_PORTABLE; level <= (int)cpu_level(); level++) {
+        char what[64];
+        snprintf(what, sizeof what, "%s decodes as gguf-py, %s", dtype->name, cpu_level_name((enum cpu_level)level));
+        dtype_kernels_at(dtype, (enum cpu_level)level).decode(blocks, decoded, DECODED / dtype->block_elements);
+        CHECK_NAMED(memcmp(decoded, expected, sizeof decoded) == 0, what);
+    }
+}
+
+int main(void)
+{
+    static float values[ELEMENTS];
+    CHECK(read_data("values", ".f32", values, sizeof values) == sizeof values);
+    for (size_t i = 0; dtypes[i] != NULL; i++) {
+        if (dtypes[i]->kind != DTYPE_BLOCK)
+            continue;
+        check_encode(dtypes[i], dtypes[i]->view_name, values);
+        check_decode(dtypes[i]);
+    }
+    check_encode(&q4_0_absmax7_dtype, "q4_0_absmax7", values);
+    return check_done();
+}

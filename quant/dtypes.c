@@ -10,17 +10,50 @@ extern const struct dtype q4_1_dtype, q5_0_dtype, q5_1_dtype, q8_0_dtype, iq4_nl
 extern const struct dtype tq1_0_dtype, tq2_0_dtype, mxfp4_dtype;
 extern const struct dtype q2_k_dtype, q3_k_dtype, q4_k_dtype, q5_k_dtype, q6_k_dtype;
 
-/* clang-format off: one row a line */
+/* One row a line. */
+/* clang-format off */
 const struct dtype *const dtypes[] = {
-    &f32_dtype,     &f16_dtype,     &bf16_dtype,
+    &f32_dtype,
+    &f16_dtype,
+    &bf16_dtype,
 
-    &q4_0_dtype,    &q4_1_dtype,    &q5_0_dtype,    &q5_1_dtype,    &q8_0_dtype,        &q2_k_dtype,        &q3_k_dtype,
-    &q4_k_dtype,    &q5_k_dtype,    &q6_k_dtype,    &iq4_nl_dtype,  &iq4_xs_dtype,      &tq1_0_dtype,       &tq2_0_dtype,
+    &q4_0_dtype,
+    &q4_1_dtype,
+    &q5_0_dtype,
+    &q5_1_dtype,
+    &q8_0_dtype,
+    &q2_k_dtype,
+    &q3_k_dtype,
+    &q4_k_dtype,
+    &q5_k_dtype,
+    &q6_k_dtype,
+    &iq4_nl_dtype,
+    &iq4_xs_dtype,
+    &tq1_0_dtype,
+    &tq2_0_dtype,
     &mxfp4_dtype,
 
-    &f64_dtype,     &f8_e5m2_dtype, &f8_e4m3_dtype, &f8_e8m0_dtype, &f8_e4m3fnuz_dtype, &f8_e5m2fnuz_dtype, &f6_e2m3_dtype,
-    &f6_e3m2_dtype, &f4_dtype,      &i8_dtype,      &i16_dtype,     &i32_dtype,         &i64_dtype,         &u8_dtype,
-    &u16_dtype,     &u32_dtype,     &u64_dtype,     &bool_dtype,    &c64_dtype,         &c128_dtype,        NULL,
+    &f64_dtype,
+    &f8_e5m2_dtype,
+    &f8_e4m3_dtype,
+    &f8_e8m0_dtype,
+    &f8_e4m3fnuz_dtype,
+    &f8_e5m2fnuz_dtype,
+    &f6_e2m3_dtype,
+    &f6_e3m2_dtype,
+    &f4_dtype,
+    &i8_dtype,
+    &i16_dtype,
+    &i32_dtype,
+    &i64_dtype,
+    &u8_dtype,
+    &u16_dtype,
+    &u32_dtype,
+    &u64_dtype,
+    &bool_dtype,
+    &c64_dtype,
+    &c128_dtype,
+    NULL,
 };
 /* clang-format on */
 

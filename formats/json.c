@@ -45,9 +45,15 @@ struct parser {
     bool failed; /* `error` is set: yajl's own message is of no use */
 };
 
+/* NULL, with the error set, when the document is too large. */
 static struct json *add_value(struct parser *parser, enum json_type type)
 {
     struct json_document *document = parser->document;
+    if (document->n_values == JSON_MAX_VALUES) {
+        parser->failed = true;
+        error_set(parser->error, "more than %d values", JSON_MAX_VALUES);
+        return NULL;
+    }
     if (document->n_values == document->capacity) {
         document->capacity = document->capacity * 2 + 64;
         document->values = memory_resize(document->values, document->capacity * sizeof *document->values);
@@ -77,20 +83,20 @@ static const char *keep_text(struct parser *parser, const void *text, size_t len
 
 static int on_null(void *context)
 {
-    add_value(context, JSON_NULL);
-    return 1;
+    return add_value(context, JSON_NULL) != NULL;
 }
 
 static int on_boolean(void *context, int value)
 {
-    add_value(context, value ? JSON_TRUE : JSON_FALSE);
-    return 1;
+    return add_value(context, value ? JSON_TRUE : JSON_FALSE) != NULL;
 }
 
 static int on_text(struct parser *parser, enum json_type type, const void *text, size_t length)
 {
     const char *kept = keep_text(parser, text, length);
     struct json *value = add_value(parser, type);
+    if (value == NULL)
+        return 0;
     value->text = kept;
     value->text_length = (uint32_t)length;
     return 1;
@@ -121,7 +127,8 @@ static int on_start(struct parser *parser, enum json_type type)
         error_set(parser->error, "nested more than %d deep", JSON_MAX_DEPTH);
         return 0;
     }
-    add_value(parser, type);
+    if (add_value(parser, type) == NULL)
+        return 0;
     parser->open[parser->depth++] = (struct open_container){.value = (uint32_t)parser->document->n_values - 1};
     return 1;
 }

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <libgen.h>
 #include <limits.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -126,6 +127,7 @@ struct checkpoint *checkpoint_open(const char *path, const struct open_options *
     bool opened = open_input(checkpoint->arena, &input, error) && fill_in(checkpoint, &input, options, error) &&
                   checkpoint_index_tensors(checkpoint, error);
     close_input(&input);
+    malloc_trim(0); /* parsers leave holes that are larger than what stays */
     if (opened)
         return checkpoint;
     checkpoint_close(checkpoint);

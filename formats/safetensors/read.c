@@ -32,16 +32,12 @@ struct reader {
     size_t n_tensors;
 };
 
-struct shown_tensor {
-    char name[SHOWN_NAME], shape[SHOWN_SHAPE];
-};
-
-static struct shown_tensor shown(const struct tensor *tensor)
+/* Puts the place in front of an error. */
+static bool blame(const struct reader *reader, const struct tensor *tensor, struct error *error)
 {
-    struct shown_tensor shown;
-    text_printable(tensor->name, tensor->name_length, shown.name, sizeof shown.name);
-    layout_shape_text(tensor->shape, tensor->rank, shown.shape, sizeof shown.shape);
-    return shown;
+    char name[SHOWN_NAME];
+    text_printable(tensor->name, tensor->name_length, name, sizeof name);
+    return error_prefix(error, "%s: tensor '%s'", reader->file, name);
 }
 
 static const struct dtype *find_dtype(const char *name)
@@ -110,14 +106,13 @@ static bool parse_tensor(struct reader *reader, const struct json *entry, struct
 {
     size_t name_length;
     struct tensor tensor = {.name = json_key(entry, &name_length), .source = reader->source};
-    char name[SHOWN_NAME];
-    text_printable(tensor.name, name_length, name, sizeof name);
-    if (name_length > CHECKPOINT_MAX_NAME)
-        return error_set(error, "%s: tensor '%s...': a name of %zu bytes is over the limit of %d", reader->file, name,
-                         name_length, CHECKPOINT_MAX_NAME);
     tensor.name_length = (uint32_t)name_length;
+    if (name_length > CHECKPOINT_MAX_NAME) {
+        error_set(error, "its name of %zu bytes is over the limit of %d", name_length, CHECKPOINT_MAX_NAME);
+        return blame(reader, &tensor, error);
+    }
     if (!parse_fields(reader, entry, &tensor, error))
-        return error_prefix(error, "%s: tensor '%s'", reader->file, name);
+        return blame(reader, &tensor, error);
     reader->tensors[reader->n_tensors++] = tensor;
     return true;
 }
@@ -194,21 +189,21 @@ static void sort(struct reader *reader, int (*compare)(const void *, const void 
 }
 
 /* Whether the tensor begins at `offset`, where the one before it ends, and is as long as its dtype and shape say. */
-static bool check_tensor(const struct reader *reader, const struct tensor *tensor, uint64_t offset, struct error *error)
+static bool check_tensor(const struct tensor *tensor, uint64_t offset, struct error *error)
 {
     uint64_t begin = tensor->offset, end = begin + tensor->length, n_elements, n_bytes;
     bool misaligned;
-    struct shown_tensor is = shown(tensor);
+    char shape[SHOWN_SHAPE];
     if (begin != offset)
-        return error_set(
-            error, "%s: tensor '%s': data_offsets [%" PRIu64 ", %" PRIu64 "] %s the tensors before it, which end at %" PRIu64,
-            reader->file, is.name, begin, end, begin < offset ? "overlap" : "leave a hole behind", offset);
+        return error_set(error, "data_offsets [%" PRIu64 ", %" PRIu64 "] %s the tensors before it, which end at %" PRIu64, begin,
+                         end, begin < offset ? "overlap" : "leave a hole behind", offset);
     if (!layout_size(tensor->dtype, tensor->shape, tensor->rank, &n_elements, &n_bytes, &misaligned))
-        return error_set(error, "%s: tensor '%s': %s %s %s", reader->file, is.name, tensor->dtype->name, is.shape,
+        return error_set(error, "%s %s %s", tensor->dtype->name,
+                         layout_shape_text(tensor->shape, tensor->rank, shape, sizeof shape),
                          misaligned ? "is no whole number of bytes" : "is larger than 64 bits can say");
     if (n_bytes != tensor->length)
-        return error_set(error, "%s: tensor '%s': data_offsets [%" PRIu64 ", %" PRIu64 "] do not match %s %s (%" PRIu64 " bytes)",
-                         reader->file, is.name, begin, end, tensor->dtype->name, is.shape, n_bytes);
+        return error_set(error, "data_offsets [%" PRIu64 ", %" PRIu64 "] do not match %s %s (%" PRIu64 " bytes)", begin, end,
+                         tensor->dtype->name, layout_shape_text(tensor->shape, tensor->rank, shape, sizeof shape), n_bytes);
     return true;
 }
 
@@ -218,8 +213,8 @@ static bool check_data(struct reader *reader, uint64_t available, const struct o
     uint64_t offset = 0;
     for (size_t i = 0; i < reader->n_tensors; i++) {
         const struct tensor *tensor = &reader->tensors[reader->order[i]];
-        if (!check_tensor(reader, tensor, offset, error))
-            return false;
+        if (!check_tensor(tensor, offset, error))
+            return blame(reader, tensor, error);
         offset += tensor->length;
     }
     if (offset > available)

@@ -64,6 +64,24 @@ static void depth(void)
     }
 }
 
+static void number_of_values(void)
+{
+    for (int extra = 0; extra < 2; extra++) {
+        size_t n_elements = JSON_MAX_VALUES - 1 + (size_t)extra;
+        char *text = malloc(2 * n_elements + 1);
+        text[0] = '[';
+        for (size_t i = 0; i < n_elements; i++) {
+            text[1 + 2 * i] = '0';
+            text[2 + 2 * i] = i + 1 < n_elements ? ',' : ']';
+        }
+        struct error error;
+        struct json_document *document = json_parse(text, 2 * n_elements + 1, &error);
+        CHECK_NAMED((document != NULL) == (extra == 0), extra ? "more values than the limit" : "as many values as the limit");
+        json_free(document);
+        free(text);
+    }
+}
+
 static void values(void)
 {
     static const char text[] = "{\"u\":18446744073709551615,\"n\":-1,\"z\":-0,\"r\":1.5,\"e\":1e0,\"s\":\"x\\u0000y\",\"t\":true,"
@@ -96,6 +114,7 @@ int main(void)
 {
     validity();
     depth();
+    number_of_values();
     values();
     return check_done();
 }

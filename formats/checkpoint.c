@@ -101,6 +101,8 @@ static int compare_tensors(const void *a, const void *b, void *context)
 bool checkpoint_index_tensors(struct checkpoint *checkpoint, struct error *error)
 {
     size_t n = checkpoint->n_tensors;
+    if (checkpoint->by_name != NULL)
+        return true;
     checkpoint->by_name = memory_alloc(n * sizeof *checkpoint->by_name);
     for (size_t i = 0; i < n; i++)
         checkpoint->by_name[i] = (uint32_t)i;

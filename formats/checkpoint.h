@@ -71,8 +71,8 @@ struct checkpoint {
 };
 
 struct open_options {
-    const char *format;  /* the name of a format, when several would do; NULL: the usual choice */
-    const char *name;    /* overrides model_name; may be NULL */
+    const char *format; /* the name of a format, when several would do; NULL: the usual choice. Of a directory, or of its files */
+    const char *name;   /* overrides model_name; may be NULL */
     bool allow_trailing; /* bytes behind the last tensor are ignored instead of refused */
 };
 

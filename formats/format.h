@@ -9,7 +9,7 @@
 
 /* What the user named: a file, or a directory with the names in it. */
 struct input {
-    const char *path;       /* as given */
+    const char *path;       /* as given, or the snapshot in a hub cache that was meant */
     int directory;          /* descriptor of the directory itself, or of the one that holds the file */
     const char *file_name;  /* in that directory; NULL for a directory */
     struct source *file;    /* the file, open; NULL for a directory */

@@ -1,8 +1,9 @@
 #include "formats/format.h"
 
-extern const struct format safetensors_format;
+extern const struct format huggingface_format, safetensors_format;
 
 const struct format *const formats[] = {
+    &huggingface_format,
     &safetensors_format,
     NULL,
 };

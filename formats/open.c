@@ -2,11 +2,12 @@
 
 #include "formats/directory.h"
 #include "formats/format.h"
+#include "formats/huggingface/hub_cache.h"
+#include "formats/shard_name.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
-#include <limits.h>
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,17 +54,21 @@ static void close_input(struct input *input)
         close(input->directory);
 }
 
+static const struct format *format_by_name(const char *name)
+{
+    for (const struct format *const *format = formats; *format != NULL; format++)
+        if (strcmp((*format)->name, name) == 0)
+            return *format;
+    return NULL;
+}
+
 /* The surest format for the input; an error that lists them where two are equally sure or none knows it. */
-static const struct format *choose_format(const struct input *input, const char *wanted, struct error *error)
+static const struct format *choose_format(const struct input *input, struct error *error)
 {
     const struct format *best = NULL, *rival = NULL;
     enum probe surest = PROBE_NO;
     for (const struct format *const *format = formats; *format != NULL; format++) {
-        if ((*format)->probe == NULL)
-            continue;
         enum probe sure = (*format)->probe(input);
-        if (wanted != NULL && sure != PROBE_NO && strcmp((*format)->name, wanted) == 0)
-            return *format;
         if (sure > surest) {
             best = *format;
             rival = NULL;
@@ -81,6 +86,21 @@ static const struct format *choose_format(const struct input *input, const char 
     return best;
 }
 
+/* The format that the user asks for; for a directory that may also be the format of the files in it. */
+static const struct format *choose_wanted_format(const struct input *input, const char *wanted, struct error *error)
+{
+    const struct format *format = format_by_name(wanted);
+    if (format == NULL)
+        error_set(error, "-o format=%s: wfs knows no such format", wanted);
+    else if (format->probe(input) != PROBE_NO)
+        return format;
+    else if (input->file == NULL && format->read_file != NULL)
+        return choose_format(input, error);
+    else
+        error_set(error, "%s: not of the format %s", input->path, wanted);
+    return NULL;
+}
+
 const struct format *format_of_file(const struct source *file, struct error *error)
 {
     struct input input = {.path = source_name(file), .directory = -1, .file_name = source_name(file)};
@@ -89,33 +109,39 @@ const struct format *format_of_file(const struct source *file, struct error *err
     input.head_length = size < sizeof input.head ? (size_t)size : sizeof input.head;
     if (!source_read(file, 0, input.head_length, input.head, error))
         return NULL;
-    return choose_format(&input, NULL, error);
+    return choose_format(&input, error);
 }
 
-/* The name of the directory that the input is or is in, as the user would call it. */
-static const char *directory_name(struct arena *arena, const struct input *input)
+/* The name of the directory that the input is or is in. */
+static const char *model_name(struct arena *arena, const struct input *input)
 {
-    char resolved[PATH_MAX];
     char *path = arena_strdup(arena, input->path);
-    const char *directory = input->file_name != NULL ? dirname(path) : path;
-    if (realpath(directory, resolved) == NULL)
-        return "model";
-    return arena_strdup(arena, basename(resolved));
+    return hub_cache_model_name(arena, input->file_name != NULL ? dirname(path) : path);
+}
+
+static void note_single_shard(const struct checkpoint *checkpoint, const char *file_name)
+{
+    struct shard_name parts;
+    if (shard_name_parse(file_name, &parts) && parts.count > 1)
+        checkpoint_note(checkpoint, "%s: one of %u shards, without the tensors of the others; name their directory for all",
+                        file_name, parts.count);
 }
 
 static bool fill_in(struct checkpoint *checkpoint, struct input *input, const struct open_options *options, struct error *error)
 {
-    const struct format *format = choose_format(input, options->format, error);
+    const struct format *format =
+        options->format != NULL ? choose_wanted_format(input, options->format, error) : choose_format(input, error);
     if (format == NULL)
         return false;
     checkpoint->format = format->name;
-    checkpoint->model_name = options->name ? options->name : directory_name(checkpoint->arena, input);
+    checkpoint->model_name = options->name ? options->name : model_name(checkpoint->arena, input);
     if (format->open != NULL)
         return format->open(checkpoint, input, options, error);
     uint16_t source = checkpoint_add_source(checkpoint, input->file);
     input->file = NULL;
     if (!format->read_file(checkpoint, source, options, error))
         return false;
+    note_single_shard(checkpoint, input->file_name);
     format_add_side_files(checkpoint, input);
     return true;
 }
@@ -123,9 +149,9 @@ static bool fill_in(struct checkpoint *checkpoint, struct input *input, const st
 struct checkpoint *checkpoint_open(const char *path, const struct open_options *options, struct error *error)
 {
     struct checkpoint *checkpoint = checkpoint_new(path);
-    struct input input = {.path = checkpoint->path, .directory = -1};
-    bool opened = open_input(checkpoint->arena, &input, error) && fill_in(checkpoint, &input, options, error) &&
-                  checkpoint_index_tensors(checkpoint, error);
+    struct input input = {.path = hub_cache_resolve(checkpoint->arena, checkpoint->path, error), .directory = -1};
+    bool opened = input.path != NULL && open_input(checkpoint->arena, &input, error) &&
+                  fill_in(checkpoint, &input, options, error) && checkpoint_index_tensors(checkpoint, error);
     close_input(&input);
     malloc_trim(0); /* parsers leave holes that are larger than what stays */
     if (opened)

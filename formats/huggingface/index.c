@@ -1,0 +1,145 @@
+#include "formats/huggingface/index.h"
+
+#include "base/text.h"
+#include "formats/directory.h"
+#include "formats/open.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SHOWN_NAME = 200 };
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* One component of a path that stays in its directory. */
+static bool is_file_name(const char *name, size_t length)
+{
+    return length > 0 && length <= NAME_MAX && strlen(name) == length && strchr(name, '/') == NULL && strcmp(name, ".") != 0 &&
+           strcmp(name, "..") != 0;
+}
+
+/* The shards of all entries, as often as they stand there. */
+static bool collect_shards(const struct shard_index *index, const char **names, struct error *error)
+{
+    for (const struct json *entry = json_first(index->weight_map); entry != NULL; entry = json_next(entry)) {
+        size_t length;
+        const char *shard = json_string(entry, &length);
+        char tensor[SHOWN_NAME];
+        size_t tensor_length;
+        const char *key = json_key(entry, &tensor_length);
+        text_printable(key, tensor_length, tensor, sizeof tensor);
+        if (shard == NULL)
+            return error_set(error, "%s: the shard of tensor '%s' is no string", index->name, tensor);
+        if (!is_file_name(shard, length))
+            return error_set(error, "%s: the shard '%.200s' of tensor '%s' is not the name of a file in this directory",
+                             index->name, shard, tensor);
+        *names++ = shard;
+    }
+    return true;
+}
+
+static bool find_shards(const struct shard_index *index, struct arena *arena, struct shards *ret_shards, struct error *error)
+{
+    size_t n_entries = json_count(index->weight_map), n_names = 0;
+    const char **names = memory_alloc(n_entries * sizeof *names);
+    bool found = collect_shards(index, names, error);
+    if (found) {
+        qsort(names, n_entries, sizeof *names, compare_names);
+        for (size_t i = 0; i < n_entries; i++)
+            if (i == 0 || strcmp(names[i - 1], names[i]) != 0)
+                n_names++;
+        found = n_names <= INDEX_MAX_SHARDS;
+        if (!found)
+            error_set(error, "%s: %zu shards are more than %d", index->name, n_names, INDEX_MAX_SHARDS);
+    }
+    if (found) {
+        const char **distinct = arena_array(arena, n_names, sizeof *distinct);
+        ret_shards->names = distinct;
+        ret_shards->n_names = n_names;
+        for (size_t i = 0; i < n_entries; i++)
+            if (i == 0 || strcmp(names[i - 1], names[i]) != 0)
+                *distinct++ = arena_strdup(arena, names[i]);
+    }
+    free(names);
+    return found;
+}
+
+bool index_read(struct shard_index *index, int directory, const char *name, struct arena *arena, struct shards *ret_shards,
+                struct error *error)
+{
+    index->name = name;
+    struct source *source = directory_open_file(directory, name, name, error);
+    if (source == NULL)
+        return false;
+    size_t length = 0;
+    char *text = source_read_text(source, INDEX_MAX_BYTES, &length, error);
+    source_close(source);
+    if (text == NULL)
+        return false;
+    index->document = json_parse(text, length, error);
+    free(text);
+    if (index->document == NULL)
+        return error_prefix(error, "%s", name);
+    index->weight_map = json_get(json_root(index->document), "weight_map");
+    if (!json_is(index->weight_map, JSON_OBJECT))
+        return error_set(error, "%s: there is no object weight_map", name);
+    if (json_count(index->weight_map) == 0)
+        return error_set(error, "%s: weight_map is empty", name);
+    return find_shards(index, arena, ret_shards, error);
+}
+
+void index_free(struct shard_index *index)
+{
+    json_free(index->document);
+}
+
+/* The number of the shard that holds a tensor. */
+static size_t shard_of(const struct checkpoint *checkpoint, const struct shards *shards, const struct tensor *tensor)
+{
+    size_t place = (size_t)(tensor - checkpoint->tensors), low = 0, high = shards->n_names;
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+        if (place < shards->first_tensors[middle])
+            high = middle;
+        else
+            low = middle;
+    }
+    return low;
+}
+
+static void note_unlisted(const struct shard_index *index, const struct checkpoint *checkpoint, const struct shards *shards)
+{
+    size_t n_unlisted = checkpoint->n_tensors - json_count(index->weight_map);
+    for (size_t i = 0; n_unlisted > 0 && i < checkpoint->n_tensors; i++) {
+        const struct tensor *tensor = &checkpoint->tensors[i];
+        if (json_get_n(index->weight_map, tensor->name, tensor->name_length) != NULL)
+            continue;
+        checkpoint_note(checkpoint, "%s does not list tensor '%.200s' of %s%s", index->name, tensor->name,
+                        shards->names[shard_of(checkpoint, shards, tensor)], n_unlisted > 1 ? ", nor others" : "");
+        return;
+    }
+}
+
+bool index_check(const struct shard_index *index, struct checkpoint *checkpoint, const struct shards *shards, struct error *error)
+{
+    if (!checkpoint_index_tensors(checkpoint, error))
+        return false;
+    for (const struct json *entry = json_first(index->weight_map); entry != NULL; entry = json_next(entry)) {
+        size_t length;
+        const char *name = json_key(entry, &length), *wanted = json_string(entry, NULL);
+        const struct tensor *tensor = checkpoint_find(checkpoint, name, length);
+        const char *found = tensor != NULL ? shards->names[shard_of(checkpoint, shards, tensor)] : NULL;
+        if (found != NULL && strcmp(found, wanted) == 0)
+            continue;
+        char shown[SHOWN_NAME];
+        text_printable(name, length, shown, sizeof shown);
+        return error_set(error, "%s: tensor '%s' should be in %s, and is %s%s", index->name, shown, wanted,
+                         found ? "in " : "in none of the shards", found ? found : "");
+    }
+    note_unlisted(index, checkpoint, shards);
+    return true;
+}

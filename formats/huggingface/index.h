@@ -1,0 +1,33 @@
+/* The index of a sharded checkpoint (model.safetensors.index.json): which file holds which tensor.
+ *
+ * An index is not trusted: a shard is the name of a file in the directory of the index, never a path. `metadata` is not read: its
+ * total_size counts other things than the files do. */
+#pragma once
+
+#include "formats/checkpoint.h"
+#include "formats/json.h"
+
+enum { INDEX_MAX_SHARDS = 4096, INDEX_MAX_BYTES = 256 * 1024 * 1024 };
+
+/* The files of a checkpoint's weights, sorted by name, and where their tensors are in it. */
+struct shards {
+    const char *const *names; /* in the checkpoint's arena, as the array is */
+    size_t n_names;
+    size_t *first_tensors; /* of each, and behind the last one; filled in as they are read */
+};
+
+/* An index while it is used; index_free() releases it, zeroed or read. */
+struct shard_index {
+    const char *name; /* of the file */
+    struct json_document *document;
+    const struct json *weight_map; /* name of a tensor: name of its shard */
+};
+
+/* Reads the index; its shards are in `arena`. */
+bool index_read(struct shard_index *index, int directory, const char *name, struct arena *arena, struct shards *ret_shards,
+                struct error *error);
+void index_free(struct shard_index *index);
+
+/* Whether each tensor that is listed is in its shard. Tensors that are not listed are noted. Indexes the checkpoint's tensors. */
+bool index_check(const struct shard_index *index, struct checkpoint *checkpoint, const struct shards *shards,
+                 struct error *error);

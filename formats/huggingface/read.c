@@ -1,0 +1,260 @@
+/* Hugging Face directories: weights in one file or in shards, with an index of shards or without.
+ *
+ * Which files are the weights follows transformers: model.safetensors, else the shards that model.safetensors.index.json names;
+ * pytorch_model.bin and its kin where there are no safetensors. Without these names, all shards of one set or a single
+ * file. Shards are read in the order of their names, as the converter to GGUF does, each by the format that its content is. */
+#include "formats/directory.h"
+#include "formats/format.h"
+#include "formats/huggingface/index.h"
+#include "formats/shard_name.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The kinds of weights, the preferred one first. */
+static const struct kind {
+    const char *format; /* for -o format= */
+    const char *usual, *suffix;
+    const char *usual_index, *index_suffix;
+    const char *shard_stem;
+} kinds[] = {
+    {"safetensors", "model.safetensors", ".safetensors", "model.safetensors.index.json", ".safetensors.index.json", "model"},
+    {"torch", "pytorch_model.bin", ".bin", "pytorch_model.bin.index.json", ".bin.index.json", "pytorch_model"},
+};
+enum { N_KINDS = sizeof kinds / sizeof *kinds };
+
+static bool has_suffix(const char *name, const char *suffix)
+{
+    size_t length = strlen(name), suffix_length = strlen(suffix);
+    return length > suffix_length && strcmp(name + length - suffix_length, suffix) == 0;
+}
+
+static bool has_name(const struct input *input, const char *name)
+{
+    for (size_t i = 0; i < input->n_names; i++)
+        if (strcmp(input->names[i], name) == 0)
+            return true;
+    return false;
+}
+
+/* Whether a file may be weights of the kind, by its name; a trainer's state is not. */
+static bool is_weights(const struct kind *kind, const char *name)
+{
+    return has_suffix(name, kind->suffix) && *name != '.' && strcmp(name, "training_args.bin") != 0 &&
+           strcmp(name, "optimizer.bin") != 0 && strcmp(name, "scheduler.bin") != 0;
+}
+
+static bool is_index(const struct kind *kind, const char *name)
+{
+    return has_suffix(name, kind->index_suffix) && *name != '.';
+}
+
+static bool has_kind(const struct input *input, const struct kind *kind)
+{
+    for (size_t i = 0; i < input->n_names; i++)
+        if (is_weights(kind, input->names[i]) || is_index(kind, input->names[i]))
+            return true;
+    return false;
+}
+
+static enum probe huggingface_probe(const struct input *input)
+{
+    enum probe surest = PROBE_NO;
+    for (const struct kind *kind = kinds; input->file == NULL && kind < kinds + N_KINDS; kind++)
+        if (has_name(input, kind->usual) || has_name(input, kind->usual_index))
+            return PROBE_SURE;
+        else if (has_kind(input, kind))
+            surest = PROBE_LIKELY;
+    return surest;
+}
+
+static const struct kind *choose_kind(const struct input *input, const char *wanted, struct error *error)
+{
+    bool any = wanted == NULL || strcmp(wanted, "huggingface") == 0;
+    for (const struct kind *kind = kinds; kind < kinds + N_KINDS; kind++)
+        if ((any || strcmp(kind->format, wanted) == 0) && has_kind(input, kind))
+            return kind;
+    error_set(error, "%s: no weights of the format %s are in this directory", input->path, wanted);
+    return NULL;
+}
+
+/* "a, b and 3 others", in the arena. */
+static const char *list_text(struct arena *arena, const char *const *names, size_t n_names)
+{
+    if (n_names > 3)
+        return arena_printf(arena, "%s, %s and %zu others", names[0], names[1], n_names - 2);
+    return arena_printf(arena, "%s%s%s%s%s", names[0],
+                        n_names > 2   ? ", "
+                        : n_names > 1 ? " and "
+                                      : "",
+                        n_names > 1 ? names[1] : "", n_names > 2 ? " and " : "", n_names > 2 ? names[2] : "");
+}
+
+/* The names that `belongs`, in the arena. */
+static const char *const *select_names(struct arena *arena, const struct input *input, const struct kind *kind,
+                                       bool (*belongs)(const struct kind *kind, const char *name), size_t *ret_n_names)
+{
+    const char **names = arena_array(arena, input->n_names, sizeof *names);
+    size_t n_names = 0;
+    for (size_t i = 0; i < input->n_names; i++)
+        if (belongs(kind, input->names[i]))
+            names[n_names++] = input->names[i];
+    *ret_n_names = n_names;
+    return names;
+}
+
+static bool is_usual_shard(const struct kind *kind, const char *name)
+{
+    struct shard_name parts;
+    return is_weights(kind, name) && shard_name_parse(name, &parts) && parts.stem_length == strlen(kind->shard_stem) &&
+           strncmp(name, kind->shard_stem, parts.stem_length) == 0;
+}
+
+/* Whether the sorted names are all shards of one set, and all of its shards. */
+static bool check_set(struct arena *arena, const struct input *input, const struct shards *shards, struct error *error)
+{
+    struct shard_name first, parts;
+    bool is_set = shard_name_parse(shards->names[0], &first);
+    for (size_t i = 0; is_set && i < shards->n_names; i++)
+        is_set = shard_name_parse(shards->names[i], &parts) && parts.stem_length == first.stem_length &&
+                 parts.count == first.count && strncmp(shards->names[i], shards->names[0], first.stem_length) == 0;
+    if (!is_set)
+        return error_set(error, "%s: %s: which of them belong together is not known without an index; name one file", input->path,
+                         list_text(arena, shards->names, shards->n_names));
+    for (unsigned number = 1; number <= first.count; number++) {
+        const char *name = arena_printf(arena, "%.*s-%05u-of-%05u%s", (int)first.stem_length, shards->names[0], number,
+                                        first.count, first.suffix);
+        if (number > shards->n_names || strcmp(shards->names[number - 1], name) != 0)
+            return error_set(error, "%s: %s is missing: %zu of %u shards are there", input->path, name, shards->n_names,
+                             first.count);
+    }
+    return true;
+}
+
+static bool find_without_index(struct arena *arena, const struct input *input, const struct kind *kind, struct shards *shards,
+                               struct error *error)
+{
+    shards->names = select_names(arena, input, kind, is_usual_shard, &shards->n_names);
+    if (shards->n_names == 0)
+        shards->names = select_names(arena, input, kind, is_weights, &shards->n_names);
+    struct shard_name parts;
+    if (shards->n_names == 1 && !shard_name_parse(shards->names[0], &parts))
+        return true;
+    if (shards->n_names > INDEX_MAX_SHARDS)
+        return error_set(error, "%s: %zu shards are more than %d", input->path, shards->n_names, INDEX_MAX_SHARDS);
+    return check_set(arena, input, shards, error);
+}
+
+/* The index to use, or NULL; an error where that is not clear. */
+static bool find_index(struct arena *arena, const struct input *input, const struct kind *kind, const char **ret_name,
+                       struct error *error)
+{
+    size_t n_names;
+    const char *const *names = select_names(arena, input, kind, is_index, &n_names);
+    bool usual = has_name(input, kind->usual_index);
+    if (n_names > 1 && !usual)
+        return error_set(error, "%s: %s: which index is meant is not known; name one file of weights", input->path,
+                         list_text(arena, names, n_names));
+    *ret_name = usual ? kind->usual_index : n_names == 1 ? names[0] : NULL;
+    return true;
+}
+
+static bool find_shards(struct checkpoint *checkpoint, const struct input *input, const struct kind *kind,
+                        struct shard_index *index, struct shards *shards, struct error *error)
+{
+    const char *index_name = NULL;
+    if (!find_index(checkpoint->arena, input, kind, &index_name, error))
+        return false;
+    if (has_name(input, kind->usual)) {
+        if (index_name != NULL)
+            checkpoint_note(checkpoint, "%s is not used: there is a %s", index_name, kind->usual);
+        *shards = (struct shards){.names = &kind->usual, .n_names = 1};
+        return true;
+    }
+    if (index_name != NULL)
+        return index_read(index, input->directory, index_name, checkpoint->arena, shards, error);
+    return find_without_index(checkpoint->arena, input, kind, shards, error);
+}
+
+static bool read_shard(struct checkpoint *checkpoint, struct source *shard, const struct open_options *options,
+                       struct error *error)
+{
+    uint16_t number = checkpoint_add_source(checkpoint, shard);
+    const struct format *format = format_of_file(shard, error);
+    return format != NULL && format->read_file(checkpoint, number, options, error);
+}
+
+static bool read_shards(struct checkpoint *checkpoint, const struct input *input, const struct shard_index *index,
+                        struct shards *shards, const struct open_options *options, struct error *error)
+{
+    shards->first_tensors = arena_array(checkpoint->arena, shards->n_names + 1, sizeof *shards->first_tensors);
+    for (size_t i = 0; i < shards->n_names; i++) {
+        struct source *shard = directory_open_file(input->directory, shards->names[i], shards->names[i], error);
+        if (shard == NULL)
+            return index->name != NULL ? error_prefix(error, "%s", index->name) : false;
+        if (!read_shard(checkpoint, shard, options, error))
+            return false;
+        shards->first_tensors[i + 1] = checkpoint->n_tensors;
+    }
+    return true;
+}
+
+static int compare_entries(const void *a, const void *b, void *context)
+{
+    const struct metadata_entry *entries = context;
+    size_t x = *(const size_t *)a, y = *(const size_t *)b;
+    int order = strcmp(entries[x].key, entries[y].key);
+    return order != 0 ? order : (x > y) - (x < y);
+}
+
+/* Shards repeat their metadata: of each key the first value stays, in its place. */
+static void merge_metadata(struct checkpoint *checkpoint)
+{
+    struct metadata_entry *entries = checkpoint->metadata;
+    size_t n_entries = checkpoint->n_metadata, n_kept = 0;
+    size_t *order = memory_alloc(n_entries * sizeof *order);
+    for (size_t i = 0; i < n_entries; i++)
+        order[i] = i;
+    qsort_r(order, n_entries, sizeof *order, compare_entries, entries);
+    for (size_t i = 1, first = 0; i < n_entries; i++) {
+        struct metadata_entry *kept = &entries[order[first]], *entry = &entries[order[i]];
+        if (strcmp(kept->key, entry->key) != 0) {
+            first = i;
+            continue;
+        }
+        if (strcmp(kept->value, entry->value) != 0)
+            checkpoint_note(checkpoint, "the shards differ in the metadata '%.200s': that of the first is shown", kept->key);
+        entry->value = NULL;
+    }
+    for (size_t i = 0; i < n_entries; i++)
+        if (entries[i].value != NULL)
+            entries[n_kept++] = entries[i];
+    checkpoint->n_metadata = n_kept;
+    free(order);
+}
+
+static bool huggingface_open(struct checkpoint *checkpoint, const struct input *input, const struct open_options *options,
+                             struct error *error)
+{
+    const struct kind *kind = choose_kind(input, options->format, error);
+    if (kind == NULL)
+        return false;
+    struct shard_index index = {.name = NULL};
+    struct shards shards;
+    bool opened = find_shards(checkpoint, input, kind, &index, &shards, error) &&
+                  read_shards(checkpoint, input, &index, &shards, options, error) &&
+                  (index.document == NULL || index_check(&index, checkpoint, &shards, error));
+    index_free(&index);
+    if (!opened)
+        return false;
+    merge_metadata(checkpoint);
+    format_add_side_files(checkpoint, input);
+    return true;
+}
+
+const struct format huggingface_format = {
+    .name = "huggingface",
+    .summary = "a Hugging Face directory: one file of weights or shards, with an index or without",
+    .probe = huggingface_probe,
+    .open = huggingface_open,
+};

@@ -1,0 +1,37 @@
+#include "formats/shard_name.h"
+
+#include <string.h>
+
+enum { DIGITS = 5 };
+
+/* The number of five digits at `text`. */
+static bool parse_number(const char *text, unsigned *ret_number)
+{
+    unsigned number = 0;
+    for (int i = 0; i < DIGITS; i++) {
+        if (text[i] < '0' || text[i] > '9')
+            return false;
+        number = number * 10 + (unsigned)(text[i] - '0');
+    }
+    *ret_number = number;
+    return true;
+}
+
+bool shard_name_parse(const char *name, struct shard_name *ret_parts)
+{
+    static const char between[] = "-of-";
+    const char *middle = NULL;
+    for (const char *at = strstr(name, between); at != NULL; at = strstr(at + 1, between))
+        middle = at;
+    if (middle == NULL || middle - name < DIGITS + 1 || middle[-DIGITS - 1] != '-')
+        return false;
+    const char *count = middle + sizeof between - 1;
+    struct shard_name parts = {.stem_length = (size_t)(middle - DIGITS - 1 - name)};
+    if (!parse_number(middle - DIGITS, &parts.number) || !parse_number(count, &parts.count))
+        return false;
+    parts.suffix = count + DIGITS;
+    if (*parts.suffix != '.' || parts.number < 1 || parts.number > parts.count)
+        return false;
+    *ret_parts = parts;
+    return true;
+}

@@ -1,0 +1,161 @@
+#include "formats/huggingface/hub_cache.h"
+
+#include "formats/checkpoint.h"
+
+#include "tests/unit/check.h"
+#include "tests/unit/files.h"
+
+#define FOLDER "hub/models--org--a-model"
+
+static const char header[] = "{\"t\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}";
+static const struct open_options usual = {.format = NULL};
+
+static void write_snapshot(const char *folder, const char *revision)
+{
+    char path[256];
+    snprintf(path, sizeof path, "%s/blobs/weights", folder);
+    files_write_safetensors(path, header, sizeof header - 1, 1);
+    snprintf(path, sizeof path, "%s/blobs/config", folder);
+    files_write_text(path, "{}");
+    snprintf(path, sizeof path, "%s/snapshots/%s/model.safetensors", folder, revision);
+    files_link(path, "../../blobs/weights");
+    snprintf(path, sizeof path, "%s/snapshots/%s/config.json", folder, revision);
+    files_link(path, "../../blobs/config");
+    snprintf(path, sizeof path, "%s/snapshots/%s/1_Pooling/config.json", folder, revision);
+    files_link(path, "../../../blobs/config");
+}
+
+/* "NAME: n side files", or the error. */
+static const char *outcome(const char *path)
+{
+    static char text[1100];
+    struct error error = {""};
+    struct checkpoint *checkpoint = checkpoint_open(path, &usual, &error);
+    if (checkpoint == NULL)
+        return strcpy(text, error.message);
+    snprintf(text, sizeof text, "%s: %zu side files, %zu notes", checkpoint->model_name, checkpoint->n_side_files,
+             checkpoint_notes(checkpoint));
+    checkpoint_close(checkpoint);
+    return text;
+}
+
+static void folders(void)
+{
+    write_snapshot(FOLDER, "1111");
+    CHECK_TEXT(outcome(FOLDER), "a-model: 2 side files, 0 notes");
+    CHECK_TEXT(outcome(FOLDER "/"), "a-model: 2 side files, 0 notes");
+    CHECK_TEXT(outcome(FOLDER "/snapshots/1111"), "a-model: 2 side files, 0 notes");
+    CHECK_TEXT(outcome(FOLDER "/snapshots/1111/"), "a-model: 2 side files, 0 notes");
+    CHECK_TEXT(outcome(FOLDER "/snapshots/1111/model.safetensors"), "a-model: 2 side files, 0 notes");
+    write_snapshot(FOLDER, "2222");
+    CHECK(strstr(outcome(FOLDER), "there is no refs/main, and 2 snapshots (1111, 2222 ...): name the directory of one") != NULL);
+    files_write_text(FOLDER "/refs/main", "2222\n");
+    CHECK_TEXT(outcome(FOLDER), "a-model: 2 side files, 0 notes");
+    files_write_text(FOLDER "/refs/main", "3333");
+    CHECK(strstr(outcome(FOLDER), "hub/models--org--a-model: there is no snapshot of the revision 3333") != NULL);
+    files_write_text(FOLDER "/refs/main", "../../../etc");
+    CHECK(strstr(outcome(FOLDER), "refs/main: holds no revision") != NULL);
+    files_write_text(FOLDER "/refs/main", "");
+    CHECK(strstr(outcome(FOLDER), "refs/main: holds no revision") != NULL);
+
+    files_must(mkdir("hub/models--org--empty", 0755) == 0 && mkdir("hub/models--org--empty/snapshots", 0755) == 0, "empty");
+    CHECK(strstr(outcome("hub/models--org--empty"), "there is no snapshot") != NULL);
+    write_snapshot("hub/models--bare", "1");
+    CHECK_TEXT(outcome("hub/models--bare"), "bare: 2 side files, 0 notes");
+}
+
+static void links_that_leave(void)
+{
+    files_write_text("hub/secret", "secret");
+    write_snapshot("hub/models--org--evil", "1");
+    files_link("hub/models--org--evil/snapshots/1/README.md", "../../../secret");
+    files_link("hub/models--org--evil/snapshots/1/other.json", "../../../models--org--a-model/blobs/config");
+    CHECK_TEXT(outcome("hub/models--org--evil"), "evil: 2 side files, 2 notes");
+    remove("hub/models--org--evil/snapshots/1/model.safetensors");
+    files_link("hub/models--org--evil/snapshots/1/model.safetensors", "../../../models--org--a-model/blobs/weights");
+    CHECK(strstr(outcome("hub/models--org--evil"), "outside of the model's directory") != NULL);
+}
+
+static void shorthand(void)
+{
+    char directory[256];
+    unsetenv("HF_HOME");
+    unsetenv("HUGGINGFACE_HUB_CACHE");
+    unsetenv("XDG_CACHE_HOME");
+    files_write_text(FOLDER "/refs/main", "1111");
+    setenv("HF_HUB_CACHE", "hub", 1);
+    CHECK_TEXT(outcome("org/a-model"), "a-model: 2 side files, 0 notes");
+    CHECK_TEXT(outcome("org/a-model@2222"), "a-model: 2 side files, 0 notes");
+    CHECK_TEXT(outcome("org/a-model@3333"), "hub/models--org--a-model: there is no snapshot of the revision 3333");
+    files_write_text(FOLDER "/refs/pr/1", "2222");
+    CHECK_TEXT(outcome("org/a-model@pr/1"), "a-model: 2 side files, 0 notes");
+    CHECK_TEXT(outcome("org/a-model@../snapshots"), "org/a-model@../snapshots: No such file or directory");
+    CHECK_TEXT(outcome("org/unknown"),
+               "org/unknown: no such file or directory, nor is there a hub/models--org--unknown in the hub "
+               "cache (wfs downloads nothing)");
+    CHECK_TEXT(outcome("../unknown"), "../unknown: No such file or directory");
+    CHECK_TEXT(outcome("org/x/unknown"), "org/x/unknown: No such file or directory");
+
+    unsetenv("HF_HUB_CACHE");
+    setenv("HF_HOME", "home", 1);
+    write_snapshot("home/hub/models--org--in-home", "1");
+    CHECK_TEXT(outcome("org/in-home"), "in-home: 2 side files, 0 notes");
+    setenv("HF_HOME", "", 1);
+    setenv("XDG_CACHE_HOME", "xdg", 1);
+    write_snapshot("xdg/huggingface/hub/models--org--in-xdg", "1");
+    CHECK_TEXT(outcome("org/in-xdg"), "in-xdg: 2 side files, 0 notes");
+    unsetenv("XDG_CACHE_HOME");
+    setenv("HOME", files_directory, 1);
+    write_snapshot(".cache/huggingface/hub/models--org--by-default", "1");
+    CHECK_TEXT(outcome("org/by-default"), "by-default: 2 side files, 0 notes");
+    setenv("HF_HOME", "~/home", 1);
+    CHECK_TEXT(outcome("org/in-home"), "in-home: 2 side files, 0 notes");
+
+    /* A real path of that name wins. */
+    setenv("HF_HUB_CACHE", "hub", 1);
+    snprintf(directory, sizeof directory, "org/a-model/model.safetensors");
+    files_write_safetensors(directory, header, sizeof header - 1, 1);
+    CHECK_TEXT(outcome("org/a-model"), "a-model: 0 side files, 0 notes");
+}
+
+/* The converter takes the name of the directory as it is spelled: a link's own name. */
+static void names(void)
+{
+    static const struct {
+        const char *path, *name;
+    } paths[] = {
+        {"plain", "plain"},
+        {"plain/", "plain"},
+        {"plain//", "plain"},
+        {"./plain/.", "plain"},
+        {"plain/sub/..", "plain"},
+        {"link", "link"},
+        {"link/", "link"},
+        {"link/.", "link"},
+        {"link/sub", "sub"},
+        {"to-snapshot", "to-snapshot"},
+        {FOLDER "/snapshots/1111", "a-model"},
+        {"/", "model"},
+    };
+    files_write_text("plain/sub/x", "");
+    files_link("link", "plain");
+    files_link("to-snapshot", FOLDER "/snapshots/1111");
+    struct arena *arena = arena_new();
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
+        check_text_report(hub_cache_model_name(arena, paths[i].path), paths[i].name, __FILE__, __LINE__, paths[i].path);
+    files_must(chdir("plain") == 0, "plain");
+    CHECK_TEXT(hub_cache_model_name(arena, "."), "plain");
+    CHECK_TEXT(hub_cache_model_name(arena, "./"), "plain");
+    arena_free(arena);
+}
+
+int main(void)
+{
+    files_begin();
+    folders();
+    links_that_leave();
+    shorthand();
+    names();
+    files_remove();
+    return check_done();
+}

@@ -1,0 +1,224 @@
+#include "formats/checkpoint.h"
+
+#include "tests/unit/check.h"
+#include "tests/unit/files.h"
+
+/* A file of one-byte tensors with those names, separated by spaces. */
+static void write_shard(const char *path, const char *names)
+{
+    char header[4096] = "{\"__metadata__\":{\"format\":\"pt\"}", copy[1024];
+    size_t n_tensors = 0;
+    strcpy(copy, names);
+    for (char *name = strtok(copy, " "); name != NULL; name = strtok(NULL, " "), n_tensors++)
+        sprintf(header + strlen(header), ",\"%s\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[%zu,%zu]}", name, n_tensors,
+                n_tensors + 1);
+    strcat(header, "}");
+    files_write_safetensors(path, header, strlen(header), n_tensors);
+}
+
+/* Opens the directory and closes it again; "ok: " and the tensors in their order, or the error. */
+static const char *outcome(const char *directory, const struct open_options *options)
+{
+    static char text[64 * 1024];
+    struct error error = {""};
+    struct checkpoint *checkpoint = checkpoint_open(directory, options, &error);
+    if (checkpoint == NULL)
+        return strcpy(text, error.message);
+    strcpy(text, "ok:");
+    for (size_t i = 0; i < checkpoint->n_tensors; i++)
+        sprintf(text + strlen(text), " %s", checkpoint->tensors[i].name);
+    for (size_t i = 0; i < checkpoint_notes(checkpoint); i++)
+        sprintf(text + strlen(text), "; %s", checkpoint_note_text(checkpoint, i));
+    checkpoint_close(checkpoint);
+    return text;
+}
+
+static const struct open_options usual = {.format = NULL};
+
+#define SHARD_1 "model-00001-of-00002.safetensors"
+#define SHARD_2 "model-00002-of-00002.safetensors"
+#define INDEX   "model.safetensors.index.json"
+
+static void single_files(void)
+{
+    write_shard("single/model.safetensors", "b a");
+    CHECK_TEXT(outcome("single", &usual), "ok: a b");
+    CHECK_TEXT(outcome("single/", &usual), "ok: a b");
+    write_shard("single/adapter_model.safetensors", "lora");
+    CHECK_TEXT(outcome("single", &usual), "ok: a b");
+    files_write_text("single/" INDEX, "{}");
+    CHECK_TEXT(outcome("single", &usual), "ok: a b; " INDEX " is not used: there is a model.safetensors");
+
+    write_shard("other/adapter_model.safetensors", "lora");
+    CHECK_TEXT(outcome("other", &usual), "ok: lora");
+    write_shard("other/z.safetensors", "z");
+    CHECK_TEXT(
+        outcome("other", &usual),
+        "other: adapter_model.safetensors and z.safetensors: which of them belong together is not known without an index; name "
+        "one file");
+
+    files_write_text("none/config.json", "{}");
+    CHECK_TEXT(outcome("none", &usual), "none: no checkpoint that wfs knows is in this directory");
+    CHECK_TEXT(outcome("nowhere", &usual), "nowhere: No such file or directory");
+}
+
+static void shards_without_index(void)
+{
+    write_shard("sharded/" SHARD_1, "z y");
+    CHECK_TEXT(outcome("sharded", &usual), "sharded: " SHARD_2 " is missing: 1 of 2 shards are there");
+    CHECK_TEXT(outcome("sharded/" SHARD_1, &usual),
+               "ok: y z; " SHARD_1 ": one of 2 shards, without the tensors of the others; name their directory for all");
+    write_shard("sharded/" SHARD_2, "a");
+    CHECK_TEXT(outcome("sharded", &usual), "ok: y z a");
+    write_shard("sharded/consolidated.safetensors", "wq");
+    CHECK_TEXT(outcome("sharded", &usual), "ok: y z a");
+    write_shard("sharded/model-00001-of-00003.safetensors", "x");
+    CHECK(strstr(outcome("sharded", &usual), "belong together is not known without an index") != NULL);
+
+    write_shard("first/" SHARD_2, "a");
+    CHECK_TEXT(outcome("first", &usual), "first: " SHARD_1 " is missing: 1 of 2 shards are there");
+
+    write_shard("twice/" SHARD_1, "a b");
+    write_shard("twice/" SHARD_2, "b c");
+    CHECK_TEXT(outcome("twice", &usual), SHARD_2 ": tensor 'b' is also in " SHARD_1);
+}
+
+/* The index of the directory "indexed", whose shards hold a, b and c, d. */
+static const struct {
+    const char *name, *index, *expected;
+} indices[] = {
+    {"an index that is right",
+     "{\"weight_map\":{\"d\":\"" SHARD_2 "\",\"a\":\"" SHARD_1 "\",\"b\":\"" SHARD_1 "\",\"c\":\"" SHARD_2 "\"}}", "ok: a b c d"},
+    {"metadata of any kind", "{\"metadata\":{\"total_size\":4.0},\"weight_map\":{\"a\":\"" SHARD_1 "\",\"b\":\"" SHARD_1 "\"}}",
+     "ok: a b"},
+    {"a tensor that is not listed", "{\"weight_map\":{\"a\":\"" SHARD_1 "\",\"b\":\"" SHARD_1 "\",\"c\":\"" SHARD_2 "\"}}",
+     "ok: a b c d; " INDEX " does not list tensor 'd' of " SHARD_2},
+    {"several that are not listed", "{\"weight_map\":{\"a\":\"" SHARD_1 "\",\"c\":\"" SHARD_2 "\"}}",
+     "ok: a b c d; " INDEX " does not list tensor 'b' of " SHARD_1 ", nor others"},
+    {"a tensor that is in no shard", "{\"weight_map\":{\"a\":\"" SHARD_1 "\",\"x\":\"" SHARD_1 "\"}}",
+     INDEX ": tensor 'x' should be in " SHARD_1 ", and is in none of the shards"},
+    {"a tensor that is in another shard", "{\"weight_map\":{\"a\":\"" SHARD_2 "\",\"b\":\"" SHARD_1 "\"}}",
+     INDEX ": tensor 'a' should be in " SHARD_2 ", and is in " SHARD_1},
+    {"a missing shard", "{\"weight_map\":{\"a\":\"model-00009.safetensors\"}}",
+     INDEX ": model-00009.safetensors: No such file or directory"},
+    {"a path to the parent", "{\"weight_map\":{\"a\":\"../single/model.safetensors\"}}",
+     INDEX ": the shard '../single/model.safetensors' of tensor 'a' is not the name of a file in this directory"},
+    {"a path below", "{\"weight_map\":{\"a\":\"x/" SHARD_1 "\"}}",
+     INDEX ": the shard 'x/" SHARD_1 "' of tensor 'a' is not the name of a file in this directory"},
+    {"an absolute path", "{\"weight_map\":{\"a\":\"/etc/passwd\"}}",
+     INDEX ": the shard '/etc/passwd' of tensor 'a' is not the name of a file in this directory"},
+    {"a dot before the name", "{\"weight_map\":{\"a\":\"./" SHARD_1 "\"}}",
+     INDEX ": the shard './" SHARD_1 "' of tensor 'a' is not the name of a file in this directory"},
+    {"two dots", "{\"weight_map\":{\"a\":\"..\"}}",
+     INDEX ": the shard '..' of tensor 'a' is not the name of a file in this directory"},
+    {"no name", "{\"weight_map\":{\"a\":\"\"}}",
+     INDEX ": the shard '' of tensor 'a' is not the name of a file in this directory"},
+    {"a NUL in the name", "{\"weight_map\":{\"a\":\"" SHARD_1 "\\u0000x\"}}",
+     INDEX ": the shard '" SHARD_1 "' of tensor 'a' is not the name of a file in this directory"},
+    {"the index itself as shard", "{\"weight_map\":{\"a\":\"" INDEX "\"}}", INDEX ": no checkpoint that wfs knows"},
+    {"a directory as shard", "{\"weight_map\":{\"a\":\"directory\"}}", INDEX ": directory: not a regular file"},
+    {"a FIFO as shard", "{\"weight_map\":{\"a\":\"fifo\"}}", INDEX ": fifo: not a regular file"},
+    {"a link inside the directory", "{\"weight_map\":{\"c\":\"link.safetensors\"}}",
+     "ok: c d; " INDEX " does not list tensor 'd' of link.safetensors"},
+    {"a link out of the directory", "{\"weight_map\":{\"wq\":\"away.safetensors\"}}",
+     INDEX ": away.safetensors: a symbolic link to DIR/single/model.safetensors, outside of the model's directory"},
+    {"a tensor in two shards", "{\"weight_map\":{\"a\":\"" SHARD_1 "\",\"c\":\"" SHARD_2 "\",\"d\":\"link.safetensors\"}}",
+     SHARD_2 ": tensor 'c' is also in link.safetensors"},
+    {"a shard that is no string", "{\"weight_map\":{\"a\":1}}", INDEX ": the shard of tensor 'a' is no string"},
+    {"a tensor twice", "{\"weight_map\":{\"a\":\"" SHARD_1 "\",\"a\":\"" SHARD_1 "\"}}",
+     INDEX ": key 'a' stands twice in one object"},
+    {"an empty map", "{\"weight_map\":{}}", INDEX ": weight_map is empty"},
+    {"no map", "{\"metadata\":{}}", INDEX ": there is no object weight_map"},
+    {"a list", "[]", INDEX ": there is no object weight_map"},
+};
+
+static void indexed(void)
+{
+    write_shard("indexed/" SHARD_1, "a b");
+    write_shard("indexed/" SHARD_2, "c d");
+    files_link("indexed/link.safetensors", SHARD_2);
+    files_link("indexed/away.safetensors", "../single/model.safetensors");
+    files_must(mkdir("indexed/directory", 0755) == 0 && mkfifo("indexed/fifo", 0644) == 0, "indexed");
+    for (size_t i = 0; i < sizeof indices / sizeof *indices; i++) {
+        char expected[1024];
+        const char *placeholder = strstr(indices[i].expected, "DIR");
+        int before = placeholder != NULL ? (int)(placeholder - indices[i].expected) : (int)strlen(indices[i].expected);
+        snprintf(expected, sizeof expected, "%.*s%s%s", before, indices[i].expected, placeholder != NULL ? files_directory : "",
+                 placeholder != NULL ? placeholder + 3 : "");
+        files_write_text("indexed/" INDEX, indices[i].index);
+        check_text_report(outcome("indexed", &usual), expected, __FILE__, __LINE__, indices[i].name);
+    }
+}
+
+static void many_shards(size_t n_shards, bool accepted)
+{
+    static char index[4200 * 40];
+    strcpy(index, "{\"weight_map\":{");
+    char *end = index + strlen(index);
+    for (size_t i = 0; i < n_shards; i++) {
+        char path[64], name[16];
+        sprintf(path, "many/s%04zu.safetensors", i);
+        sprintf(name, "t%04zu", i);
+        write_shard(path, name);
+        end += sprintf(end, "%s\"%s\":\"%s\"", i ? "," : "", name, path + 5);
+    }
+    strcpy(end, "}}");
+    files_write_text("many/" INDEX, index);
+    const char *text = outcome("many", &usual);
+    if (accepted)
+        CHECK(strncmp(text, "ok: t0000 t0001 ", 16) == 0);
+    else
+        CHECK_TEXT(text, INDEX ": 4097 shards are more than 4096");
+}
+
+static void kinds_of_weights(void)
+{
+    static const struct open_options as_safetensors = {.format = "safetensors"}, as_torch = {.format = "torch"},
+                                     as_unknown = {.format = "tarot"}, as_directory = {.format = "huggingface"};
+    write_shard("kinds/model.safetensors", "a");
+    CHECK_TEXT(outcome("kinds", &as_safetensors), "ok: a");
+    CHECK_TEXT(outcome("kinds", &as_directory), "ok: a");
+    CHECK_TEXT(outcome("kinds", &as_unknown), "-o format=tarot: wfs knows no such format");
+    CHECK(strncmp(outcome("kinds", &as_torch), "ok", 2) != 0);
+
+    /* A shard is what its content is, not its name. */
+    write_shard("kinds/pytorch_model.bin", "b");
+    CHECK_TEXT(outcome("kinds", &usual), "ok: a");
+    remove("kinds/model.safetensors");
+    CHECK_TEXT(outcome("kinds", &usual), "ok: b");
+    files_write_text("kinds/training_args.bin", "x");
+    CHECK_TEXT(outcome("kinds", &usual), "ok: b");
+}
+
+static void metadata(void)
+{
+    static const char header[] = "{\"__metadata__\":{\"format\":\"mlx\",\"only\":\"here\"},\"b\":{\"dtype\":\"U8\",\"shape\":[1],"
+                                 "\"data_offsets\":[0,1]}}";
+    struct error error;
+    write_shard("metadata/" SHARD_1, "a");
+    files_write_safetensors("metadata/" SHARD_2, header, sizeof header - 1, 1);
+    struct checkpoint *checkpoint = checkpoint_open("metadata", &usual, &error);
+    CHECK(checkpoint != NULL && checkpoint->n_metadata == 2);
+    CHECK_TEXT(checkpoint->metadata[0].key, "format");
+    CHECK_TEXT(checkpoint->metadata[0].value, "pt");
+    CHECK_TEXT(checkpoint->metadata[1].key, "only");
+    CHECK_TEXT(checkpoint_note_text(checkpoint, 0), "the shards differ in the metadata 'format': that of the first is shown");
+    CHECK_TEXT(checkpoint->format, "huggingface");
+    CHECK_TEXT(checkpoint->model_name, "metadata");
+    CHECK(checkpoint->n_sources == 2 && checkpoint->tensors[1].source == 1);
+    checkpoint_close(checkpoint);
+}
+
+int main(void)
+{
+    files_begin();
+    single_files();
+    shards_without_index();
+    indexed();
+    many_shards(4096, true);
+    many_shards(4097, false);
+    kinds_of_weights();
+    metadata();
+    files_remove();
+    return check_done();
+}

@@ -45,15 +45,21 @@ void buffer_append_zeros(struct buffer *buffer, size_t length)
 
 void buffer_printf(struct buffer *buffer, const char *format, ...)
 {
+    enum { USUAL_LENGTH = 128 };
     va_list arguments, again;
     va_start(arguments, format);
     va_copy(again, arguments);
-    size_t length = (size_t)vsnprintf(NULL, 0, format, again);
+    char *place = (char *)extend(buffer, USUAL_LENGTH);
+    size_t length = (size_t)vsnprintf(place, USUAL_LENGTH, format, arguments);
+    buffer->length -= USUAL_LENGTH;
+    if (length >= USUAL_LENGTH) {
+        place = (char *)extend(buffer, length + 1);
+        vsnprintf(place, length + 1, format, again);
+        buffer->length -= length + 1;
+    }
+    buffer->length += length;
     va_end(again);
-    char *place = (char *)extend(buffer, length + 1);
-    vsnprintf(place, length + 1, format, arguments);
     va_end(arguments);
-    buffer->length--;
 }
 
 void buffer_append_le(struct buffer *buffer, uint64_t value, size_t size)
@@ -63,20 +69,31 @@ void buffer_append_le(struct buffer *buffer, uint64_t value, size_t size)
         place[i] = (unsigned char)(value >> (8 * i));
 }
 
+/* The length of the start of `text` that a JSON string shows as it is: printable ASCII but for the quote and the backslash. */
+static size_t plain_run(const char *text, size_t length)
+{
+    size_t run = 0;
+    while (run < length && text[run] >= 0x20 && text[run] < 0x7f && text[run] != '"' && text[run] != '\\')
+        run++;
+    return run;
+}
+
 void buffer_append_json_string(struct buffer *buffer, const char *text, size_t length)
 {
     buffer_append(buffer, "\"", 1);
     for (size_t at = 0; at < length;) {
-        size_t taken = text_character(text + at, length - at);
+        size_t run = plain_run(text + at, length - at), taken = run;
+        if (run == 0)
+            taken = text_character(text + at, length - at);
         unsigned char byte = (unsigned char)text[at];
-        if (taken == 0)
-            buffer_append_text(buffer, "\xef\xbf\xbd");
-        else if (taken == 1 && (byte == '"' || byte == '\\'))
-            buffer_printf(buffer, "\\%c", byte);
-        else if (taken == 1 && (byte < 0x20 || byte == 0x7f))
-            buffer_printf(buffer, "\\u%04x", byte);
-        else
+        if (run != 0 || taken > 1)
             buffer_append(buffer, text + at, taken);
+        else if (taken == 0)
+            buffer_append_text(buffer, "\xef\xbf\xbd");
+        else if (byte == '"' || byte == '\\')
+            buffer_printf(buffer, "\\%c", byte);
+        else
+            buffer_printf(buffer, "\\u%04x", byte);
         at += taken ? taken : 1;
     }
     buffer_append(buffer, "\"", 1);

@@ -74,7 +74,7 @@ static void append_views(const struct tensor *tensor, const struct tree_options 
 {
     bool first = true;
     buffer_append_text(out, ",\"views\":[");
-    for (unsigned slot = SLOT_RAW; slot < tensor_slots(); slot++) {
+    for (unsigned slot = SLOT_RAW, n_slots = tensor_slots(); slot < n_slots; slot++) {
         struct tensor_file file;
         char path[TREE_MAX_NAME + 32];
         if (!tensor_file_at(tensor, options, slot, &file))

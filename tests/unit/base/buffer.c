@@ -1,0 +1,52 @@
+#include "base/buffer.h"
+
+#include "tests/unit/check.h"
+
+/* The text of a JSON string, as Python's json.dumps(ensure_ascii=False) writes it but for DEL, which it leaves alone. */
+static void json_strings(void)
+{
+    static const struct {
+        const char *text;
+        size_t length;
+        const char *expected;
+    } rows[] = {
+        {"", 0, "\"\""},
+        {"a.weight", 8, "\"a.weight\""},
+        {"say \"a\\b\"", 9, "\"say \\\"a\\\\b\\\"\""},
+        {"a\0b\nc\x7f", 6, "\"a\\u0000b\\u000ac\\u007f\""},
+        {"\xe2\x96\x81x", 4, "\"\xe2\x96\x81x\""},
+        {"\xff!\xc3", 3, "\"\xef\xbf\xbd!\xef\xbf\xbd\""},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct buffer buffer = {0};
+        buffer_append_json_string(&buffer, rows[i].text, rows[i].length);
+        buffer_append(&buffer, "", 1);
+        CHECK_TEXT((const char *)buffer.bytes, rows[i].expected);
+        buffer_free(&buffer);
+    }
+}
+
+static void printed(void)
+{
+    struct buffer buffer = {0};
+    char expected[2000];
+    size_t length = 0;
+    for (int width = 1; width < 300; width += 37) {
+        buffer_printf(&buffer, "%*d|", width, 7);
+        length += (size_t)snprintf(expected + length, sizeof expected - length, "%*d|", width, 7);
+    }
+    CHECK(buffer.length == length && memcmp(buffer.bytes, expected, length) == 0);
+    buffer_free(&buffer);
+}
+
+int main(void)
+{
+    json_strings();
+    printed();
+    struct buffer buffer = {0};
+    buffer_append_le(&buffer, 0x0102030405060708, 8);
+    buffer_append_le(&buffer, 0xfffe, 2);
+    CHECK(buffer.length == 10 && memcmp(buffer.bytes, "\x08\x07\x06\x05\x04\x03\x02\x01\xfe\xff", 10) == 0);
+    buffer_free(&buffer);
+    return check_done();
+}

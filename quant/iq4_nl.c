@@ -61,7 +61,7 @@ static void decode_block(const uint8_t *block, float *values)
 static void encode_block(const float *values, uint8_t *block)
 {
     uint8_t levels[IQ4_ELEMENTS];
-    float d = iq4_search(values), inverse = d != 0 ? 1 / d : 0;
+    float d = iq4_search(values), inverse = legacy_inverse(d);
     for (int i = 0; i < IQ4_ELEMENTS; i++)
         levels[i] = (uint8_t)iq4_nearest(inverse * values[i]);
     f16_store(block, d);

@@ -1,7 +1,10 @@
 /* What the formats of 32 values share: packing of levels, and the search for what spans a block.
  *
  * Byte j of qs holds value j in its low nibble and value j + 16 in its high one; the fifth bits of Q5 stand in four bytes,
- * bit i for value i. Source: ggml-quants.c of llama.cpp (quantize_row_*_ref). */
+ * bit i for value i. Source: ggml-quants.c of llama.cpp (quantize_row_*_ref).
+ *
+ * Where a block is so small that the inverse of its scale is infinite, the reference converts infinity and NaN to integers,
+ * which C leaves undefined. What llama.cpp does on x86-64 is the rule here: such a conversion gives INT32_MIN. */
 #pragma once
 
 #include <math.h>
@@ -33,10 +36,30 @@ static inline void legacy_range(const float *values, float *ret_minimum, float *
     *ret_maximum = maximum;
 }
 
-/* `value` without its fraction, within [0, most]; NaN is 0. For finite blocks the reference never leaves the range below. */
-static inline uint8_t legacy_level(float value, uint8_t most)
+/* Toward zero; INT32_MIN for NaN and for what does not fit. */
+static inline int32_t legacy_truncate(float value)
 {
-    return !(value > 0) ? 0 : value < (float)most ? (uint8_t)value : most;
+    return value >= -0x1p31f && value < 0x1p31f ? (int32_t)value : INT32_MIN;
+}
+
+/* To the nearest, halves away from zero, as roundf(). What is added is the number before one half: from exactly one half on,
+ * the sum is rounded up to the next integer. */
+static inline int32_t legacy_round(float value)
+{
+    return legacy_truncate(value + copysignf(0x1.fffffep-2f, value));
+}
+
+/* `value` without its fraction, within [0, most]. */
+static inline uint8_t legacy_level(float value, int most)
+{
+    int level = legacy_truncate(value);
+    return (uint8_t)(level < 0 ? 0 : level < most ? level : most);
+}
+
+/* The inverse of a scale, 0 for none. */
+static inline float legacy_inverse(float scale)
+{
+    return scale != 0 ? 1 / scale : 0;
 }
 
 static inline void legacy_pack_nibbles(const uint8_t levels[LEGACY_ELEMENTS], uint8_t qs[16])

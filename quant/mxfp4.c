@@ -1,4 +1,5 @@
 /* MXFP4: 32 values in 17 bytes. E8M0 scale, qs[16]; value = 2^(e - 128) * twice the E2M1 number of a nibble. */
+#include "quant/mxfp4.h"
 #include "quant/dtype.h"
 #include "quant/legacy.h"
 
@@ -15,19 +16,15 @@ static float half_scale(uint8_t e)
     return scale;
 }
 
-/* The first code with the least error. */
+/* The code of the nearest number, the smaller of two. The reference compares the distances to all sixteen; those to the two
+ * numbers around a value are exact where they are nearly equal, so it comes to comparing with the midpoints. */
 static uint8_t nearest_code(float value, float scale)
 {
-    uint8_t best = 0;
-    float least = fabsf((float)doubled_e2m1[0] * scale - value);
-    for (uint8_t code = 1; code < 16; code++) {
-        float error = fabsf((float)doubled_e2m1[code] * scale - value);
-        if (error < least) {
-            least = error;
-            best = code;
-        }
-    }
-    return best;
+    static const float midpoints[7] = {0.5f, 1.5f, 2.5f, 3.5f, 5, 7, 10};
+    unsigned code = 0;
+    for (int i = 0; i < 7; i++)
+        code += fabsf(value) > midpoints[i] * scale;
+    return (uint8_t)(code != 0 && value < 0 ? code | 8 : code);
 }
 
 static void decode_block(const uint8_t *block, float *values)
@@ -37,13 +34,15 @@ static void decode_block(const uint8_t *block, float *values)
         values[i] = (float)doubled_e2m1[legacy_nibble(block + QS, i)] * scale;
 }
 
+uint8_t mxfp4_exponent(float largest)
+{
+    return largest > 0 ? (uint8_t)legacy_truncate(floorf(log2f(largest)) - 2 + 127) : 0;
+}
+
 static void encode_block(const float *values, uint8_t *block)
 {
     uint8_t codes[LEGACY_ELEMENTS];
-    float largest = fabsf(legacy_signed_largest(values));
-    /* floor(log2) as the reference computes it, in F32, where log2f may round up to the next integer */
-    float exponent = largest > 0 ? floorf(log2f(largest)) - 2 + 127 : 0;
-    block[0] = legacy_level(exponent, 255);
+    block[0] = mxfp4_exponent(fabsf(legacy_signed_largest(values)));
     float scale = half_scale(block[0]);
     for (int i = 0; i < LEGACY_ELEMENTS; i++)
         codes[i] = nearest_code(values[i], scale);

@@ -11,8 +11,8 @@ static void encode_block(const float *values, uint8_t *block)
     uint8_t levels[LEGACY_ELEMENTS];
     float d = fabsf(legacy_signed_largest(values)) / 7;
     for (int i = 0; i < LEGACY_ELEMENTS; i++) {
-        float level = d != 0 ? roundf(values[i] / d) : 0;
-        levels[i] = legacy_level(level + 8, 15);
+        int level = d != 0 ? legacy_round(values[i] / d) : 0;
+        levels[i] = (uint8_t)(8 + (level < -8 ? -8 : level < 7 ? level : 7));
     }
     f16_store(block, d);
     legacy_pack_nibbles(levels, block + QS);

@@ -17,7 +17,7 @@ static void encode_block(const float *values, uint8_t *block)
     uint8_t levels[LEGACY_ELEMENTS];
     float minimum, maximum;
     legacy_range(values, &minimum, &maximum);
-    float d = (maximum - minimum) / 15, inverse = d != 0 ? 1 / d : 0;
+    float d = (maximum - minimum) / 15, inverse = legacy_inverse(d);
     for (int i = 0; i < LEGACY_ELEMENTS; i++)
         levels[i] = legacy_level((values[i] - minimum) * inverse + 0.5f, 15);
     f16_store(block, d);

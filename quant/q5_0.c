@@ -15,7 +15,7 @@ static void decode_block(const uint8_t *block, float *values)
 static void encode_block(const float *values, uint8_t *block)
 {
     uint8_t levels[LEGACY_ELEMENTS];
-    float d = legacy_signed_largest(values) / -16, inverse = d != 0 ? 1 / d : 0;
+    float d = legacy_signed_largest(values) / -16, inverse = legacy_inverse(d);
     for (int i = 0; i < LEGACY_ELEMENTS; i++)
         levels[i] = legacy_level(values[i] * inverse + 16.5f, 31);
     f16_store(block, d);

@@ -15,13 +15,10 @@ static void decode_block(const uint8_t *block, float *values)
 
 static void encode_block(const float *values, uint8_t *block)
 {
-    float d = fabsf(legacy_signed_largest(values)) / 127, inverse = d != 0 ? 1 / d : 0;
+    float d = fabsf(legacy_signed_largest(values)) / 127, inverse = legacy_inverse(d);
     f16_store(block, d);
-    for (int i = 0; i < LEGACY_ELEMENTS; i++) {
-        float level = roundf(values[i] * inverse);
-        level = !(level > -128) ? -128 : level < 127 ? level : 127; /* only for blocks that are not finite */
-        block[QS + i] = (uint8_t)(int8_t)level;
-    }
+    for (int i = 0; i < LEGACY_ELEMENTS; i++)
+        block[QS + i] = (uint8_t)legacy_round(values[i] * inverse);
 }
 
 DEFINE_BLOCK_KERNELS(q8_0, LEGACY_ELEMENTS, BLOCK_BYTES)

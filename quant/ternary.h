@@ -11,8 +11,8 @@ static inline float ternary_digits(const float *values, uint8_t digits[TERNARY_E
     float largest = 0;
     for (int i = 0; i < TERNARY_ELEMENTS; i++)
         largest = fabsf(values[i]) > largest ? fabsf(values[i]) : largest;
-    float inverse = largest != 0 ? 1 / largest : 0;
+    float inverse = legacy_inverse(largest);
     for (int i = 0; i < TERNARY_ELEMENTS; i++)
-        digits[i] = legacy_level(roundf(values[i] * inverse) + 1, 2);
+        digits[i] = (uint8_t)(((uint32_t)legacy_round(values[i] * inverse) + 1) & 3);
     return largest;
 }

@@ -1,0 +1,84 @@
+"""Every block format encodes and decodes as ggml does, bit for bit, with each set of kernels this processor has."""
+import ctypes
+import os
+import pathlib
+import subprocess
+
+import llama_cpp
+import numpy as np
+
+from interop import WFS, check, done
+
+ENCODE = pathlib.Path(WFS).parent / "tests" / "interop" / "encode"
+FORMATS = {  # ggml's type number, elements and bytes of a block
+    "Q4_0": (2, 32, 18), "Q4_1": (3, 32, 20), "Q5_0": (6, 32, 22), "Q5_1": (7, 32, 24), "Q8_0": (8, 32, 34),
+    "Q2_K": (10, 256, 84), "Q3_K": (11, 256, 110), "Q4_K": (12, 256, 144), "Q5_K": (13, 256, 176), "Q6_K": (14, 256, 210),
+    "IQ4_NL": (20, 32, 18), "IQ4_XS": (23, 256, 136), "TQ1_0": (34, 256, 54), "TQ2_0": (35, 256, 66), "MXFP4": (39, 32, 17),
+}
+N_VALUES = int(os.environ.get("WFS_QUANT_VALUES", 1 << 20))
+GGML = ctypes.CDLL(str(next((pathlib.Path(llama_cpp.__file__).parent / "lib").glob("libggml-base.so"))))
+GGML.ggml_quantize_chunk.argtypes = [ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p] + [ctypes.c_int64] * 3 + [ctypes.c_void_p]
+GGML.ggml_quantize_chunk.restype = ctypes.c_size_t
+
+
+def inputs():
+    """Names and values: as weights are, and as they are not."""
+    random = np.random.default_rng(11)
+    normal = random.normal(0, 1, N_VALUES)
+    block = random.normal(0, 1, N_VALUES // 256).repeat(256)
+    ties = random.integers(-16, 17, N_VALUES) / 2
+    sparse = np.where(random.random(N_VALUES) < 0.9, random.choice([0.0, -0.0], N_VALUES), normal)
+    with np.errstate(under="ignore", over="ignore"):
+        return {
+            "gaussian": (normal * 0.02).astype("<f4"),
+            "heavy tails": (random.standard_t(2, N_VALUES) * 0.02).astype("<f4"),
+            "cauchy": np.clip(random.standard_cauchy(N_VALUES), -60000, 60000).astype("<f4"),
+            "uniform of one sign": np.abs(normal).astype("<f4"),
+            "constant blocks": block.astype("<f4"),
+            "ties": ties.astype("<f4"),
+            "sparse, both zeros": sparse.astype("<f4"),
+            "all magnitudes": (normal * 10.0 ** random.integers(-45, 4, N_VALUES // 256).repeat(256)).astype("<f4"),
+            "denormal": (normal * 2.0**-130 * 2.0 ** -random.integers(0, 20, N_VALUES // 32).repeat(32)).astype("<f4"),
+        }
+
+
+def run(arguments, data, level):
+    environment = os.environ | {"WFS_CPU": level}
+    return subprocess.run([ENCODE, *arguments], input=data, stdout=subprocess.PIPE, env=environment, check=True).stdout
+
+
+def differing(ours, theirs, size):
+    ours, theirs = (np.frombuffer(data, "u1").reshape(-1, size) for data in (ours, theirs))
+    return int((ours != theirs).any(axis=1).sum()) if ours.shape == theirs.shape else -1
+
+
+def ggml_encode(number, values, size):
+    blocks = np.zeros(size, "u1")
+    GGML.ggml_quantize_chunk(number, values.ctypes.data, blocks.ctypes.data, 0, 1, len(values), None)
+    return blocks.tobytes()
+
+
+def ggml_decode(name, blocks, n_values):
+    values = np.zeros(n_values, "<f4")
+    data = np.frombuffer(blocks, "u1")
+    dequantize = getattr(GGML, "dequantize_row_" + name.lower().replace("_k", "_K"))
+    dequantize(*map(ctypes.c_void_p, (data.ctypes.data, values.ctypes.data)), ctypes.c_int64(n_values))
+    return values.tobytes()
+
+
+def main():
+    for kind, values in inputs().items():
+        for name, (number, elements, size) in FORMATS.items():
+            expected = ggml_encode(number, values, len(values) // elements * size)
+            decoded = ggml_decode(name, expected, len(values))
+            for level in ("portable", "avx2", "avx512"):
+                encode_differences = differing(run([name], values.tobytes(), level), expected, size)
+                decode_differences = differing(run(["-d", name], expected, level), decoded, 4 * elements)
+                check(encode_differences == 0 == decode_differences,
+                      f"{name} of {kind}, {level}: of {len(values) // elements} blocks {encode_differences} encoded and "
+                      f"{decode_differences} decoded otherwise than by ggml")
+    done()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,66 @@
+/* Any bytes as a safetensors file.
+ *
+ * Holds for what is accepted: the tensors fill the data without gap or overlap, each as long as its dtype and shape say, and
+ * are sorted by name. What is refused is refused with one line. */
+#include "formats/format.h"
+#include "formats/layout.h"
+#include "formats/open.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+extern const struct format safetensors_format;
+
+static void require(bool condition)
+{
+    if (!condition)
+        abort();
+}
+
+static struct source *source_of_bytes(const uint8_t *data, size_t size)
+{
+    char path[64];
+    struct error error;
+    int fd = memfd_create("input", MFD_CLOEXEC);
+    require(fd >= 0 && write(fd, data, size) == (ssize_t)size);
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    struct source *source = source_open(-1, path, "input.safetensors", &error);
+    require(source != NULL);
+    close(fd);
+    return source;
+}
+
+static void check_tensors(const struct checkpoint *checkpoint, uint64_t size)
+{
+    uint64_t first = size, total = 0;
+    for (size_t i = 0; i < checkpoint->n_tensors; i++) {
+        const struct tensor *tensor = &checkpoint->tensors[i];
+        uint64_t n_elements, n_bytes;
+        require(tensor->rank <= LAYOUT_MAX_RANK && tensor->name_length <= CHECKPOINT_MAX_NAME);
+        require(layout_size(tensor->dtype, tensor->shape, tensor->rank, &n_elements, &n_bytes, NULL));
+        require(tensor->length == n_bytes && tensor->offset <= size && n_bytes <= size - tensor->offset);
+        require(checkpoint->by_name[i] == i && checkpoint_find(checkpoint, tensor->name, tensor->name_length) == tensor);
+        first = tensor->offset < first ? tensor->offset : first;
+        total += n_bytes;
+    }
+    require(total == size - first);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const struct open_options options = {.format = NULL};
+    struct error error = {""};
+    struct checkpoint *checkpoint = checkpoint_new("input.safetensors");
+    uint16_t source = checkpoint_add_source(checkpoint, source_of_bytes(data, size));
+    if (safetensors_format.read_file(checkpoint, source, &options, &error)) {
+        require(checkpoint_index_tensors(checkpoint, &error));
+        check_tensors(checkpoint, size);
+    } else {
+        require(error.message[0] != '\0' && strchr(error.message, '\n') == NULL);
+    }
+    checkpoint_close(checkpoint);
+    return 0;
+}

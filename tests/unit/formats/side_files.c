@@ -1,0 +1,143 @@
+#include "formats/checkpoint.h"
+
+#include "tests/unit/check.h"
+#include "tests/unit/files.h"
+
+static const struct open_options usual = {.format = NULL};
+static const char header[] = "{}";
+
+static void write_weights(const char *path)
+{
+    files_write_safetensors(path, header, strlen(header), 0);
+}
+
+/* The names of the side files, separated by spaces. */
+static const char *side_files(const struct checkpoint *checkpoint)
+{
+    static char text[4096];
+    text[0] = '\0';
+    for (size_t i = 0; i < checkpoint->n_side_files; i++)
+        sprintf(text + strlen(text), "%s%s", i ? " " : "", checkpoint->side_files[i].name);
+    return text;
+}
+
+static const char *reason(const struct checkpoint *checkpoint, const char *name)
+{
+    for (size_t i = 0; i < checkpoint->n_hidden; i++)
+        if (strcmp(checkpoint->hidden[i].name, name) == 0)
+            return checkpoint->hidden[i].reason;
+    return "not hidden";
+}
+
+static void directory(void)
+{
+    static const char *const weights[] = {"extra.bin",       "rust_model.ot", "flax_model.msgpack",  "tf_model.h5",  "model.onnx",
+                                          "model.onnx_data", "model-q4.gguf", "consolidated.00.pth", "optimizer.pt", "UPPER.BIN"};
+    static const char *const shown[] = {"config.json", "tokenizer.model",       "README.md",       ".gitattributes", "merges.txt",
+                                        "a/b/c/deep",  "1_Pooling/config.json", "1_Pooling-notes", "with space"};
+    write_weights("model/model.safetensors");
+    for (size_t i = 0; i < sizeof weights / sizeof *weights; i++) {
+        char path[64];
+        snprintf(path, sizeof path, "model/%s", weights[i]);
+        files_write_text(path, "x");
+    }
+    for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) {
+        char path[64];
+        snprintf(path, sizeof path, "model/%s", shown[i]);
+        files_write_text(path, "text");
+    }
+    files_write_text("model/pytorch_model.bin.index.json", "{}");
+    files_write_text("model/original/consolidated.01.pth", "x");
+    files_write_text("model/.git/config", "x");
+    files_write_text("model/a/b/c/d/too-deep", "x");
+    files_write_text("outside", "x");
+    files_link("model/inside.json", "config.json");
+    files_link("model/leaving.json", "../outside");
+    files_link("model/1_Pooling/leaving.json", "../../outside");
+    files_link("model/1_Pooling/inside.json", "../config.json");
+    files_link("model/dangling", "nothing");
+    files_link("model/link-to-directory", "1_Pooling");
+    files_link("model/elsewhere", "/");
+    files_must(mkfifo("model/fifo", 0644) == 0, "fifo");
+
+    struct error error = {""};
+    struct checkpoint *checkpoint = checkpoint_open("model", &usual, &error);
+    if (!CHECK(checkpoint != NULL))
+        return;
+    CHECK_TEXT(side_files(checkpoint), ".gitattributes 1_Pooling-notes 1_Pooling/config.json 1_Pooling/inside.json README.md "
+                                       "a/b/c/deep config.json inside.json merges.txt tokenizer.model with space");
+    for (size_t i = 0; i < sizeof weights / sizeof *weights; i++)
+        check_text_report(reason(checkpoint, weights[i]), "weights", __FILE__, __LINE__, weights[i]);
+    CHECK_TEXT(reason(checkpoint, "model.safetensors"), "weights");
+    CHECK_TEXT(reason(checkpoint, "original/consolidated.01.pth"), "weights");
+    CHECK_TEXT(reason(checkpoint, "pytorch_model.bin.index.json"), "list of shards");
+    CHECK_TEXT(reason(checkpoint, ".git"), "hidden directory");
+    CHECK_TEXT(reason(checkpoint, "a/b/c/d"), "nested too deep");
+    CHECK_TEXT(reason(checkpoint, "link-to-directory"), "symbolic link to a directory");
+    CHECK_TEXT(reason(checkpoint, "elsewhere"), "symbolic link to a directory");
+    CHECK_TEXT(reason(checkpoint, "fifo"), "not a regular file");
+    CHECK_TEXT(reason(checkpoint, "dangling"), "dangling: No such file or directory");
+    CHECK(strstr(reason(checkpoint, "leaving.json"), "/outside, outside of the model's directory") != NULL);
+    CHECK(strstr(reason(checkpoint, "1_Pooling/leaving.json"), "/outside, outside of the model's directory") != NULL);
+    CHECK(checkpoint_notes(checkpoint) == 3);
+
+    const struct side_file *config = checkpoint_side_file(checkpoint, "1_Pooling/config.json");
+    char text[5] = "";
+    CHECK(config != NULL && source_read(config->source, 0, 4, text, &error) && strcmp(text, "text") == 0);
+    CHECK(checkpoint_side_file(checkpoint, "1_Pooling") == NULL);
+    checkpoint_close(checkpoint);
+}
+
+/* A file may lie anywhere: sub-directories count only beside a config.json. */
+static void single_file(void)
+{
+    struct error error = {""};
+    write_weights("home/downloaded");
+    files_write_text("home/notes.txt", "x");
+    files_write_text("home/photos/1.jpg", "x");
+    struct checkpoint *checkpoint = checkpoint_open("home/downloaded", &usual, &error);
+    CHECK_TEXT(side_files(checkpoint), "notes.txt");
+    CHECK_TEXT(reason(checkpoint, "photos"), "directory beside a single file");
+    CHECK_TEXT(reason(checkpoint, "downloaded"), "the source itself");
+    checkpoint_close(checkpoint);
+    files_write_text("home/config.json", "{}");
+    checkpoint = checkpoint_open("home/downloaded", &usual, &error);
+    CHECK_TEXT(side_files(checkpoint), "config.json notes.txt photos/1.jpg");
+    checkpoint_close(checkpoint);
+
+    /* The user names the file, so it may be a link to anywhere. */
+    files_link("home/linked.safetensors", "../model/model.safetensors");
+    checkpoint = checkpoint_open("home/linked.safetensors", &usual, &error);
+    CHECK(checkpoint != NULL);
+    CHECK_TEXT(checkpoint->model_name, "home");
+    checkpoint_close(checkpoint);
+    files_must(remove("home/downloaded") == 0, "home/downloaded");
+    CHECK(checkpoint_open("home", &usual, &error) == NULL);
+    CHECK(strstr(error.message, "linked.safetensors: a symbolic link to ") == error.message);
+}
+
+static void many_files(size_t n_files, bool all)
+{
+    struct error error = {""};
+    write_weights("many/model.safetensors");
+    for (size_t i = 0; i < n_files - 1; i++) {
+        char path[64];
+        snprintf(path, sizeof path, "many/%04zu", i);
+        files_write_text(path, "");
+    }
+    struct checkpoint *checkpoint = checkpoint_open("many", &usual, &error);
+    CHECK(checkpoint != NULL && checkpoint->n_side_files + checkpoint->n_hidden == 4096);
+    CHECK(checkpoint_notes(checkpoint) == (all ? 0 : 1));
+    checkpoint_close(checkpoint);
+}
+
+int main(void)
+{
+    files_begin();
+    directory();
+    single_file();
+    many_files(4096, true);
+    many_files(4097, false);
+    files_remove();
+    return check_done();
+}

@@ -1,0 +1,134 @@
+#include "formats/source.h"
+
+#include "formats/checkpoint.h"
+
+#include "tests/unit/check.h"
+#include "tests/unit/files.h"
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+static const struct open_options usual = {.format = NULL};
+
+/* What is no regular file is refused at once: opening a FIFO must not wait for its writer. */
+static void kinds(void)
+{
+    static const struct {
+        const char *path, *error;
+    } paths[] = {
+        {"fifo", "fifo: not a regular file"},
+        {"socket", "socket: No such device or address"},
+        {"/dev/null", "/dev/null: not a regular file"},
+        {"/dev/tty", "/dev/tty: "},
+        {".", ".: not a regular file"},
+        {"absent", "absent: No such file or directory"},
+        {"dangling", "dangling: No such file or directory"},
+        {"loop", "loop: Too many levels of symbolic links"},
+        {"file/below", "file/below: Not a directory"},
+    };
+    struct sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = "socket"};
+    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    files_must(fd >= 0 && bind(fd, (struct sockaddr *)&address, sizeof address) == 0, "socket");
+    close(fd);
+    files_must(mkfifo("fifo", 0644) == 0, "fifo");
+    files_link("dangling", "nothing");
+    files_link("loop", "loop");
+    files_write_text("file", "text");
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+        struct error error = {""};
+        struct source *source = source_open(AT_FDCWD, paths[i].path, paths[i].path, &error);
+        CHECK_NAMED(source == NULL && strncmp(error.message, paths[i].error, strlen(paths[i].error)) == 0, paths[i].path);
+        source_close(source);
+    }
+}
+
+static void checkpoints_of_other_kinds(void)
+{
+    struct error error = {""};
+    CHECK(checkpoint_open("fifo", &usual, &error) == NULL);
+    CHECK_TEXT(error.message, "fifo: not a regular file");
+    CHECK(checkpoint_open("/dev/zero", &usual, &error) == NULL);
+    CHECK_TEXT(error.message, "zero: not a regular file");
+    files_write_text("empty", "");
+    CHECK(checkpoint_open("empty", &usual, &error) == NULL);
+    CHECK_TEXT(error.message, "empty: no checkpoint that wfs knows");
+    CHECK(checkpoint_open("/proc/self/maps", &usual, &error) == NULL); /* has a size of 0 and content */
+    CHECK_TEXT(error.message, "/proc/self/maps: no checkpoint that wfs knows");
+}
+
+static void reading(void)
+{
+    struct error error = {""};
+    char out[8] = "";
+    struct source *source = source_open(AT_FDCWD, "file", "its name", &error);
+    CHECK(source != NULL && source_size(source) == 4);
+    CHECK(source_read(source, 1, 3, out, &error) && strcmp(out, "ext") == 0);
+    CHECK(source_read(source, 4, 0, out, &error));
+    CHECK(!source_read(source, 1, 4, out, &error));
+    CHECK_TEXT(error.message, "its name: bytes [1, +4) are outside its 4 bytes");
+    CHECK(!source_read(source, 5, 0, out, &error));
+    CHECK(!source_read(source, UINT64_MAX, 1, out, &error));
+
+    char *path = source_real_path(source);
+    CHECK(path != NULL && strcmp(strrchr(path, '/'), "/file") == 0);
+    free(path);
+
+    /* A file replaced by rename is served as it was; one that is cut says so. */
+    CHECK(!source_changed(source));
+    files_write_text("new", "other");
+    files_must(rename("new", "file") == 0, "rename");
+    CHECK(source_read(source, 0, 4, out, &error) && memcmp(out, "text", 4) == 0 && !source_changed(source));
+    source_close(source);
+    source = source_open(AT_FDCWD, "file", "its name", &error);
+    files_must(truncate("file", 2) == 0, "truncate");
+    CHECK(source_changed(source) && source_read(source, 0, 2, out, &error));
+    CHECK(!source_read(source, 0, 4, out, &error));
+    CHECK_TEXT(error.message, "its name: ends at offset 2, was 5 bytes long when it was opened");
+    source_close(source);
+}
+
+static void texts(void)
+{
+    struct error error = {""};
+    size_t length = 0;
+    files_write_text("file", "text");
+    struct source *source = source_open(AT_FDCWD, "file", "file", &error);
+    char *text = source_read_text(source, 4, &length, &error);
+    CHECK(text != NULL && strcmp(text, "text") == 0 && length == 4);
+    free(text);
+    CHECK(source_read_text(source, 3, &length, &error) == NULL);
+    CHECK_TEXT(error.message, "file: 4 bytes are more than the limit of 3");
+    source_close(source);
+}
+
+/* More files than the soft limit of descriptors. */
+static void many(void)
+{
+    enum { SOFT_LIMIT = 64, N_FILES = 80 };
+    struct rlimit limit;
+    struct source *sources[N_FILES];
+    struct error error;
+    size_t n_open = 0;
+    files_must(getrlimit(RLIMIT_NOFILE, &limit) == 0, "getrlimit");
+    limit.rlim_cur = SOFT_LIMIT;
+    files_must(limit.rlim_max >= 2 * N_FILES && setrlimit(RLIMIT_NOFILE, &limit) == 0, "setrlimit");
+    while (n_open < N_FILES && (sources[n_open] = source_open(AT_FDCWD, "file", "file", &error)) != NULL)
+        n_open++;
+    CHECK(n_open == N_FILES);
+    while (n_open > 0)
+        source_close(sources[--n_open]);
+}
+
+int main(void)
+{
+    files_begin();
+    kinds();
+    checkpoints_of_other_kinds();
+    reading();
+    texts();
+    many();
+    files_remove();
+    return check_done();
+}

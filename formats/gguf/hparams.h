@@ -1,9 +1,9 @@
 /* Hyperparameters: config.json as transformers' AutoConfig would show it to the converter.
  *
  * What the converter reads is not config.json but the class defaults of its model_type overlaid with it: with
- * attribute_map renames, computed values (llama's head_dim), and a multimodal model's text_config merged on top. The
- * defaults are data: JSON text in a table, one row a model type (config_defaults.c). Where the model type is unknown, config.json
- * stands alone. Presence matters: a key that is present with null is present.
+ * attribute_map renames, values the class computes (llama's head_dim), and a multimodal model's text_config merged on top. The
+ * classes are data (config_class.h); where the model type has no row, config.json stands alone. Presence matters: a key that
+ * is present with null is present.
  *
  * Source: transformers 4.57 configuration classes; conversion/base.py of llama.cpp 34af94cd9. */
 #pragma once
@@ -15,14 +15,28 @@ struct hparams;
 
 /* Reads config.json among the side files. NULL where there is none (*ret_absent set to true) or where it is not valid. */
 struct hparams *hparams_load(const struct checkpoint *checkpoint, bool *ret_absent, struct error *error);
-void hparams_free(struct hparams *hparams);
 
-/* The effective value of a key, or NULL where it is absent. */
+/* The same from text, which takes the place of the file; `text` need not outlive the call. */
+struct hparams *hparams_parse(const char *text, size_t length, struct error *error);
+void hparams_free(struct hparams *hparams); /* NULL is allowed */
+
+/* The effective value of a key, or NULL where it is absent. A dotted key is a path: "attn_config.clip_qkv". */
 const struct json *hparams_get(const struct hparams *hparams, const char *key);
 
-/* The first *present* key of a NULL-terminated list, as the converter's find_hparam: NULL where none is, or the first present
- * is null. */
-const struct json *hparams_find(const struct hparams *hparams, const char *const *keys);
+/* The value of the first *present* key of "rms_norm_eps|norm_eps", as the converter's find_hparam; NULL where none is
+ * present. What is present may be null. */
+const struct json *hparams_find(const struct hparams *hparams, const char *keys);
+
+/* A value of the rope parameters after the converter's normalization: rope_parameters or rope_scaling, with rope_theta,
+ * rope_type, partial_rotary_factor and original_max_position_embeddings filled in from the top level. Where full and
+ * sliding attention have parameters of their own, hparams_rope() means the former. */
+const struct json *hparams_rope(const struct hparams *hparams, const char *key);
+const struct json *hparams_rope_sliding(const struct hparams *hparams, const char *key);
+
+/* The value of the first key present as a number, for shapes and counts: false, with an error that names the key, where it is
+ * missing, null, no whole number, or outside [low, high]. */
+bool hparams_count(const struct hparams *hparams, const char *keys, uint64_t low, uint64_t high, uint64_t *ret_count,
+                   struct error *error);
 
 /* config.json as it is in the file. */
 const struct json *hparams_raw(const struct hparams *hparams);

@@ -256,12 +256,15 @@ static bool run_yajl(struct parser *parser, const char *text, size_t length, str
     yajl_handle yajl = yajl_alloc(&callbacks, NULL, parser);
     yajl_config(yajl, yajl_dont_validate_strings, 1); /* checked already, and more strictly */
     yajl_status status = yajl_parse(yajl, (const unsigned char *)text, length);
+    size_t place = yajl_get_bytes_consumed(yajl);
+    if (status ==
+        yajl_status_ok) /* white space, which ends a string that is still open behind the document: yajl would pass it */
+        status = yajl_parse(yajl, (const unsigned char *)"\n", 1);
     if (status == yajl_status_ok)
         status = yajl_complete_parse(yajl);
     if (status != yajl_status_ok && !parser->failed) {
         unsigned char *message = yajl_get_error(yajl, 0, (const unsigned char *)text, length);
-        error_set(error, "invalid JSON at offset %zu: %.*s", yajl_get_bytes_consumed(yajl), (int)strcspn((char *)message, "\n"),
-                  (char *)message);
+        error_set(error, "invalid JSON at offset %zu: %.*s", place, (int)strcspn((char *)message, "\n"), (char *)message);
         yajl_free_error(yajl, message);
     }
     yajl_free(yajl);

@@ -127,7 +127,8 @@ bool tree_add_file(struct tree *tree, node_id parent, const char *name, plan_fun
 {
     if (find_child(tree, find_node(tree, parent), name) != 0)
         return false;
-    struct node *node = tree->nodes[add_node(tree, (uint32_t)parent - 1, name, false)];
+    uint32_t index = add_node(tree, (uint32_t)parent - 1, name, false); /* moves tree->nodes */
+    struct node *node = tree->nodes[index];
     node->plan = plan;
     node->context = context;
     return true;

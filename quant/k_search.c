@@ -14,7 +14,7 @@ static float signed_largest(int n, const float *values)
     return largest;
 }
 
-float k_search_symmetric(int n, int n_max, const float *values, int8_t *levels)
+float k_search_symmetric(int n, int n_max, const float *values, uint8_t *levels)
 {
     float largest = signed_largest(n, values);
     if (fabsf(largest) < K_NEGLIGIBLE) {
@@ -38,23 +38,24 @@ float k_search_symmetric(int n, int n_max, const float *values, int8_t *levels)
         best_scale = sum_l2 != 0 ? sum_lx / sum_l2 : 0;
         best = best_scale * sum_lx;
         for (int i = 0; i < n; i++)
-            levels[i] = (int8_t)(n_max + clamp_int(nearest_int(inverse * values[i]), -n_max, n_max - 1));
+            levels[i] = (uint8_t)(n_max + clamp_int(nearest_int(inverse * values[i]), -n_max, n_max - 1));
     }
     return best_scale;
 }
 
-float k_search_refined(int n, int n_max, const float *values, int8_t *levels)
+float k_search_refined(int n, int n_max, const float *values, uint8_t *levels)
 {
     float largest = signed_largest(n, values);
     if (fabsf(largest) < K_NEGLIGIBLE) {
         memset(levels, 0, (size_t)n);
         return 0;
     }
+    int kept[32];
     float inverse = -(float)n_max / largest, sum_lx = 0, sum_l2 = 0;
     for (int i = 0; i < n; i++) {
         int level = clamp_int(nearest_int(inverse * values[i]), -n_max, n_max - 1);
         float weight = values[i] * values[i];
-        levels[i] = (int8_t)level;
+        kept[i] = level;
         sum_lx += weight * values[i] * (float)level;
         sum_l2 += weight * (float)level * (float)level;
     }
@@ -63,17 +64,17 @@ float k_search_refined(int n, int n_max, const float *values, int8_t *levels)
         changed = false;
         for (int i = 0; i < n; i++) {
             float weight = values[i] * values[i];
-            float without_lx = sum_lx - weight * values[i] * (float)levels[i];
+            float without_lx = sum_lx - weight * values[i] * (float)kept[i];
             if (!(without_lx > 0))
                 continue;
-            float without_l2 = sum_l2 - weight * (float)levels[i] * (float)levels[i];
+            float without_l2 = sum_l2 - weight * (float)kept[i] * (float)kept[i];
             int level = clamp_int(nearest_int(values[i] * without_l2 / without_lx), -n_max, n_max - 1);
-            if (level == levels[i])
+            if (level == kept[i])
                 continue;
             without_lx += weight * values[i] * (float)level;
             without_l2 += weight * (float)level * (float)level;
             if (without_l2 > 0 && without_lx * without_lx * sum_l2 > sum_lx * sum_lx * without_l2) {
-                levels[i] = (int8_t)level;
+                kept[i] = level;
                 sum_lx = without_lx;
                 sum_l2 = without_l2;
                 changed = true;
@@ -81,7 +82,7 @@ float k_search_refined(int n, int n_max, const float *values, int8_t *levels)
         }
     }
     for (int i = 0; i < n; i++)
-        levels[i] = (int8_t)(levels[i] + n_max);
+        levels[i] = (uint8_t)(kept[i] + n_max);
     return sum_l2 > 0 ? sum_lx / sum_l2 : 0;
 }
 
@@ -158,27 +159,4 @@ float k_search_range(const struct k_range_search *search, int n, const float *va
     }
     *ret_minimum = -minimum;
     return scale;
-}
-
-void k_pack_scale_min(uint8_t packed[12], int index, uint8_t scale, uint8_t minimum)
-{
-    if (index < 4) {
-        packed[index] = scale;
-        packed[index + 4] = minimum;
-        return;
-    }
-    packed[index + 4] = (uint8_t)((scale & 15) | (minimum & 15) << 4);
-    packed[index - 4] |= (uint8_t)(scale >> 4 << 6);
-    packed[index] |= (uint8_t)(minimum >> 4 << 6);
-}
-
-void k_unpack_scale_min(const uint8_t packed[12], int index, uint8_t *ret_scale, uint8_t *ret_minimum)
-{
-    if (index < 4) {
-        *ret_scale = packed[index] & 63;
-        *ret_minimum = packed[index + 4] & 63;
-        return;
-    }
-    *ret_scale = (uint8_t)((packed[index + 4] & 15) | packed[index - 4] >> 6 << 4);
-    *ret_minimum = (uint8_t)(packed[index + 4] >> 4 | packed[index] >> 6 << 4);
 }

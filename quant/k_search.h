@@ -31,10 +31,10 @@ static inline int clamp_int(int value, int low, int high)
 }
 
 /* A symmetric scale for levels -n_max .. n_max - 1, with the weight x * x. Levels are stored plus n_max. */
-float k_search_symmetric(int n, int n_max, const float *values, int8_t *levels);
+float k_search_symmetric(int n, int n_max, const float *values, uint8_t *levels);
 
 /* The same for Q3_K: refined level by level, in up to five passes. */
-float k_search_refined(int n, int n_max, const float *values, int8_t *levels);
+float k_search_refined(int n, int n_max, const float *values, uint8_t *levels);
 
 /* A scale and a minimum (>= 0, to be subtracted) for levels 0 .. n_max, trying steps 0 .. n_steps of r_min + r_delta * step.
  * Errors are absolute ones with `absolute`, else squares. */
@@ -45,7 +45,3 @@ struct k_range_search {
 };
 float k_search_range(const struct k_range_search *search, int n, const float *values, const float *weights, uint8_t *levels,
                      float *ret_minimum);
-
-/* Q4_K and Q5_K: eight 6-bit scales and minimums in 12 bytes. */
-void k_pack_scale_min(uint8_t packed[12], int index, uint8_t scale, uint8_t minimum);
-void k_unpack_scale_min(const uint8_t packed[12], int index, uint8_t *ret_scale, uint8_t *ret_minimum);

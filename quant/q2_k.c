@@ -2,25 +2,11 @@
  * Bytes: scales[16] (scale low, minimum high), qs[64], F16 d, F16 dmin; value = d * scale * level - dmin * minimum. */
 #include "quant/dtype.h"
 #include "quant/f16.h"
-#include "quant/k_search.h"
+#include "quant/k_format.h"
 
-#include <math.h>
+enum { SUB_BLOCKS = 16, QS = 16, D = 80, D_MIN = 82, BLOCK_BYTES = 84 };
 
-enum { SUB_BLOCKS = 16, SUB_ELEMENTS = 16, QS = 16, D = 80, D_MIN = 82, BLOCK_BYTES = 84 };
-
-static const struct k_range_search search = {.n_max = 3, .n_steps = 15, .r_min = -0.5f, .r_delta = 0.1f, .absolute = true};
-
-static void decode_block(const uint8_t *block, float *values)
-{
-    float d = f16_load(block + D), d_min = f16_load(block + D_MIN);
-    for (int i = 0; i < K_ELEMENTS; i++) {
-        int half = i / 128, shift = i % 128 / 32 * 2, byte = QS + 32 * half + i % 32;
-        uint8_t scale = block[i / SUB_ELEMENTS];
-        values[i] = d * (float)(scale & 15) * (float)(block[byte] >> shift & 3) - d_min * (float)(scale >> 4);
-    }
-}
-
-/* 4-bit shares of the largest in `wanted`, and the F16 step that they count. */
+/* 4-bit shares of the largest of `wanted`, and the F16 step that they count. */
 static void quantize_scales(const float *wanted, uint8_t *ret_shares, uint8_t *step)
 {
     float largest = 0;
@@ -32,30 +18,52 @@ static void quantize_scales(const float *wanted, uint8_t *ret_shares, uint8_t *s
     f16_store(step, largest > 0 ? largest / 15.f : 0);
 }
 
-static void encode_block(const float *values, uint8_t *block)
+static bool store_scales(const float *scales, const float *minimums, uint8_t *block)
 {
-    uint8_t levels[K_ELEMENTS], scale_shares[SUB_BLOCKS], minimum_shares[SUB_BLOCKS];
-    float scales[SUB_BLOCKS], minimums[SUB_BLOCKS], weights[SUB_ELEMENTS];
-    for (int j = 0; j < SUB_BLOCKS; j++) {
-        const float *sub = values + j * SUB_ELEMENTS;
-        for (int i = 0; i < SUB_ELEMENTS; i++)
-            weights[i] = fabsf(sub[i]);
-        scales[j] = k_search_range(&search, SUB_ELEMENTS, sub, weights, levels + j * SUB_ELEMENTS, &minimums[j]);
-    }
+    uint8_t scale_shares[SUB_BLOCKS], minimum_shares[SUB_BLOCKS];
     quantize_scales(scales, scale_shares, block + D);
     quantize_scales(minimums, minimum_shares, block + D_MIN);
-    float d = f16_load(block + D), d_min = f16_load(block + D_MIN);
-    for (int j = 0; j < SUB_BLOCKS; j++) {
+    for (int j = 0; j < SUB_BLOCKS; j++)
         block[j] = (uint8_t)(scale_shares[j] | minimum_shares[j] << 4);
-        float scale = d * (float)scale_shares[j], minimum = d_min * (float)minimum_shares[j];
-        for (int i = j * SUB_ELEMENTS; scale != 0 && i < (j + 1) * SUB_ELEMENTS; i++)
-            levels[i] = (uint8_t)clamp_int(nearest_int((values[i] + minimum) / scale), 0, 3);
-    }
+    return true;
+}
+
+static void load_scale(const uint8_t *block, int index, float *ret_scale, float *ret_minimum)
+{
+    *ret_scale = f16_load(block + D) * (float)(block[index] & 15);
+    *ret_minimum = f16_load(block + D_MIN) * (float)(block[index] >> 4);
+}
+
+static void pack(const uint8_t *levels, uint8_t *block)
+{
     for (int half = 0; half < 2; half++)
         for (int i = 0; i < 32; i++) {
             const uint8_t *level = levels + 128 * half + i;
             block[QS + 32 * half + i] = (uint8_t)(level[0] | level[32] << 2 | level[64] << 4 | level[96] << 6);
         }
+}
+
+static const struct k_format q2_k_format = {
+    .kind = K_RANGE_MAGNITUDE,
+    .sub_elements = 16,
+    .high = 3,
+    .block_bytes = BLOCK_BYTES,
+    .range = {.n_max = 3, .n_steps = 15, .r_min = -0.5f, .r_delta = 0.1f, .absolute = true},
+    .store_scales = store_scales,
+    .load_scale = load_scale,
+    .pack = pack,
+};
+
+static void decode_block(const uint8_t *block, float *values)
+{
+    for (int j = 0; j < SUB_BLOCKS; j++) {
+        float scale, minimum;
+        load_scale(block, j, &scale, &minimum);
+        const uint8_t *qs = block + QS + j / 8 * 32 + j % 2 * 16;
+        int shift = j % 8 / 2 * 2;
+        for (int i = 0; i < 16; i++)
+            values[j * 16 + i] = scale * (float)(qs[i] >> shift & 3) - minimum;
+    }
 }
 
 static void q2_k_decode(const void *blocks, float *values, size_t n_blocks)
@@ -64,11 +72,7 @@ static void q2_k_decode(const void *blocks, float *values, size_t n_blocks)
         decode_block((const uint8_t *)blocks + i * BLOCK_BYTES, values + i * K_ELEMENTS);
 }
 
-static void q2_k_encode(const float *values, void *blocks, size_t n_blocks)
-{
-    for (size_t i = 0; i < n_blocks; i++)
-        encode_block(values + i * K_ELEMENTS, (uint8_t *)blocks + i * BLOCK_BYTES);
-}
+DEFINE_K_ENCODERS(q2_k)
 
 const struct dtype q2_k_dtype = {
     .name = "Q2_K",
@@ -79,6 +83,6 @@ const struct dtype q2_k_dtype = {
     .ggml_type = 10,
     .n_scales = 2,
     .scale_offset = {D, D_MIN},
-    .encode_cost = 20000,
-    .kernels[CPU_PORTABLE] = {q2_k_decode, q2_k_encode},
+    .encode_cost = 5000,
+    .kernels = K_KERNELS(q2_k),
 };

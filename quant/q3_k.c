@@ -2,11 +2,11 @@
  * Bytes: hmask[32] (third bits), qs[64], scales[12], F16 d; value = d * (scale - 32) * (level - 4). */
 #include "quant/dtype.h"
 #include "quant/f16.h"
-#include "quant/k_search.h"
+#include "quant/k_format.h"
 
 #include <math.h>
 
-enum { SUB_BLOCKS = 16, SUB_ELEMENTS = 16, QS = 32, SCALES = 96, D = 108, BLOCK_BYTES = 110 };
+enum { SUB_BLOCKS = 16, QS = 32, SCALES = 96, D = 108, BLOCK_BYTES = 110 };
 
 static int unpack_scale(const uint8_t *packed, int j)
 {
@@ -23,19 +23,10 @@ static void pack_scale(uint8_t *packed, int j, int scale)
     packed[8 + j % 4] |= (uint8_t)(scale >> 4 << (2 * (j / 4)));
 }
 
-static void decode_block(const uint8_t *block, float *values)
+/* The scales as 6-bit shares of the one of largest magnitude, with their F16 step. */
+static bool store_scales(const float *scales, const float *minimums, uint8_t *block)
 {
-    float d = f16_load(block + D);
-    for (int i = 0; i < K_ELEMENTS; i++) {
-        int half = i / 128, shift = i % 128 / 32 * 2;
-        int level = (block[QS + 32 * half + i % 32] >> shift & 3) - (block[i % 32] >> (i / 32) & 1 ? 0 : 4);
-        values[i] = d * (float)unpack_scale(block + SCALES, i / SUB_ELEMENTS) * (float)level;
-    }
-}
-
-/* The scales as 6-bit shares of the one of largest magnitude, packed, with their F16 step. */
-static void quantize_scales(const float *scales, uint8_t *block)
-{
+    (void)minimums;
     float largest = 0, magnitude = 0;
     for (int j = 0; j < SUB_BLOCKS; j++)
         if (fabsf(scales[j]) > magnitude) {
@@ -47,31 +38,50 @@ static void quantize_scales(const float *scales, uint8_t *block)
     for (int j = 0; largest != 0 && j < SUB_BLOCKS; j++)
         pack_scale(block + SCALES, j, clamp_int(nearest_int(inverse * scales[j]), -32, 31) + 32);
     f16_store(block + D, largest != 0 ? 1 / inverse : 0);
+    return true;
 }
 
-static void encode_block(const float *values, uint8_t *block)
+static void load_scale(const uint8_t *block, int index, float *ret_scale, float *ret_minimum)
 {
-    int8_t levels[K_ELEMENTS];
-    float scales[SUB_BLOCKS];
-    for (int j = 0; j < SUB_BLOCKS; j++)
-        scales[j] = k_search_refined(SUB_ELEMENTS, 4, values + j * SUB_ELEMENTS, levels + j * SUB_ELEMENTS);
-    quantize_scales(scales, block);
-    float d = f16_load(block + D);
-    for (int j = 0; j < SUB_BLOCKS; j++) {
-        float scale = d * (float)unpack_scale(block + SCALES, j);
-        for (int i = j * SUB_ELEMENTS; scale != 0 && i < (j + 1) * SUB_ELEMENTS; i++)
-            levels[i] = (int8_t)(clamp_int(nearest_int(values[i] / scale), -4, 3) + 4);
-    }
+    *ret_scale = f16_load(block + D) * (float)unpack_scale(block + SCALES, index);
+    *ret_minimum = 0;
+}
+
+static void pack(const uint8_t *levels, uint8_t *block)
+{
     memset(block, 0, QS);
-    for (int i = 0; i < K_ELEMENTS; i++) {
-        block[i % 32] |= (uint8_t)((levels[i] > 3) << (i / 32));
-        levels[i] &= 3;
-    }
+    for (int group = 0; group < 8; group++)
+        for (int i = 0; i < 32; i++)
+            block[i] |= (uint8_t)((levels[32 * group + i] >> 2) << group);
     for (int half = 0; half < 2; half++)
         for (int i = 0; i < 32; i++) {
-            const int8_t *level = levels + 128 * half + i;
-            block[QS + 32 * half + i] = (uint8_t)(level[0] | level[32] << 2 | level[64] << 4 | level[96] << 6);
+            const uint8_t *level = levels + 128 * half + i;
+            block[QS + 32 * half + i] =
+                (uint8_t)((level[0] & 3) | (level[32] & 3) << 2 | (level[64] & 3) << 4 | (level[96] & 3) << 6);
         }
+}
+
+static const struct k_format q3_k_format = {
+    .kind = K_REFINED,
+    .sub_elements = 16,
+    .low = -4,
+    .high = 3,
+    .block_bytes = BLOCK_BYTES,
+    .store_scales = store_scales,
+    .load_scale = load_scale,
+    .pack = pack,
+};
+
+static void decode_block(const uint8_t *block, float *values)
+{
+    for (int j = 0; j < SUB_BLOCKS; j++) {
+        float scale, minimum;
+        load_scale(block, j, &scale, &minimum);
+        const uint8_t *qs = block + QS + j / 8 * 32 + j % 2 * 16, *high = block + j % 2 * 16;
+        int shift = j % 8 / 2 * 2, bit = j / 2;
+        for (int i = 0; i < 16; i++)
+            values[j * 16 + i] = scale * (float)((qs[i] >> shift & 3) + (high[i] >> bit & 1) * 4 - 4);
+    }
 }
 
 static void q3_k_decode(const void *blocks, float *values, size_t n_blocks)
@@ -80,11 +90,7 @@ static void q3_k_decode(const void *blocks, float *values, size_t n_blocks)
         decode_block((const uint8_t *)blocks + i * BLOCK_BYTES, values + i * K_ELEMENTS);
 }
 
-static void q3_k_encode(const float *values, void *blocks, size_t n_blocks)
-{
-    for (size_t i = 0; i < n_blocks; i++)
-        encode_block(values + i * K_ELEMENTS, (uint8_t *)blocks + i * BLOCK_BYTES);
-}
+DEFINE_K_ENCODERS(q3_k)
 
 const struct dtype q3_k_dtype = {
     .name = "Q3_K",
@@ -95,6 +101,6 @@ const struct dtype q3_k_dtype = {
     .ggml_type = 11,
     .n_scales = 1,
     .scale_offset = {D},
-    .encode_cost = 10000,
-    .kernels[CPU_PORTABLE] = {q3_k_decode, q3_k_encode},
+    .encode_cost = 5000,
+    .kernels = K_KERNELS(q3_k),
 };

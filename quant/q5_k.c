@@ -5,31 +5,37 @@
 
 enum { QH = 16, QS = 48, BLOCK_BYTES = 176 };
 
-static const struct k_range_search search = {.n_max = 31, .n_steps = 15, .r_min = -0.5f, .r_delta = 0.1f};
-
-static void encode_block(const float *values, uint8_t *block)
+static void pack(const uint8_t *levels, uint8_t *block)
 {
-    uint8_t levels[K_ELEMENTS];
-    q45_quantize(&search, values, block, levels);
     memset(block + QH, 0, 32);
-    for (int i = 0; i < K_ELEMENTS; i++)
-        block[QH + i % 32] |= (uint8_t)(levels[i] >> 4 << (i / 32));
-    for (int i = 0; i < K_ELEMENTS / 2; i++) {
-        const uint8_t *level = levels + i / 32 * 64 + i % 32;
-        block[QS + i] = (uint8_t)((level[0] & 15) | (level[32] & 15) << 4);
-    }
+    for (int j = 0; j < Q45_SUB_BLOCKS; j++)
+        for (int i = 0; i < 32; i++)
+            block[QH + i] |= (uint8_t)(levels[32 * j + i] >> 4 << j);
+    for (int group = 0; group < 4; group++)
+        for (int i = 0; i < 32; i++)
+            block[QS + 32 * group + i] = (uint8_t)((levels[64 * group + i] & 15) | (levels[64 * group + 32 + i] & 15) << 4);
 }
+
+static const struct k_format q5_k_format = {
+    .kind = K_RANGE_AVERAGE,
+    .sub_elements = 32,
+    .high = 31,
+    .block_bytes = BLOCK_BYTES,
+    .range = {.n_max = 31, .n_steps = 15, .r_min = -0.5f, .r_delta = 0.1f},
+    .store_scales = q45_store_scales,
+    .load_scale = q45_load_scale,
+    .pack = pack,
+};
 
 static void decode_block(const uint8_t *block, float *values)
 {
     for (int j = 0; j < Q45_SUB_BLOCKS; j++) {
         float scale, minimum;
-        q45_scale(block, j, &scale, &minimum);
+        q45_load_scale(block, j, &scale, &minimum);
         const uint8_t *qs = block + QS + j / 2 * 32;
-        for (int i = 0; i < Q45_SUB_ELEMENTS; i++) {
-            int level = (j % 2 ? qs[i] >> 4 : qs[i] & 15) | (block[QH + i] >> j & 1) << 4;
-            values[j * Q45_SUB_ELEMENTS + i] = scale * (float)level - minimum;
-        }
+        int shift = j % 2 * 4;
+        for (int i = 0; i < 32; i++)
+            values[j * 32 + i] = scale * (float)((qs[i] >> shift & 15) + (block[QH + i] >> j & 1) * 16) - minimum;
     }
 }
 
@@ -39,11 +45,7 @@ static void q5_k_decode(const void *blocks, float *values, size_t n_blocks)
         decode_block((const uint8_t *)blocks + i * BLOCK_BYTES, values + i * K_ELEMENTS);
 }
 
-static void q5_k_encode(const float *values, void *blocks, size_t n_blocks)
-{
-    for (size_t i = 0; i < n_blocks; i++)
-        encode_block(values + i * K_ELEMENTS, (uint8_t *)blocks + i * BLOCK_BYTES);
-}
+DEFINE_K_ENCODERS(q5_k)
 
 const struct dtype q5_k_dtype = {
     .name = "Q5_K",
@@ -54,6 +56,6 @@ const struct dtype q5_k_dtype = {
     .ggml_type = 13,
     .n_scales = 2,
     .scale_offset = {Q45_D, Q45_D_MIN},
-    .encode_cost = 30000,
-    .kernels[CPU_PORTABLE] = {q5_k_decode, q5_k_encode},
+    .encode_cost = 6000,
+    .kernels = K_KERNELS(q5_k),
 };

@@ -1,0 +1,48 @@
+#include "quant/k_format.h"
+
+#include <math.h>
+
+/* The scale of one sub-block, with the minimum where the kind has one. */
+static float search(const struct k_format *format, const float *values, uint8_t *levels, float *ret_minimum)
+{
+    float weights[32], squares = 0, average = 0;
+    int n = format->sub_elements;
+    if (format->kind == K_REFINED)
+        return k_search_refined(n, -format->low, values, levels);
+    if (format->kind == K_SYMMETRIC)
+        return k_search_symmetric(n, -format->low, values, levels);
+    if (format->kind == K_RANGE_AVERAGE) {
+        for (int i = 0; i < n; i++)
+            squares += values[i] * values[i];
+        average = sqrtf(squares / (float)n);
+    }
+    for (int i = 0; i < n; i++)
+        weights[i] = average + fabsf(values[i]);
+    return k_search_range(&format->range, n, values, weights, levels, ret_minimum);
+}
+
+static void encode_block(const struct k_format *format, const float *values, uint8_t *block)
+{
+    uint8_t levels[K_ELEMENTS];
+    float scales[K_MOST_SUB_BLOCKS] = {0}, minimums[K_MOST_SUB_BLOCKS] = {0};
+    int n = format->sub_elements;
+    for (int j = 0; j < K_ELEMENTS / n; j++)
+        scales[j] = search(format, values + j * n, levels + j * n, &minimums[j]);
+    if (!format->store_scales(scales, minimums, block)) {
+        memset(block, 0, format->block_bytes);
+        return;
+    }
+    for (int j = 0; j < K_ELEMENTS / n; j++) {
+        float scale, minimum = 0;
+        format->load_scale(block, j, &scale, &minimum);
+        for (int i = j * n; scale != 0 && i < (j + 1) * n; i++)
+            levels[i] = (uint8_t)(clamp_int(nearest_int((values[i] + minimum) / scale), format->low, format->high) - format->low);
+    }
+    format->pack(levels, block);
+}
+
+void k_encode(const struct k_format *format, const float *values, uint8_t *blocks, size_t n_blocks)
+{
+    for (size_t i = 0; i < n_blocks; i++)
+        encode_block(format, values + i * K_ELEMENTS, blocks + i * format->block_bytes);
+}

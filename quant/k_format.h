@@ -1,0 +1,62 @@
+/* A K format as data: what its scales and levels are and how they are packed. What searches them is common to all five,
+ * in a portable form (k_format.c) and with sub-blocks side by side in vectors (k_simd.h). */
+#pragma once
+
+#include "quant/k_search.h"
+
+#include <stddef.h>
+
+enum { K_MOST_SUB_BLOCKS = 16 };
+
+enum k_kind {
+    K_RANGE_MAGNITUDE, /* scale and minimum for 16 values, weighted by |x|, absolute errors: Q2_K */
+    K_RANGE_AVERAGE,   /* scale and minimum for 32 values, weighted by |x| plus their root mean square: Q4_K, Q5_K */
+    K_REFINED,         /* a scale for 16 values: Q3_K */
+    K_SYMMETRIC,       /* a scale for 16 values: Q6_K */
+};
+
+struct k_format {
+    enum k_kind kind;
+    int sub_elements; /* 16 or 32 */
+    int low, high;    /* of the levels; they are packed minus `low` */
+    size_t block_bytes;
+    struct k_range_search range; /* for the range kinds */
+
+    /* Quantizes the scales (and minimums) of a block's sub-blocks and stores them. False: the whole block is zero bytes. */
+    bool (*store_scales)(const float *scales, const float *minimums, uint8_t *block);
+
+    /* What was stored for one sub-block, as values. */
+    void (*load_scale)(const uint8_t *block, int index, float *ret_scale, float *ret_minimum);
+
+    /* Packs the 256 levels. */
+    void (*pack)(const uint8_t *levels, uint8_t *block);
+};
+
+void k_encode(const struct k_format *format, const float *values, uint8_t *blocks, size_t n_blocks);
+void k_encode_avx2(const struct k_format *format, const float *values, uint8_t *blocks, size_t n_blocks);
+void k_encode_avx512(const struct k_format *format, const float *values, uint8_t *blocks, size_t n_blocks);
+
+/* Defines NAME_encode and, for x86-64, NAME_encode_avx2 and NAME_encode_avx512 over NAME_format, and NAME_ENCODERS(decode): the
+ * kernels of its dtype. */
+#define DEFINE_K_ENCODER(name, suffix)                                                                                           \
+    static void name##_encode##suffix(const float *values, void *blocks, size_t n_blocks)                                        \
+    {                                                                                                                            \
+        k_encode##suffix(&name##_format, values, blocks, n_blocks);                                                              \
+    }
+#if defined(__x86_64__)
+#define DEFINE_K_ENCODERS(name)                                                                                                  \
+    DEFINE_K_ENCODER(name, )                                                                                                     \
+    DEFINE_K_ENCODER(name, _avx2)                                                                                                \
+    DEFINE_K_ENCODER(name, _avx512)
+#define K_KERNELS(name)                                                                                                          \
+    {                                                                                                                            \
+        [CPU_PORTABLE] = {name##_decode, name##_encode}, [CPU_AVX2] = {.encode = name##_encode_avx2},                            \
+        [CPU_AVX512] = {.encode = name##_encode_avx512},                                                                         \
+    }
+#else
+#define DEFINE_K_ENCODERS(name) DEFINE_K_ENCODER(name, )
+#define K_KERNELS(name)                                                                                                          \
+    {                                                                                                                            \
+        [CPU_PORTABLE] = {name##_decode, name##_encode},                                                                         \
+    }
+#endif

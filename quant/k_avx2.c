@@ -1,4 +1,79 @@
 /* The K formats, eight sub-blocks at a time. */
+#include <immintrin.h>
+#include <stdbool.h>
+
 #define LANES        8
 #define K_NAME(name) name##_avx2
+
+typedef __m256 vf, vm;
+
+static inline vf v_set(float value)
+{
+    return _mm256_set1_ps(value);
+}
+
+/* As scalar code does it with `a > b ? a : b`: NaN gives b. */
+static inline vf v_max(vf a, vf b)
+{
+    return _mm256_max_ps(a, b);
+}
+
+static inline vf v_min(vf a, vf b)
+{
+    return _mm256_min_ps(a, b);
+}
+
+static inline vf v_abs(vf value)
+{
+    return _mm256_andnot_ps(_mm256_set1_ps(-0.f), value);
+}
+
+static inline vf v_sqrt(vf value)
+{
+    return _mm256_sqrt_ps(value);
+}
+
+/* nearest_int(), as a number. */
+static inline vf v_nearest(vf value)
+{
+    __m256i bits = _mm256_castps_si256(value + v_set(12582912.f));
+    return _mm256_cvtepi32_ps(
+        _mm256_sub_epi32(_mm256_and_si256(bits, _mm256_set1_epi32(0x007fffff)), _mm256_set1_epi32(0x00400000)));
+}
+
+static inline vm v_less(vf a, vf b)
+{
+    return _mm256_cmp_ps(a, b, _CMP_LT_OQ);
+}
+
+static inline vm v_equal(vf a, vf b)
+{
+    return _mm256_cmp_ps(a, b, _CMP_EQ_OQ);
+}
+
+static inline vm v_both(vm a, vm b)
+{
+    return _mm256_and_ps(a, b);
+}
+
+static inline vm v_either(vm a, vm b)
+{
+    return _mm256_or_ps(a, b);
+}
+
+static inline vm v_not(vm mask)
+{
+    return _mm256_xor_ps(mask, _mm256_castsi256_ps(_mm256_set1_epi32(-1)));
+}
+
+static inline bool v_any(vm mask)
+{
+    return _mm256_movemask_ps(mask) != 0;
+}
+
+static inline vf v_select(vm mask, vf yes, vf no)
+{
+    return _mm256_blendv_ps(no, yes, mask);
+}
+
 #include "quant/k_simd.h"

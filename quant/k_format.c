@@ -26,6 +26,7 @@ static void encode_block(const struct k_format *format, const float *values, uin
     uint8_t levels[K_ELEMENTS];
     float scales[K_MOST_SUB_BLOCKS] = {0}, minimums[K_MOST_SUB_BLOCKS] = {0};
     int n = format->sub_elements;
+    float low = (float)format->low, high = (float)format->high;
     for (int j = 0; j < K_ELEMENTS / n; j++)
         scales[j] = search(format, values + j * n, levels + j * n, &minimums[j]);
     if (!format->store_scales(scales, minimums, block)) {
@@ -36,7 +37,7 @@ static void encode_block(const struct k_format *format, const float *values, uin
         float scale, minimum = 0;
         format->load_scale(block, j, &scale, &minimum);
         for (int i = j * n; scale != 0 && i < (j + 1) * n; i++)
-            levels[i] = (uint8_t)(clamp_int(nearest_int((values[i] + minimum) / scale), format->low, format->high) - format->low);
+            levels[i] = (uint8_t)(k_level((values[i] + minimum) / scale, low, high) - low);
     }
     format->pack(levels, block);
 }

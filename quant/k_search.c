@@ -21,24 +21,23 @@ float k_search_symmetric(int n, int n_max, const float *values, uint8_t *levels)
         memset(levels, 0, (size_t)n);
         return 0;
     }
-    float best_scale = 0, best = 0;
+    float best_scale = 0, best = 0, low = (float)-n_max, high = (float)(n_max - 1);
     for (int step = 0; step <= 18; step++) {
         /* The plain scale first, then -9 .. 9 tenths of a level beside it. */
         int tenths = step <= 9 ? step - 10 : step - 9;
         float inverse = step == 0 ? -(float)n_max / largest : -((float)n_max + 0.1f * (float)tenths) / largest;
         float sum_lx = 0, sum_l2 = 0;
         for (int i = 0; i < n; i++) {
-            int level = clamp_int(nearest_int(inverse * values[i]), -n_max, n_max - 1);
-            float weight = values[i] * values[i];
-            sum_lx += weight * values[i] * (float)level;
-            sum_l2 += weight * (float)level * (float)level;
+            float level = k_level(inverse * values[i], low, high), weight = values[i] * values[i];
+            sum_lx += weight * values[i] * level;
+            sum_l2 += weight * level * level;
         }
         if (step != 0 && !(sum_l2 > 0 && sum_lx * sum_lx > best * sum_l2))
             continue;
         best_scale = sum_l2 != 0 ? sum_lx / sum_l2 : 0;
         best = best_scale * sum_lx;
         for (int i = 0; i < n; i++)
-            levels[i] = (uint8_t)(n_max + clamp_int(nearest_int(inverse * values[i]), -n_max, n_max - 1));
+            levels[i] = (uint8_t)(k_level(inverse * values[i], low, high) - low);
     }
     return best_scale;
 }
@@ -90,34 +89,40 @@ struct range_sums {
     float l, l2, xl;
 };
 
-static struct range_sums sum_levels(int n, const float *values, const float *weights, const uint8_t *levels)
+static struct range_sums sum_levels(int n, const float *values, const float *weights, const float *levels)
 {
     struct range_sums sums = {0};
     for (int i = 0; i < n; i++) {
-        float level = levels[i];
-        sums.l += weights[i] * level;
-        sums.l2 += weights[i] * level * level;
-        sums.xl += weights[i] * level * values[i];
+        float weighted = weights[i] * levels[i];
+        sums.l += weighted;
+        sums.l2 += weighted * levels[i];
+        sums.xl += weighted * values[i];
     }
     return sums;
 }
 
 static float range_error(const struct k_range_search *search, int n, const float *values, const float *weights,
-                         const uint8_t *levels, float scale, float minimum)
+                         const float *levels, float scale, float minimum)
 {
     float error = 0;
     for (int i = 0; i < n; i++) {
-        float difference = scale * (float)levels[i] + minimum - values[i];
+        float difference = scale * levels[i] + minimum - values[i];
         difference = search->absolute ? fabsf(difference) : difference * difference;
         error += weights[i] * difference;
     }
     return error;
 }
 
+static void find_levels(int n, const float *values, float inverse, float minimum, float n_max, float *levels)
+{
+    for (int i = 0; i < n; i++)
+        levels[i] = k_level(inverse * (values[i] - minimum), 0, n_max);
+}
+
 float k_search_range(const struct k_range_search *search, int n, const float *values, const float *weights, uint8_t *levels,
                      float *ret_minimum)
 {
-    uint8_t tried[32];
+    float best_levels[32], tried[32], n_max = (float)search->n_max;
     float minimum = values[0], maximum = values[0], sum_w = weights[0], sum_x = weights[0] * values[0];
     for (int i = 1; i < n; i++) {
         minimum = values[i] < minimum ? values[i] : minimum;
@@ -131,14 +136,12 @@ float k_search_range(const struct k_range_search *search, int n, const float *va
         *ret_minimum = -minimum;
         return 0;
     }
-    float inverse = (float)search->n_max / (maximum - minimum), scale = 1 / inverse;
-    for (int i = 0; i < n; i++)
-        levels[i] = (uint8_t)clamp_int(nearest_int(inverse * (values[i] - minimum)), 0, search->n_max);
-    float best = range_error(search, n, values, weights, levels, scale, minimum);
+    float inverse = n_max / (maximum - minimum), scale = 1 / inverse;
+    find_levels(n, values, inverse, minimum, n_max, best_levels);
+    float best = range_error(search, n, values, weights, best_levels, scale, minimum);
     for (int step = 0; step <= search->n_steps; step++) {
-        inverse = (search->r_min + search->r_delta * (float)step + (float)search->n_max) / (maximum - minimum);
-        for (int i = 0; i < n; i++)
-            tried[i] = (uint8_t)clamp_int(nearest_int(inverse * (values[i] - minimum)), 0, search->n_max);
+        inverse = (search->r_min + search->r_delta * (float)step + n_max) / (maximum - minimum);
+        find_levels(n, values, inverse, minimum, n_max, tried);
         struct range_sums sums = sum_levels(n, values, weights, tried);
         float determinant = sum_w * sums.l2 - sums.l * sums.l;
         if (!(determinant > 0))
@@ -152,11 +155,13 @@ float k_search_range(const struct k_range_search *search, int n, const float *va
         float error = range_error(search, n, values, weights, tried, tried_scale, tried_minimum);
         if (!(error < best))
             continue;
-        memcpy(levels, tried, (size_t)n);
+        memcpy(best_levels, tried, sizeof best_levels);
         best = error;
         scale = tried_scale;
         minimum = tried_minimum; /* the steps that follow start from it */
     }
+    for (int i = 0; i < n; i++)
+        levels[i] = (uint8_t)best_levels[i];
     *ret_minimum = -minimum;
     return scale;
 }

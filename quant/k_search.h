@@ -16,10 +16,22 @@ enum { K_ELEMENTS = 256 };
 /* Below this largest magnitude a sub-block counts as zero. */
 #define K_NEGLIGIBLE 1e-15f
 
-/* Rounds to nearest even by the mantissa trick, for |value| <= 4194303; defined, if meaningless, for everything else. */
+/* Added and taken away again, it rounds a number of at most 22 bits to the nearest integer, ties to even. */
+#define K_ROUND 12582912.f
+
+/* The level nearest to `value` within [low, high]; NaN is `low`. */
+static inline float k_level(float value, float low, float high)
+{
+    value = value > low ? value : low;
+    value = value < high ? value : high;
+    return value + K_ROUND - K_ROUND;
+}
+
+/* The same trick on the bits, for |value| <= 4194303: what the reference does. Beyond that it is meaningless but defined, and
+ * Q3_K's search may get there. */
 static inline int nearest_int(float value)
 {
-    float shifted = value + 12582912.f;
+    float shifted = value + K_ROUND;
     int32_t bits;
     memcpy(&bits, &shifted, sizeof bits);
     return (bits & 0x007fffff) - 0x00400000;

@@ -1,291 +1,337 @@
-/* The K formats with LANES sub-blocks side by side, one a lane: included by k_avx2.c and k_avx512.c, which define LANES and
- * K_NAME(name), what its functions are called there.
+/* The K formats with sub-blocks side by side, one a lane: included by k_avx2.c and k_avx512.c, which define LANES,
+ * K_NAME(name), what its functions are called there, and the types vf (LANES numbers) and vm (a mask) with their primitives.
  *
  * Every lane does what k_search.c does for its sub-block, in the same order of operations, so the bits are the same;
- * what is a branch there is a mask here. The sub-blocks of neighbouring blocks follow each other in memory, so a vector may span
- * two blocks. */
+ * what is a branch there is a mask here. The sums of a lane are one long chain of additions: two vectors are worked on in turn,
+ * so that one computes while the other waits. Sub-blocks of neighbouring blocks follow each other in memory, so a vector may span
+ * blocks. */
 #include "quant/k_format.h"
 
-#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 
-typedef float vf __attribute__((vector_size(LANES * 4), aligned(LANES * 4)));
-typedef int32_t vi __attribute__((vector_size(LANES * 4), aligned(LANES * 4)));
+enum { VECTORS = 2, WIDTH = VECTORS * LANES };
 
-static inline vf v_set(float value)
+#define EACH_VECTOR(v) for (int v = 0; v < VECTORS; v++)
+
+/* WIDTH sub-blocks: value i of all of them is x[i]. */
+typedef vf wide[VECTORS];
+
+struct v_search {
+    wide x[32], weights[32], levels[32], scale, minimum;
+};
+
+/* k_level() of every lane. */
+static inline vf v_level(vf value, vf low, vf high)
 {
-    return value - (vf){0};
+    return v_min(v_max(value, low), high) + v_set(K_ROUND) - v_set(K_ROUND);
 }
 
-static inline vf v_select(vi mask, vf yes, vf no)
+static inline void load_lanes(const float *values, int n, wide *x)
 {
-    return (vf)((mask & (vi)yes) | (~mask & (vi)no));
-}
-
-static inline vf v_abs(vf value)
-{
-    return (vf)((vi)value & 0x7fffffff);
-}
-
-static inline vi v_clamp(vi value, int low, int high)
-{
-    vi low_v = low - (vi){0}, high_v = high - (vi){0}, below = value<low_v, above = value> high_v;
-    value = (below & low_v) | (~below & value);
-    return (above & high_v) | (~above & value);
-}
-
-static inline vf v_float(vi value)
-{
-    return __builtin_convertvector(value, vf);
-}
-
-/* nearest_int() of every lane. */
-static inline vi v_nearest(vf value)
-{
-    return ((vi)(value + v_set(12582912.f)) & 0x007fffff) - 0x00400000;
-}
-
-static inline vf v_sqrt(vf value)
-{
-    for (int i = 0; i < LANES; i++)
-        value[i] = sqrtf(value[i]);
-    return value;
-}
-
-/* Value i of each of LANES sub-blocks of n values that follow each other. */
-static inline void load_lanes(const float *values, int n, vf *out)
-{
-    float *flat = (float *)out;
-    for (int lane = 0; lane < LANES; lane++)
+    float *flat = (float *)x;
+    for (int lane = 0; lane < WIDTH; lane++)
         for (int i = 0; i < n; i++)
-            flat[i * LANES + lane] = values[lane * n + i];
+            flat[i * WIDTH + lane] = values[lane * n + i];
 }
 
-static inline void store_levels(const vi *levels, int n, uint8_t *out)
+static inline void store_levels(wide *levels, int n, uint8_t *out)
 {
-    const int32_t *flat = (const int32_t *)levels;
-    for (int lane = 0; lane < LANES; lane++)
+    const float *flat = (const float *)levels;
+    for (int lane = 0; lane < WIDTH; lane++)
         for (int i = 0; i < n; i++)
-            out[lane * n + i] = (uint8_t)flat[i * LANES + lane];
+            out[lane * n + i] = (uint8_t)flat[i * WIDTH + lane];
 }
 
 /* The sums of one step of k_search_range(). */
 struct v_range_sums {
-    vf l, l2, xl;
+    wide l, l2, xl;
 };
 
-static inline struct v_range_sums v_sum_levels(int n, const vf *x, const vf *w, vf inverse, vf minimum, int n_max, vf *levels)
+static inline void v_sum_levels(struct v_search *search, int n, wide inverse, wide minimum, vf n_max, struct v_range_sums *sums)
 {
-    struct v_range_sums sums = {v_set(0), v_set(0), v_set(0)};
-    for (int i = 0; i < n; i++) {
-        vf level = v_float(v_clamp(v_nearest(inverse * (x[i] - minimum)), 0, n_max)), weighted = w[i] * level;
-        levels[i] = level;
-        sums.l += weighted;
-        sums.l2 += weighted * level;
-        sums.xl += weighted * x[i];
-    }
-    return sums;
-}
-
-static inline vf v_range_error(bool absolute, int n, const vf *x, const vf *w, const vf *levels, vf scale, vf minimum)
-{
-    vf error = v_set(0);
-    for (int i = 0; i < n; i++) {
-        vf difference = scale * levels[i] + minimum - x[i];
-        error += w[i] * (absolute ? v_abs(difference) : difference * difference);
-    }
-    return error;
-}
-
-/* k_search_range(); the levels are kept as numbers. */
-static inline void v_search_range(const struct k_range_search *search, int n, const vf *x, const vf *w, vf *kept, vf *ret_scale,
-                                  vf *ret_minimum)
-{
-    vf tried[32];
-    vf minimum = x[0], maximum = x[0], sum_w = w[0], sum_x = w[0] * x[0];
-    for (int i = 1; i < n; i++) {
-        minimum = v_select(x[i] < minimum, x[i], minimum);
-        maximum = v_select(x[i] > maximum, x[i], maximum);
-        sum_w += w[i];
-        sum_x += w[i] * x[i];
-    }
-    minimum = v_select(minimum > v_set(0), v_set(0), minimum);
-    vi flat = maximum == minimum;
-    vf n_max = v_set((float)search->n_max), inverse = n_max / (maximum - minimum), scale = v_set(1) / inverse;
-    vf flat_minimum = minimum;
-    v_sum_levels(n, x, w, inverse, minimum, search->n_max, kept);
-    vf best = v_range_error(search->absolute, n, x, w, kept, scale, minimum);
-    for (int step = 0; step <= search->n_steps; step++) {
-        inverse = v_set(search->r_min + search->r_delta * (float)step + (float)search->n_max) / (maximum - minimum);
-        struct v_range_sums sums = v_sum_levels(n, x, w, inverse, minimum, search->n_max, tried);
-        vf determinant = sum_w * sums.l2 - sums.l * sums.l;
-        vf tried_scale = (sum_w * sums.xl - sum_x * sums.l) / determinant;
-        vf tried_minimum = (sums.l2 * sum_x - sums.l * sums.xl) / determinant;
-        vi above = tried_minimum > v_set(0);
-        tried_minimum = v_select(above, v_set(0), tried_minimum);
-        tried_scale = v_select(above, sums.xl / sums.l2, tried_scale);
-        vf error = v_range_error(search->absolute, n, x, w, tried, tried_scale, tried_minimum);
-        vi better = (determinant > v_set(0)) & (error < best);
-        best = v_select(better, error, best);
-        scale = v_select(better, tried_scale, scale);
-        minimum = v_select(better, tried_minimum, minimum);
-        for (int i = 0; i < n; i++)
-            kept[i] = v_select(better, tried[i], kept[i]);
-    }
+    EACH_VECTOR(v) sums->l[v] = sums->l2[v] = sums->xl[v] = v_set(0);
     for (int i = 0; i < n; i++)
-        kept[i] = v_select(flat, v_set(0), kept[i]);
-    *ret_scale = v_select(flat, v_set(0), scale);
-    *ret_minimum = -v_select(flat, flat_minimum, minimum);
+        EACH_VECTOR(v)
+        {
+            vf level = v_level(inverse[v] * (search->x[i][v] - minimum[v]), v_set(0), n_max);
+            vf weighted = search->weights[i][v] * level;
+            search->levels[i][v] = level;
+            sums->l[v] += weighted;
+            sums->l2[v] += weighted * level;
+            sums->xl[v] += weighted * search->x[i][v];
+        }
 }
 
-static inline vf v_signed_largest(int n, const vf *x)
+static inline void v_range_error(struct v_search *search, int n, bool absolute, wide scale, wide minimum, wide error)
 {
-    vf largest = v_set(0), magnitude = v_set(0);
-    for (int i = 0; i < n; i++) {
-        vi larger = v_abs(x[i]) > magnitude;
-        magnitude = v_select(larger, v_abs(x[i]), magnitude);
-        largest = v_select(larger, x[i], largest);
+    EACH_VECTOR(v) error[v] = v_set(0);
+    for (int i = 0; i < n; i++)
+        EACH_VECTOR(v)
+        {
+            vf difference = scale[v] * search->levels[i][v] + minimum[v] - search->x[i][v], weighed = difference * difference;
+            if (absolute)
+                weighed = v_abs(difference);
+            error[v] += search->weights[i][v] * weighed;
+        }
+}
+
+/* k_search_range(). Of the best levels only how to make them again is kept: their scale and minimum. */
+static inline void v_search_range(struct v_search *search, const struct k_range_search *range, int n, bool absolute)
+{
+    wide *x = search->x, *w = search->weights;
+    wide minimum, maximum, sum_w, sum_x, lowest, inverse, scale, best, best_inverse, best_minimum;
+    vf n_max = v_set((float)range->n_max);
+    struct v_range_sums sums;
+    EACH_VECTOR(v)
+    {
+        minimum[v] = maximum[v] = x[0][v];
+        sum_w[v] = w[0][v];
+        sum_x[v] = w[0][v] * x[0][v];
     }
-    return largest;
+    for (int i = 1; i < n; i++)
+        EACH_VECTOR(v)
+        {
+            minimum[v] = v_min(x[i][v], minimum[v]);
+            maximum[v] = v_max(x[i][v], maximum[v]);
+            sum_w[v] += w[i][v];
+            sum_x[v] += w[i][v] * x[i][v];
+        }
+    EACH_VECTOR(v)
+    {
+        minimum[v] = v_select(v_less(v_set(0), minimum[v]), v_set(0), minimum[v]);
+        lowest[v] = best_minimum[v] = minimum[v];
+        inverse[v] = best_inverse[v] = n_max / (maximum[v] - minimum[v]);
+        scale[v] = v_set(1) / inverse[v];
+    }
+    v_sum_levels(search, n, inverse, minimum, n_max, &sums);
+    v_range_error(search, n, absolute, scale, minimum, best);
+    for (int step = 0; step <= range->n_steps; step++) {
+        wide determinant, tried_scale, tried_minimum, error;
+        EACH_VECTOR(v)
+        inverse[v] = v_set(range->r_min + range->r_delta * (float)step + (float)range->n_max) / (maximum[v] - minimum[v]);
+        v_sum_levels(search, n, inverse, minimum, n_max, &sums);
+        EACH_VECTOR(v)
+        {
+            determinant[v] = sum_w[v] * sums.l2[v] - sums.l[v] * sums.l[v];
+            tried_scale[v] = (sum_w[v] * sums.xl[v] - sum_x[v] * sums.l[v]) / determinant[v];
+            tried_minimum[v] = (sums.l2[v] * sum_x[v] - sums.l[v] * sums.xl[v]) / determinant[v];
+            vm above = v_less(v_set(0), tried_minimum[v]);
+            tried_minimum[v] = v_select(above, v_set(0), tried_minimum[v]);
+            tried_scale[v] = v_select(above, sums.xl[v] / sums.l2[v], tried_scale[v]);
+        }
+        v_range_error(search, n, absolute, tried_scale, tried_minimum, error);
+        EACH_VECTOR(v)
+        {
+            vm better = v_both(v_less(v_set(0), determinant[v]), v_less(error[v], best[v]));
+            best[v] = v_select(better, error[v], best[v]);
+            scale[v] = v_select(better, tried_scale[v], scale[v]);
+            best_inverse[v] = v_select(better, inverse[v], best_inverse[v]);
+            best_minimum[v] = v_select(better, minimum[v], best_minimum[v]);
+            minimum[v] = v_select(better, tried_minimum[v], minimum[v]);
+        }
+    }
+    v_sum_levels(search, n, best_inverse, best_minimum, n_max, &sums);
+    EACH_VECTOR(v)
+    {
+        vm flat = v_equal(maximum[v], lowest[v]);
+        for (int i = 0; i < n; i++)
+            search->levels[i][v] = v_select(flat, v_set(0), search->levels[i][v]);
+        search->scale[v] = v_select(flat, v_set(0), scale[v]);
+        search->minimum[v] = -v_select(flat, lowest[v], minimum[v]);
+    }
 }
 
-/* k_search_symmetric(). */
-static inline vf v_search_symmetric(int n, int n_max, const vf *x, vi *levels)
+/* Weights x * x, and x times them in `weighted`; the value of the largest magnitude. */
+static inline void v_square_weights(struct v_search *search, int n, wide *weighted, wide largest)
 {
-    vf largest = v_signed_largest(n, x), best_scale = v_set(0), best = v_set(0), best_inverse = v_set(0);
-    vi negligible = v_abs(largest) < v_set(K_NEGLIGIBLE);
+    wide magnitude;
+    EACH_VECTOR(v) largest[v] = magnitude[v] = v_set(0);
+    for (int i = 0; i < n; i++)
+        EACH_VECTOR(v)
+        {
+            vf x = search->x[i][v];
+            vm larger = v_less(magnitude[v], v_abs(x));
+            magnitude[v] = v_select(larger, v_abs(x), magnitude[v]);
+            largest[v] = v_select(larger, x, largest[v]);
+            search->weights[i][v] = x * x;
+            weighted[i][v] = search->weights[i][v] * x;
+        }
+}
+
+/* k_search_symmetric(); the levels are counted from 0. */
+static inline void v_search_symmetric(struct v_search *search, int n, int n_max)
+{
+    wide weighted[16], largest, best_scale, best, best_inverse;
+    vf low = v_set((float)-n_max), high = v_set((float)(n_max - 1));
+    v_square_weights(search, n, weighted, largest);
+    EACH_VECTOR(v)
+    best_scale[v] = best[v] = best_inverse[v] = v_set(0);
     for (int step = 0; step <= 18; step++) {
         int tenths = step <= 9 ? step - 10 : step - 9;
-        vf inverse = v_set(step == 0 ? -(float)n_max : -((float)n_max + 0.1f * (float)tenths)) / largest;
-        vf sum_lx = v_set(0), sum_l2 = v_set(0);
-        for (int i = 0; i < n; i++) {
-            vf level = v_float(v_clamp(v_nearest(inverse * x[i]), -n_max, n_max - 1)), weight = x[i] * x[i];
-            sum_lx += weight * x[i] * level;
-            sum_l2 += weight * level * level;
+        wide inverse, sum_lx, sum_l2;
+        EACH_VECTOR(v)
+        {
+            inverse[v] = v_set(step == 0 ? -(float)n_max : -((float)n_max + 0.1f * (float)tenths)) / largest[v];
+            sum_lx[v] = sum_l2[v] = v_set(0);
         }
-        vi better = (sum_l2 > v_set(0)) & (sum_lx * sum_lx > best * sum_l2);
-        vf scale = sum_lx / sum_l2;
-        if (step == 0) {
-            better = ~(vi){0};
-            scale = v_select(sum_l2 == v_set(0), v_set(0), scale);
+        for (int i = 0; i < n; i++)
+            EACH_VECTOR(v)
+            {
+                vf level = v_level(inverse[v] * search->x[i][v], low, high);
+                sum_lx[v] += weighted[i][v] * level;
+                sum_l2[v] += search->weights[i][v] * level * level;
+            }
+        EACH_VECTOR(v)
+        {
+            vf scale = sum_lx[v] / sum_l2[v];
+            if (step == 0) {
+                best_scale[v] = v_select(v_equal(sum_l2[v], v_set(0)), v_set(0), scale);
+                best[v] = best_scale[v] * sum_lx[v];
+                best_inverse[v] = inverse[v];
+                continue;
+            }
+            vm better = v_both(v_less(v_set(0), sum_l2[v]), v_less(best[v] * sum_l2[v], sum_lx[v] * sum_lx[v]));
+            best_scale[v] = v_select(better, scale, best_scale[v]);
+            best[v] = v_select(better, scale * sum_lx[v], best[v]);
+            best_inverse[v] = v_select(better, inverse[v], best_inverse[v]);
         }
-        best_scale = v_select(better, scale, best_scale);
-        best = v_select(better, scale * sum_lx, best);
-        best_inverse = v_select(better, inverse, best_inverse);
     }
-    for (int i = 0; i < n; i++)
-        levels[i] = (v_clamp(v_nearest(best_inverse * x[i]), -n_max, n_max - 1) + n_max) & ~negligible;
-    return v_select(negligible, v_set(0), best_scale);
+    EACH_VECTOR(v)
+    {
+        vm negligible = v_less(v_abs(largest[v]), v_set(K_NEGLIGIBLE));
+        for (int i = 0; i < n; i++) {
+            vf level = v_level(best_inverse[v] * search->x[i][v], low, high) - low;
+            search->levels[i][v] = v_select(negligible, v_set(0), level);
+        }
+        search->scale[v] = v_select(negligible, v_set(0), best_scale[v]);
+    }
 }
 
-/* k_search_refined(); lanes that no longer change wait for the others. */
-static inline vf v_search_refined(int n, int n_max, const vf *x, vi *levels)
+/* k_search_refined(), the levels counted from 0. Lanes that no longer change wait for the others; a value that no lane changes
+ * its level of is passed by, so that the next need not wait for it. */
+static inline void v_search_refined(struct v_search *search, int n, int n_max)
 {
-    vf largest = v_signed_largest(n, x), inverse = v_set(-(float)n_max) / largest, sum_lx = v_set(0), sum_l2 = v_set(0);
-    vi negligible = v_abs(largest) < v_set(K_NEGLIGIBLE), going = ~negligible;
-    vf kept[16];
-    for (int i = 0; i < n; i++) {
-        vf level = v_float(v_clamp(v_nearest(inverse * x[i]), -n_max, n_max - 1)), weight = x[i] * x[i];
-        kept[i] = level;
-        sum_lx += weight * x[i] * level;
-        sum_l2 += weight * level * level;
+    wide weighted[16], largest, sum_lx, sum_l2;
+    vf low = v_set((float)-n_max), high = v_set((float)(n_max - 1));
+    vm negligible[VECTORS], going[VECTORS], none = v_less(v_set(0), v_set(0));
+    v_square_weights(search, n, weighted, largest);
+    EACH_VECTOR(v)
+    {
+        vf inverse = v_set((float)-n_max) / largest[v];
+        negligible[v] = v_less(v_abs(largest[v]), v_set(K_NEGLIGIBLE));
+        going[v] = v_not(negligible[v]);
+        sum_lx[v] = sum_l2[v] = v_set(0);
+        for (int i = 0; i < n; i++) {
+            vf level = v_level(inverse * search->x[i][v], low, high);
+            search->levels[i][v] = level;
+            sum_lx[v] += weighted[i][v] * level;
+            sum_l2[v] += search->weights[i][v] * level * level;
+        }
     }
     for (int pass = 0; pass < 5; pass++) {
-        vi changed = {0};
-        for (int i = 0; i < n; i++) {
-            vf weight = x[i] * x[i], without_lx = sum_lx - weight * x[i] * kept[i];
-            vf without_l2 = sum_l2 - weight * kept[i] * kept[i];
-            vf level = v_float(v_clamp(v_nearest(x[i] * without_l2 / without_lx), -n_max, n_max - 1));
-            vi accept = going & (without_lx > v_set(0)) & (level != kept[i]);
-            without_lx += weight * x[i] * level;
-            without_l2 += weight * level * level;
-            accept &= (without_l2 > v_set(0)) & (without_lx * without_lx * sum_l2 > sum_lx * sum_lx * without_l2);
-            kept[i] = v_select(accept, level, kept[i]);
-            sum_lx = v_select(accept, without_lx, sum_lx);
-            sum_l2 = v_select(accept, without_l2, sum_l2);
-            changed |= accept;
+        vm changed[VECTORS];
+        EACH_VECTOR(v) changed[v] = none;
+        for (int i = 0; i < n; i++)
+            EACH_VECTOR(v)
+            {
+                vf x = search->x[i][v], weight = search->weights[i][v], kept = search->levels[i][v];
+                vf without_lx = sum_lx[v] - weighted[i][v] * kept, without_l2 = sum_l2[v] - weight * kept * kept;
+                vf level = v_min(v_max(v_nearest(x * without_l2 / without_lx), low), high);
+                vm accept = v_both(going[v], v_both(v_less(v_set(0), without_lx), v_not(v_equal(level, kept))));
+                if (!v_any(accept))
+                    continue;
+                without_lx += weighted[i][v] * level;
+                without_l2 += weight * level * level;
+                vm better = v_less(sum_lx[v] * sum_lx[v] * without_l2, without_lx * without_lx * sum_l2[v]);
+                accept = v_both(accept, v_both(v_less(v_set(0), without_l2), better));
+                search->levels[i][v] = v_select(accept, level, kept);
+                sum_lx[v] = v_select(accept, without_lx, sum_lx[v]);
+                sum_l2[v] = v_select(accept, without_l2, sum_l2[v]);
+                changed[v] = v_either(changed[v], accept);
+            }
+        vm any = none;
+        EACH_VECTOR(v)
+        {
+            going[v] = v_both(going[v], changed[v]);
+            any = v_either(any, going[v]);
         }
-        going &= changed;
+        if (!v_any(any))
+            break;
     }
-    for (int i = 0; i < n; i++)
-        levels[i] = (__builtin_convertvector(kept[i], vi) + n_max) & ~negligible;
-    return v_select(negligible | ~(sum_l2 > v_set(0)), v_set(0), sum_lx / sum_l2);
+    EACH_VECTOR(v)
+    {
+        for (int i = 0; i < n; i++)
+            search->levels[i][v] = v_select(negligible[v], v_set(0), search->levels[i][v] - low);
+        vm usable = v_both(v_not(negligible[v]), v_less(v_set(0), sum_l2[v]));
+        search->scale[v] = v_select(usable, sum_lx[v] / sum_l2[v], v_set(0));
+    }
 }
 
 /* Levels under the scales that were stored; where a scale is 0 those of the search stay. */
-static inline void v_requantize(int n, const vf *x, vf scale, vf minimum, int low, int high, vi *levels)
+static inline void v_requantize(struct v_search *search, const struct k_format *format)
 {
-    vi keep = scale == v_set(0);
-    for (int i = 0; i < n; i++) {
-        vi level = v_clamp(v_nearest((x[i] + minimum) / scale), low, high) - low;
-        levels[i] = (keep & levels[i]) | (~keep & level);
-    }
+    vf low = v_set((float)format->low), high = v_set((float)format->high);
+    for (int i = 0; i < format->sub_elements; i++)
+        EACH_VECTOR(v)
+        {
+            vf level = v_level((search->x[i][v] + search->minimum[v]) / search->scale[v], low, high) - low;
+            search->levels[i][v] = v_select(v_equal(search->scale[v], v_set(0)), search->levels[i][v], level);
+        }
 }
 
-/* LANES sub-blocks from one of sub-block number `first` of a stretch of blocks on: searches their scales, keeps the vectors. */
-struct v_group {
-    vf x[32];
-    vi levels[32];
-    vf scale, minimum;
-};
-
-static inline void v_weights(int n, const vf *x, bool with_average, vf *weights)
+static inline void v_magnitude_weights(struct v_search *search, int n, bool with_average)
 {
-    vf squares = v_set(0), average = v_set(0);
-    if (with_average) {
+    EACH_VECTOR(v)
+    {
+        vf squares = v_set(0), average = v_set(0);
+        if (with_average) {
+            for (int i = 0; i < n; i++)
+                squares += search->x[i][v] * search->x[i][v];
+            average = v_sqrt(squares / v_set((float)n));
+        }
         for (int i = 0; i < n; i++)
-            squares += x[i] * x[i];
-        average = v_sqrt(squares / v_set((float)n));
+            search->weights[i][v] = average + v_abs(search->x[i][v]);
     }
-    for (int i = 0; i < n; i++)
-        weights[i] = average + v_abs(x[i]);
-}
-
-static inline void v_search_range_group(const struct k_format *format, int n, bool with_average, struct v_group *group)
-{
-    vf weights[32], kept[32];
-    v_weights(n, group->x, with_average, weights);
-    v_search_range(&format->range, n, group->x, weights, kept, &group->scale, &group->minimum);
-    for (int i = 0; i < n; i++)
-        group->levels[i] = __builtin_convertvector(kept[i], vi);
 }
 
 /* Each kind with its number of values as a constant, so that the loops unroll. */
-static void v_search(const struct k_format *format, const float *values, struct v_group *group)
+static void v_search(struct v_search *search, const struct k_format *format, const float *values)
 {
-    load_lanes(values, format->sub_elements, group->x);
-    group->minimum = v_set(0);
+    load_lanes(values, format->sub_elements, search->x);
+    EACH_VECTOR(v) search->minimum[v] = v_set(0);
     switch (format->kind) {
     case K_RANGE_MAGNITUDE:
-        v_search_range_group(format, 16, false, group);
+        v_magnitude_weights(search, 16, false);
+        v_search_range(search, &format->range, 16, true);
         break;
     case K_RANGE_AVERAGE:
-        v_search_range_group(format, 32, true, group);
+        v_magnitude_weights(search, 32, true);
+        v_search_range(search, &format->range, 32, false);
         break;
     case K_REFINED:
-        group->scale = v_search_refined(16, -format->low, group->x, group->levels);
+        v_search_refined(search, 16, -format->low);
         break;
     case K_SYMMETRIC:
-        group->scale = v_search_symmetric(16, -format->low, group->x, group->levels);
+        v_search_symmetric(search, 16, -format->low);
         break;
     }
 }
 
-enum { STRETCH_BLOCKS = 2, MOST_GROUPS = STRETCH_BLOCKS * K_MOST_SUB_BLOCKS / LANES };
+enum { STRETCH_BLOCKS = 4, MOST_SEARCHES = STRETCH_BLOCKS * K_MOST_SUB_BLOCKS / WIDTH };
 
 /* STRETCH_BLOCKS blocks: as many as fill whole vectors whatever the format. */
 static void v_encode_stretch(const struct k_format *format, const float *values, uint8_t *blocks)
 {
-    struct v_group groups[MOST_GROUPS];
+    struct v_search searches[MOST_SEARCHES];
     float scales[STRETCH_BLOCKS * K_MOST_SUB_BLOCKS], minimums[STRETCH_BLOCKS * K_MOST_SUB_BLOCKS];
     uint8_t levels[STRETCH_BLOCKS * K_ELEMENTS];
     bool zero[STRETCH_BLOCKS];
-    int n = format->sub_elements, n_sub = K_ELEMENTS / n, n_groups = STRETCH_BLOCKS * n_sub / LANES;
-    for (int g = 0; g < n_groups; g++) {
-        v_search(format, values + g * LANES * n, &groups[g]);
-        memcpy(scales + g * LANES, &groups[g].scale, sizeof groups[g].scale);
-        memcpy(minimums + g * LANES, &groups[g].minimum, sizeof groups[g].minimum);
+    int n = format->sub_elements, n_sub = K_ELEMENTS / n, n_searches = STRETCH_BLOCKS * n_sub / WIDTH;
+    for (int s = 0; s < n_searches; s++) {
+        v_search(&searches[s], format, values + s * WIDTH * n);
+        memcpy(scales + s * WIDTH, searches[s].scale, sizeof searches[s].scale);
+        memcpy(minimums + s * WIDTH, searches[s].minimum, sizeof searches[s].minimum);
     }
     for (int b = 0; b < STRETCH_BLOCKS; b++) {
         uint8_t *block = blocks + (size_t)b * format->block_bytes;
@@ -295,24 +341,28 @@ static void v_encode_stretch(const struct k_format *format, const float *values,
         for (int j = 0; j < n_sub; j++)
             format->load_scale(block, j, &scales[b * n_sub + j], &minimums[b * n_sub + j]);
     }
-    for (int g = 0; g < n_groups; g++) {
-        memcpy(&groups[g].scale, scales + g * LANES, sizeof groups[g].scale);
-        memcpy(&groups[g].minimum, minimums + g * LANES, sizeof groups[g].minimum);
-        v_requantize(n, groups[g].x, groups[g].scale, groups[g].minimum, format->low, format->high, groups[g].levels);
-        store_levels(groups[g].levels, n, levels + g * LANES * n);
+    for (int s = 0; s < n_searches; s++) {
+        memcpy(searches[s].scale, scales + s * WIDTH, sizeof searches[s].scale);
+        memcpy(searches[s].minimum, minimums + s * WIDTH, sizeof searches[s].minimum);
+        v_requantize(&searches[s], format);
+        store_levels(searches[s].levels, n, levels + s * WIDTH * n);
     }
-    for (int b = 0; b < STRETCH_BLOCKS; b++) {
-        uint8_t *block = blocks + (size_t)b * format->block_bytes;
+    for (int b = 0; b < STRETCH_BLOCKS; b++)
         if (!zero[b])
-            format->pack(levels + b * K_ELEMENTS, block);
-    }
+            format->pack(levels + b * K_ELEMENTS, blocks + (size_t)b * format->block_bytes);
 }
 
 void K_NAME(k_encode)(const struct k_format *format, const float *values, uint8_t *blocks, size_t n_blocks)
 {
-    size_t i = 0;
+    enum { MOST_BLOCK_BYTES = 256 };
+    size_t i = 0, left;
     for (; i + STRETCH_BLOCKS <= n_blocks; i += STRETCH_BLOCKS)
         v_encode_stretch(format, values + i * K_ELEMENTS, blocks + i * format->block_bytes);
-    if (i < n_blocks)
-        k_encode(format, values + i * K_ELEMENTS, blocks + i * format->block_bytes, n_blocks - i);
+    if ((left = n_blocks - i) != 0) { /* the last ones with zeros behind them */
+        float padded[STRETCH_BLOCKS * K_ELEMENTS] = {0};
+        uint8_t encoded[STRETCH_BLOCKS * MOST_BLOCK_BYTES];
+        memcpy(padded, values + i * K_ELEMENTS, left * K_ELEMENTS * sizeof *values);
+        v_encode_stretch(format, padded, encoded);
+        memcpy(blocks + i * format->block_bytes, encoded, left * format->block_bytes);
+    }
 }

@@ -1,6 +1,7 @@
 /* The K formats, eight sub-blocks at a time. */
 #include <immintrin.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #define LANES        8
 #define K_NAME(name) name##_avx2
@@ -74,6 +75,26 @@ static inline bool v_any(vm mask)
 static inline vf v_select(vm mask, vf yes, vf no)
 {
     return _mm256_blendv_ps(no, yes, mask);
+}
+
+static inline vf v_load(const float *values)
+{
+    return _mm256_loadu_ps(values);
+}
+
+static inline void v_store_bytes(vf levels, uint8_t *out)
+{
+    __m256i numbers = _mm256_cvttps_epi32(levels);
+    __m128i words = _mm_packus_epi32(_mm256_castsi256_si128(numbers), _mm256_extracti128_si256(numbers, 1));
+    _mm_storel_epi64((__m128i *)(void *)out, _mm_packus_epi16(words, words));
+}
+
+/* a0 b0 a1 b1 ... */
+static inline void v_interleave(vf a, vf b, vf *ret_low, vf *ret_high)
+{
+    vf even = _mm256_unpacklo_ps(a, b), odd = _mm256_unpackhi_ps(a, b);
+    *ret_low = _mm256_permute2f128_ps(even, odd, 0x20);
+    *ret_high = _mm256_permute2f128_ps(even, odd, 0x31);
 }
 
 #include "quant/k_simd.h"

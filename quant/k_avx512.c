@@ -1,6 +1,7 @@
 /* The K formats, sixteen sub-blocks at a time. */
 #include <immintrin.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #define LANES        16
 #define K_NAME(name) name##_avx512
@@ -75,6 +76,25 @@ static inline bool v_any(vm mask)
 static inline vf v_select(vm mask, vf yes, vf no)
 {
     return _mm512_mask_blend_ps(mask, no, yes);
+}
+
+static inline vf v_load(const float *values)
+{
+    return _mm512_loadu_ps(values);
+}
+
+static inline void v_store_bytes(vf levels, uint8_t *out)
+{
+    _mm_storeu_si128((__m128i *)(void *)out, _mm512_cvtepi32_epi8(_mm512_cvttps_epi32(levels)));
+}
+
+/* a0 b0 a1 b1 ... */
+static inline void v_interleave(vf a, vf b, vf *ret_low, vf *ret_high)
+{
+    const __m512i low = _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+    const __m512i high = _mm512_add_epi32(low, _mm512_set1_epi32(8));
+    *ret_low = _mm512_permutex2var_ps(a, low, b);
+    *ret_high = _mm512_permutex2var_ps(a, high, b);
 }
 
 #include "quant/k_simd.h"

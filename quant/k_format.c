@@ -33,12 +33,10 @@ static void encode_block(const struct k_format *format, const float *values, uin
         memset(block, 0, format->block_bytes);
         return;
     }
-    for (int j = 0; j < K_ELEMENTS / n; j++) {
-        float scale, minimum = 0;
-        format->load_scale(block, j, &scale, &minimum);
-        for (int i = j * n; scale != 0 && i < (j + 1) * n; i++)
-            levels[i] = (uint8_t)(k_level((values[i] + minimum) / scale, low, high) - low);
-    }
+    format->load_scales(block, scales, minimums);
+    for (int j = 0; j < K_ELEMENTS / n; j++)
+        for (int i = j * n; scales[j] != 0 && i < (j + 1) * n; i++)
+            levels[i] = (uint8_t)(k_level((values[i] + minimums[j]) / scales[j], low, high) - low);
     format->pack(levels, block);
 }
 

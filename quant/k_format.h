@@ -25,8 +25,8 @@ struct k_format {
     /* Quantizes the scales (and minimums) of a block's sub-blocks and stores them. False: the whole block is zero bytes. */
     bool (*store_scales)(const float *scales, const float *minimums, uint8_t *block);
 
-    /* What was stored for one sub-block, as values. */
-    void (*load_scale)(const uint8_t *block, int index, float *ret_scale, float *ret_minimum);
+    /* What was stored for every sub-block, as values; a kind without minimums sets them to 0. */
+    void (*load_scales)(const uint8_t *block, float *ret_scales, float *ret_minimums);
 
     /* Packs the 256 levels. */
     void (*pack)(const uint8_t *levels, uint8_t *block);

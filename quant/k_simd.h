@@ -27,20 +27,41 @@ static inline vf v_level(vf value, vf low, vf high)
     return v_min(v_max(value, low), high) + v_set(K_ROUND) - v_set(K_ROUND);
 }
 
+/* Turns LANES vectors of LANES into their transpose: every round deals the halves into each other. */
+static inline void v_transpose(vf rows[LANES])
+{
+    vf dealt[LANES];
+    for (int round = 1; round < LANES; round *= 2) {
+        for (int i = 0; i < LANES / 2; i++)
+            v_interleave(rows[i], rows[i + LANES / 2], &dealt[2 * i], &dealt[2 * i + 1]);
+        memcpy(rows, dealt, sizeof dealt);
+    }
+}
+
 static inline void load_lanes(const float *values, int n, wide *x)
 {
-    float *flat = (float *)x;
-    for (int lane = 0; lane < WIDTH; lane++)
-        for (int i = 0; i < n; i++)
-            flat[i * WIDTH + lane] = values[lane * n + i];
+    vf rows[LANES];
+    EACH_VECTOR(v)
+    for (int first = 0; first < n; first += LANES) {
+        for (int lane = 0; lane < LANES; lane++)
+            rows[lane] = v_load(values + (v * LANES + lane) * n + first);
+        v_transpose(rows);
+        for (int i = 0; i < LANES; i++)
+            x[first + i][v] = rows[i];
+    }
 }
 
 static inline void store_levels(wide *levels, int n, uint8_t *out)
 {
-    const float *flat = (const float *)levels;
-    for (int lane = 0; lane < WIDTH; lane++)
-        for (int i = 0; i < n; i++)
-            out[lane * n + i] = (uint8_t)flat[i * WIDTH + lane];
+    vf rows[LANES];
+    EACH_VECTOR(v)
+    for (int first = 0; first < n; first += LANES) {
+        for (int i = 0; i < LANES; i++)
+            rows[i] = levels[first + i][v];
+        v_transpose(rows);
+        for (int lane = 0; lane < LANES; lane++)
+            v_store_bytes(rows[lane], out + (v * LANES + lane) * n + first);
+    }
 }
 
 /* The sums of one step of k_search_range(). */
@@ -338,8 +359,7 @@ static void v_encode_stretch(const struct k_format *format, const float *values,
         zero[b] = !format->store_scales(scales + b * n_sub, minimums + b * n_sub, block);
         if (zero[b])
             memset(block, 0, format->block_bytes);
-        for (int j = 0; j < n_sub; j++)
-            format->load_scale(block, j, &scales[b * n_sub + j], &minimums[b * n_sub + j]);
+        format->load_scales(block, scales + b * n_sub, minimums + b * n_sub);
     }
     for (int s = 0; s < n_searches; s++) {
         memcpy(searches[s].scale, scales + s * WIDTH, sizeof searches[s].scale);

@@ -28,10 +28,13 @@ static bool store_scales(const float *scales, const float *minimums, uint8_t *bl
     return true;
 }
 
-static void load_scale(const uint8_t *block, int index, float *ret_scale, float *ret_minimum)
+static void load_scales(const uint8_t *block, float *ret_scales, float *ret_minimums)
 {
-    *ret_scale = f16_load(block + D) * (float)(block[index] & 15);
-    *ret_minimum = f16_load(block + D_MIN) * (float)(block[index] >> 4);
+    float d = f16_load(block + D), d_min = f16_load(block + D_MIN);
+    for (int j = 0; j < SUB_BLOCKS; j++) {
+        ret_scales[j] = d * (float)(block[j] & 15);
+        ret_minimums[j] = d_min * (float)(block[j] >> 4);
+    }
 }
 
 static void pack(const uint8_t *levels, uint8_t *block)
@@ -50,19 +53,19 @@ static const struct k_format q2_k_format = {
     .block_bytes = BLOCK_BYTES,
     .range = {.n_max = 3, .n_steps = 15, .r_min = -0.5f, .r_delta = 0.1f, .absolute = true},
     .store_scales = store_scales,
-    .load_scale = load_scale,
+    .load_scales = load_scales,
     .pack = pack,
 };
 
 static void decode_block(const uint8_t *block, float *values)
 {
+    float scales[SUB_BLOCKS], minimums[SUB_BLOCKS];
+    load_scales(block, scales, minimums);
     for (int j = 0; j < SUB_BLOCKS; j++) {
-        float scale, minimum;
-        load_scale(block, j, &scale, &minimum);
         const uint8_t *qs = block + QS + j / 8 * 32 + j % 2 * 16;
         int shift = j % 8 / 2 * 2;
         for (int i = 0; i < 16; i++)
-            values[j * 16 + i] = scale * (float)(qs[i] >> shift & 3) - minimum;
+            values[j * 16 + i] = scales[j] * (float)(qs[i] >> shift & 3) - minimums[j];
     }
 }
 

@@ -41,10 +41,13 @@ static bool store_scales(const float *scales, const float *minimums, uint8_t *bl
     return true;
 }
 
-static void load_scale(const uint8_t *block, int index, float *ret_scale, float *ret_minimum)
+static void load_scales(const uint8_t *block, float *ret_scales, float *ret_minimums)
 {
-    *ret_scale = f16_load(block + D) * (float)unpack_scale(block + SCALES, index);
-    *ret_minimum = 0;
+    float d = f16_load(block + D);
+    for (int j = 0; j < SUB_BLOCKS; j++) {
+        ret_scales[j] = d * (float)unpack_scale(block + SCALES, j);
+        ret_minimums[j] = 0;
+    }
 }
 
 static void pack(const uint8_t *levels, uint8_t *block)
@@ -68,19 +71,19 @@ static const struct k_format q3_k_format = {
     .high = 3,
     .block_bytes = BLOCK_BYTES,
     .store_scales = store_scales,
-    .load_scale = load_scale,
+    .load_scales = load_scales,
     .pack = pack,
 };
 
 static void decode_block(const uint8_t *block, float *values)
 {
+    float scales[SUB_BLOCKS], minimums[SUB_BLOCKS];
+    load_scales(block, scales, minimums);
     for (int j = 0; j < SUB_BLOCKS; j++) {
-        float scale, minimum;
-        load_scale(block, j, &scale, &minimum);
         const uint8_t *qs = block + QS + j / 8 * 32 + j % 2 * 16, *high = block + j % 2 * 16;
         int shift = j % 8 / 2 * 2, bit = j / 2;
         for (int i = 0; i < 16; i++)
-            values[j * 16 + i] = scale * (float)((qs[i] >> shift & 3) + (high[i] >> bit & 1) * 4 - 4);
+            values[j * 16 + i] = scales[j] * (float)((qs[i] >> shift & 3) + (high[i] >> bit & 1) * 4 - 4);
     }
 }
 

@@ -49,12 +49,15 @@ bool q45_store_scales(const float *scales, const float *minimums, uint8_t *block
     return true;
 }
 
-void q45_load_scale(const uint8_t *block, int index, float *ret_scale, float *ret_minimum)
+void q45_load_scales(const uint8_t *block, float *ret_scales, float *ret_minimums)
 {
-    uint8_t scale, minimum;
-    unpack_scale_min(block + Q45_SCALES, index, &scale, &minimum);
-    *ret_scale = f16_load(block + Q45_D) * (float)scale;
-    *ret_minimum = f16_load(block + Q45_D_MIN) * (float)minimum;
+    float d = f16_load(block + Q45_D), d_min = f16_load(block + Q45_D_MIN);
+    for (int j = 0; j < Q45_SUB_BLOCKS; j++) {
+        uint8_t scale, minimum;
+        unpack_scale_min(block + Q45_SCALES, j, &scale, &minimum);
+        ret_scales[j] = d * (float)scale;
+        ret_minimums[j] = d_min * (float)minimum;
+    }
 }
 
 static void pack(const uint8_t *levels, uint8_t *block)
@@ -71,19 +74,19 @@ static const struct k_format q4_k_format = {
     .block_bytes = BLOCK_BYTES,
     .range = {.n_max = 15, .n_steps = 20, .r_min = -1.f, .r_delta = 0.1f},
     .store_scales = q45_store_scales,
-    .load_scale = q45_load_scale,
+    .load_scales = q45_load_scales,
     .pack = pack,
 };
 
 static void decode_block(const uint8_t *block, float *values)
 {
+    float scales[Q45_SUB_BLOCKS], minimums[Q45_SUB_BLOCKS];
+    q45_load_scales(block, scales, minimums);
     for (int j = 0; j < Q45_SUB_BLOCKS; j++) {
-        float scale, minimum;
-        q45_load_scale(block, j, &scale, &minimum);
         const uint8_t *qs = block + QS + j / 2 * 32;
         int shift = j % 2 * 4;
         for (int i = 0; i < 32; i++)
-            values[j * 32 + i] = scale * (float)(qs[i] >> shift & 15) - minimum;
+            values[j * 32 + i] = scales[j] * (float)(qs[i] >> shift & 15) - minimums[j];
     }
 }
 

@@ -7,4 +7,4 @@
 enum { Q45_SUB_BLOCKS = 8, Q45_D = 0, Q45_D_MIN = 2, Q45_SCALES = 4 };
 
 bool q45_store_scales(const float *scales, const float *minimums, uint8_t *block);
-void q45_load_scale(const uint8_t *block, int index, float *ret_scale, float *ret_minimum);
+void q45_load_scales(const uint8_t *block, float *ret_scales, float *ret_minimums);

@@ -23,19 +23,19 @@ static const struct k_format q5_k_format = {
     .block_bytes = BLOCK_BYTES,
     .range = {.n_max = 31, .n_steps = 15, .r_min = -0.5f, .r_delta = 0.1f},
     .store_scales = q45_store_scales,
-    .load_scale = q45_load_scale,
+    .load_scales = q45_load_scales,
     .pack = pack,
 };
 
 static void decode_block(const uint8_t *block, float *values)
 {
+    float scales[Q45_SUB_BLOCKS], minimums[Q45_SUB_BLOCKS];
+    q45_load_scales(block, scales, minimums);
     for (int j = 0; j < Q45_SUB_BLOCKS; j++) {
-        float scale, minimum;
-        q45_load_scale(block, j, &scale, &minimum);
         const uint8_t *qs = block + QS + j / 2 * 32;
         int shift = j % 2 * 4;
         for (int i = 0; i < 32; i++)
-            values[j * 32 + i] = scale * (float)((qs[i] >> shift & 15) + (block[QH + i] >> j & 1) * 16) - minimum;
+            values[j * 32 + i] = scales[j] * (float)((qs[i] >> shift & 15) + (block[QH + i] >> j & 1) * 16) - minimums[j];
     }
 }
 

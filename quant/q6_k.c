@@ -28,10 +28,13 @@ static bool store_scales(const float *scales, const float *minimums, uint8_t *bl
     return true;
 }
 
-static void load_scale(const uint8_t *block, int index, float *ret_scale, float *ret_minimum)
+static void load_scales(const uint8_t *block, float *ret_scales, float *ret_minimums)
 {
-    *ret_scale = f16_load(block + D) * (float)(int8_t)block[SCALES + index];
-    *ret_minimum = 0;
+    float d = f16_load(block + D);
+    for (int j = 0; j < SUB_BLOCKS; j++) {
+        ret_scales[j] = d * (float)(int8_t)block[SCALES + j];
+        ret_minimums[j] = 0;
+    }
 }
 
 static void pack(const uint8_t *levels, uint8_t *block)
@@ -54,20 +57,20 @@ static const struct k_format q6_k_format = {
     .high = 31,
     .block_bytes = BLOCK_BYTES,
     .store_scales = store_scales,
-    .load_scale = load_scale,
+    .load_scales = load_scales,
     .pack = pack,
 };
 
 static void decode_block(const uint8_t *block, float *values)
 {
+    float scales[SUB_BLOCKS], minimums[SUB_BLOCKS];
+    load_scales(block, scales, minimums);
     for (int j = 0; j < SUB_BLOCKS; j++) {
-        float scale, minimum;
-        load_scale(block, j, &scale, &minimum);
         int half = j / 8, quarter = j % 8 / 2, within = j % 2 * 16;
         const uint8_t *low = block + 64 * half + quarter % 2 * 32 + within, *high = block + QH + 32 * half + within;
         int low_shift = quarter / 2 * 4, high_shift = quarter * 2;
         for (int i = 0; i < 16; i++)
-            values[j * 16 + i] = scale * (float)((low[i] >> low_shift & 15) + (high[i] >> high_shift & 3) * 16 - 32);
+            values[j * 16 + i] = scales[j] * (float)((low[i] >> low_shift & 15) + (high[i] >> high_shift & 3) * 16 - 32);
     }
 }
 

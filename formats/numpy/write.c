@@ -21,7 +21,7 @@ size_t numpy_header(const struct dtype *dtype, const uint64_t *shape, unsigned r
         memset(at, ' ', GROWTH_DIGITS - first_digits);
         at += GROWTH_DIGITS - first_digits;
     }
-    size_t length = (size_t)(at - out) + 1, padding = (ALIGNMENT - length % ALIGNMENT) % ALIGNMENT;
+    size_t length = (size_t)(at - out) + 1, padding = ALIGNMENT - length % ALIGNMENT; /* numpy never pads by 0 */
     memset(at, ' ', padding);
     at[padding] = '\n';
     length += padding;

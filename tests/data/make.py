@@ -257,6 +257,7 @@ def make_safetensors_corpus(directory):
         "cut": safetensors_file({"a": one}, b"ab"),
         "padded": safetensors_file(b' {"a":%b}  \n' % json.dumps(one).encode(), b"abcd"),
         "duplicate": safetensors_file(b'{"a":1,"\\u0061":%b}' % json.dumps(one).encode(), b"abcd"),
+        "open-string": safetensors_file(b'{}"'),
         "long-header": struct.pack("<Q", 1 << 40) + b"{}",
         "deep": safetensors_file(b'{"a":' + b"[" * 200 + b"]" * 200 + b"}"),
     }

@@ -18,6 +18,11 @@ static const struct {
      {1, 1234567890123, 9, 9, 9, 9, 9, 9, 9, 9, 9},
      "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 1234567890123, 9, 9, 9, 9, 9, 9, 9, 9, 9), }",
      192},
+    /* fits exactly, so that a whole 64 bytes of padding come */
+    {11,
+     {1, 100000000000, 9, 9, 9, 9, 9, 9, 9, 9, 9},
+     "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 100000000000, 9, 9, 9, 9, 9, 9, 9, 9, 9), }",
+     192},
 };
 
 int main(void)

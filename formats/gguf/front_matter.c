@@ -51,7 +51,7 @@ static void append_line(struct buffer *out, const char *line, size_t length)
     buffer_append_text(out, norway ? "- \"no\"\n" : "\n");
 }
 
-/* The lines between the fences; false where the first line is none. Without a second fence the text ends it. */
+/* The lines between the fences; false where there are none. Without a second fence the text ends it. */
 static bool cut_front_matter(const char *readme, size_t length, struct buffer *out)
 {
     size_t end, n = line_length(readme, length, &end);
@@ -63,7 +63,7 @@ static bool cut_front_matter(const char *readme, size_t length, struct buffer *o
             break;
         append_line(out, readme, n);
     }
-    return true;
+    return out->length != 0;
 }
 
 /* What a plain scalar is, in the order in which PyYAML asks; anything else is a string. */

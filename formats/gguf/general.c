@@ -135,7 +135,7 @@ static const char *card_text(const struct general *general, const struct card_va
         return "";
     if (value->type == CARD_MAPPING) {
         checkpoint_note(general->checkpoint, "README.md: %s is left out: a mapping where a text belongs", key);
-        return "";
+        return NULL;
     }
     if (value->type == CARD_LIST)
         return joined(general, value);

@@ -1,0 +1,404 @@
+#include "formats/torch/zip.h"
+
+#include "base/checked.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    END_BYTES = 22,
+    END64_BYTES = 56,
+    LOCATOR_BYTES = 20,
+    ENTRY_BYTES = 46,
+    LOCAL_BYTES = 30,
+    MAX_COMMENT = 65535,
+    EXTRA_ZIP64 = 0x0001,
+    FLAG_DEFLATE_LEVEL = 0x0006,
+    FLAG_DESCRIPTOR = 0x0008, /* CRC and sizes stand behind the data */
+    FLAG_UTF8 = 0x0800,
+    FLAGS_KNOWN = FLAG_DEFLATE_LEVEL | FLAG_DESCRIPTOR | FLAG_UTF8,
+    FLAG_ENCRYPTED = 0x2041,
+    DEFLATE_MAX_RATIO = 1032,
+    PREFETCH_AHEAD = 256, /* local headers that are asked for before they are read */
+};
+
+static const uint32_t end_signature = 0x06054b50, end64_signature = 0x06064b50, locator_signature = 0x07064b50;
+static const uint32_t entry_signature = 0x02014b50, local_signature = 0x04034b50;
+static const uint32_t saturated = 0xffffffff;
+
+/* Where the directory is, as the end records say. */
+struct end {
+    uint64_t n_members, offset, size;
+    uint64_t position; /* of the first end record */
+};
+
+static uint32_t le16(const unsigned char *bytes)
+{
+    return (uint32_t)read_le(bytes, 2);
+}
+
+static uint32_t le32(const unsigned char *bytes)
+{
+    return (uint32_t)read_le(bytes, 4);
+}
+
+/* The 32-bit end record: the one whose comment ends with the file. */
+static bool find_end(const struct source *source, unsigned char record[END_BYTES], uint64_t *ret_position, struct error *error)
+{
+    uint64_t file_size = source_size(source), tail_size = END_BYTES + MAX_COMMENT;
+    if (tail_size > file_size)
+        tail_size = file_size;
+    unsigned char *tail = memory_alloc((size_t)tail_size);
+    if (!source_read(source, file_size - tail_size, (size_t)tail_size, tail, error)) {
+        free(tail);
+        return false;
+    }
+    unsigned n_found = 0;
+    for (uint64_t i = 0; i + END_BYTES <= tail_size; i++) {
+        if (le32(tail + i) != end_signature || i + END_BYTES + le16(tail + i + 20) != tail_size)
+            continue;
+        memcpy(record, tail + i, END_BYTES);
+        *ret_position = file_size - tail_size + i;
+        n_found++;
+    }
+    free(tail);
+    if (n_found == 0)
+        return error_set(error, "%s: zip: no end record at the end of the file (cut off, or followed by something else)",
+                         source_name(source));
+    if (n_found > 1)
+        return error_set(error, "%s: zip: %u end records end with the file", source_name(source), n_found);
+    return true;
+}
+
+/* Whether a 32- or 16-bit field of the end record agrees with the zip64 one. */
+static bool agrees(uint64_t narrow, uint64_t wide, uint64_t all_ones)
+{
+    return narrow == all_ones || narrow == wide;
+}
+
+static bool read_end64(const struct source *source, const unsigned char *record, const unsigned char *locator, struct end *end,
+                       struct error *error)
+{
+    const char *name = source_name(source);
+    uint64_t locator_position = end->position - LOCATOR_BYTES, position = read_le(locator + 8, 8);
+    unsigned char record64[END64_BYTES];
+    if (le32(locator + 4) != 0 || le32(locator + 16) > 1)
+        return error_set(error, "%s: zip: spread over several disks", name);
+    if (locator_position < END64_BYTES || position > locator_position - END64_BYTES)
+        return error_set(error, "%s: zip: the zip64 end record is said to be at %" PRIu64 ", behind its locator", name, position);
+    if (!source_read(source, position, END64_BYTES, record64, error))
+        return false;
+    if (le32(record64) != end64_signature || read_le(record64 + 4, 8) != locator_position - position - 12)
+        return error_set(error, "%s: zip: offset %" PRIu64 ": no zip64 end record, or not up to its locator", name, position);
+    if (le32(record64 + 16) != 0 || le32(record64 + 20) != 0 || read_le(record64 + 24, 8) != read_le(record64 + 32, 8))
+        return error_set(error, "%s: zip: spread over several disks", name);
+    end->n_members = read_le(record64 + 32, 8);
+    end->size = read_le(record64 + 40, 8);
+    end->offset = read_le(record64 + 48, 8);
+    end->position = position;
+    if (!agrees(le16(record + 10), end->n_members, 0xffff) || !agrees(le32(record + 12), end->size, saturated) ||
+        !agrees(le32(record + 16), end->offset, saturated))
+        return error_set(error, "%s: zip: the two end records contradict each other", name);
+    return true;
+}
+
+static bool read_end(const struct source *source, struct end *end, struct error *error)
+{
+    unsigned char record[END_BYTES], locator[LOCATOR_BYTES] = {0};
+    const char *name = source_name(source);
+    if (!find_end(source, record, &end->position, error))
+        return false;
+    if (end->position >= LOCATOR_BYTES && !source_read(source, end->position - LOCATOR_BYTES, LOCATOR_BYTES, locator, error))
+        return false;
+    if (le16(record + 4) != 0 || le16(record + 6) != 0 || le16(record + 8) != le16(record + 10))
+        return error_set(error, "%s: zip: spread over several disks", name);
+    end->n_members = le16(record + 10);
+    end->size = le32(record + 12);
+    end->offset = le32(record + 16);
+    if (le32(locator) == locator_signature) {
+        if (!read_end64(source, record, locator, end, error))
+            return false;
+    } else if (end->n_members == 0xffff || end->size == saturated || end->offset == saturated) {
+        return error_set(error, "%s: zip: the zip64 end record is missing", name);
+    }
+    uint64_t directory_end;
+    if (!checked_add(end->offset, end->size, &directory_end) || directory_end != end->position)
+        return error_set(error, "%s: zip: the directory [%" PRIu64 ", +%" PRIu64 ") does not end at its end record at %" PRIu64,
+                         name, end->offset, end->size, end->position);
+    if (end->n_members > ZIP_MAX_MEMBERS || end->size > ZIP_MAX_DIRECTORY || end->n_members * ENTRY_BYTES > end->size)
+        return error_set(error,
+                         "%s: zip: a directory of %" PRIu64 " members in %" PRIu64 " bytes (at most %d members in %d bytes)",
+                         name, end->n_members, end->size, ZIP_MAX_MEMBERS, ZIP_MAX_DIRECTORY);
+    return true;
+}
+
+/* The zip64 field of an extra area, empty where there is none. False for areas that are not made of whole fields, or
+ * hold two of it. */
+static bool find_zip64(const unsigned char *extra, size_t length, const unsigned char **ret_field, size_t *ret_length)
+{
+    *ret_field = NULL;
+    *ret_length = 0;
+    while (length > 0) {
+        size_t field = length >= 4 ? le16(extra + 2) : 0;
+        if (length < 4 || field > length - 4)
+            return false;
+        if (le16(extra) == EXTRA_ZIP64) {
+            if (*ret_field != NULL)
+                return false;
+            *ret_field = extra + 4;
+            *ret_length = field;
+        }
+        extra += 4 + field;
+        length -= 4 + field;
+    }
+    return true;
+}
+
+/* Replaces a saturated number by the next one of the zip64 field. */
+static bool widen(uint64_t *number, const unsigned char **field, size_t *length)
+{
+    if (*number != saturated)
+        return true;
+    if (*length < 8)
+        return false;
+    *number = read_le(*field, 8);
+    *field += 8;
+    *length -= 8;
+    return true;
+}
+
+static bool check_member(const struct zip_member *member, const char **ret_reason)
+{
+    if (member->name_length == 0 || strlen(member->name) != member->name_length)
+        *ret_reason = "its name is empty or holds a NUL";
+    else if (member->flags & FLAG_ENCRYPTED)
+        *ret_reason = "it is encrypted";
+    else if (member->flags & ~(uint32_t)FLAGS_KNOWN)
+        *ret_reason = "it has flags that are not supported";
+    else if (member->method != ZIP_STORED && member->method != ZIP_DEFLATED)
+        *ret_reason = "its compression method is neither stored nor deflated";
+    else if (member->method == ZIP_STORED && member->size != member->compressed_size)
+        *ret_reason = "it is stored, but its two sizes differ";
+    else if (member->method == ZIP_DEFLATED && member->size > zip_max_inflated)
+        *ret_reason = "it inflates to more than 16 GiB";
+    else if (member->method == ZIP_DEFLATED && member->size / DEFLATE_MAX_RATIO > member->compressed_size)
+        *ret_reason = "it says that it inflates more than deflated data can";
+    else
+        return true;
+    return false;
+}
+
+/* One entry at `entry`, of at most `left` bytes; *ret_length is its size. */
+static bool read_entry(struct zip_member *member, const unsigned char *entry, uint64_t left, uint64_t *ret_length,
+                       struct arena *arena, const char **ret_reason)
+{
+    *ret_reason = "the directory does not hold whole entries";
+    if (left < ENTRY_BYTES || le32(entry) != entry_signature)
+        return false;
+    uint32_t name_length = le16(entry + 28), extra_length = le16(entry + 30), comment_length = le16(entry + 32);
+    *ret_length = (uint64_t)ENTRY_BYTES + name_length + extra_length + comment_length;
+    if (*ret_length > left)
+        return false;
+    const unsigned char *extra = entry + ENTRY_BYTES + name_length, *field;
+    size_t field_length;
+    *member = (struct zip_member){
+        .name = arena_strndup(arena, (const char *)entry + ENTRY_BYTES, name_length),
+        .name_length = name_length,
+        .method = (uint16_t)le16(entry + 10),
+        .flags = (uint16_t)le16(entry + 8),
+        .crc = le32(entry + 16),
+        .compressed_size = le32(entry + 20),
+        .size = le32(entry + 24),
+        .header = le32(entry + 42),
+    };
+    *ret_reason = "the zip64 field of its directory entry is damaged";
+    if (!find_zip64(extra, extra_length, &field, &field_length) || !widen(&member->size, &field, &field_length) ||
+        !widen(&member->compressed_size, &field, &field_length) || !widen(&member->header, &field, &field_length))
+        return false;
+    *ret_reason = "it is on another disk";
+    return le16(entry + 34) == 0 && check_member(member, ret_reason);
+}
+
+static bool read_entries(struct zip_directory *directory, const struct end *end, const unsigned char *bytes, struct arena *arena,
+                         struct error *error)
+{
+    const char *name = source_name(directory->source), *reason;
+    uint64_t at = 0, inflated = 0, length = 0;
+    for (size_t i = 0; i < directory->n_members; i++, at += length) {
+        struct zip_member *member = &directory->members[i];
+        if (!read_entry(member, bytes + at, end->size - at, &length, arena, &reason))
+            return error_set(error, "%s: zip: directory entry %zu ('%s'): %s", name, i, member->name ? member->name : "?",
+                             reason);
+        member->inflated = inflated;
+        inflated += member->method == ZIP_DEFLATED ? member->size : 0;
+    }
+    if (at != end->size)
+        return error_set(error, "%s: zip: the directory holds more than its %zu entries", name, directory->n_members);
+    return true;
+}
+
+static unsigned char fold(unsigned char c)
+{
+    return c >= 'A' && c <= 'Z' ? (unsigned char)(c + ('a' - 'A')) : c;
+}
+
+static int compare_folded(const char *a, size_t a_length, const char *b, size_t b_length)
+{
+    for (size_t i = 0; i < a_length && i < b_length; i++) {
+        int order = fold((unsigned char)a[i]) - fold((unsigned char)b[i]);
+        if (order != 0)
+            return order;
+    }
+    return (a_length > b_length) - (a_length < b_length);
+}
+
+static int compare_by_name(const void *a, const void *b)
+{
+    const struct zip_member *x = *(const struct zip_member *const *)a, *y = *(const struct zip_member *const *)b;
+    return compare_folded(x->name, x->name_length, y->name, y->name_length);
+}
+
+static int compare_by_header(const void *a, const void *b)
+{
+    const struct zip_member *x = *(const struct zip_member *const *)a, *y = *(const struct zip_member *const *)b;
+    return (x->header > y->header) - (x->header < y->header);
+}
+
+static bool sort_by_name(struct zip_directory *directory, struct arena *arena, struct error *error)
+{
+    directory->by_name = arena_array(arena, directory->n_members, sizeof *directory->by_name);
+    for (size_t i = 0; i < directory->n_members; i++)
+        directory->by_name[i] = &directory->members[i];
+    qsort(directory->by_name, directory->n_members, sizeof *directory->by_name, compare_by_name);
+    for (size_t i = 1; i < directory->n_members; i++)
+        if (compare_by_name(&directory->by_name[i - 1], &directory->by_name[i]) == 0)
+            return error_set(error, "%s: zip: two members are called '%s' and '%s'", source_name(directory->source),
+                             directory->by_name[i - 1]->name, directory->by_name[i]->name);
+    return true;
+}
+
+/* Whether a size of the local header fits the directory's: equal, or left to the data descriptor, or to the zip64 field. */
+static bool local_size_agrees(uint64_t local, uint64_t size, uint32_t flags, const unsigned char **field, size_t *length)
+{
+    bool left_open = flags & FLAG_DESCRIPTOR;
+    if (local == saturated && *length >= 8)
+        widen(&local, field, length);
+    return local == size || (left_open && local == 0) || (local == saturated && size > saturated && left_open);
+}
+
+/* Compares the local header with the directory's entry and finds where the data starts. */
+static bool read_local(const struct source *source, struct zip_member *member, unsigned char *header, struct error *error,
+                       const char **ret_reason)
+{
+    unsigned char *extra = header + LOCAL_BYTES + member->name_length;
+    size_t name_length = member->name_length, field_length;
+    const unsigned char *field;
+    *ret_reason = NULL;
+    if (!source_read(source, member->header, LOCAL_BYTES + name_length, header, error))
+        return false;
+    *ret_reason = "its directory entry points at no local header";
+    if (le32(header) != local_signature)
+        return false;
+    *ret_reason = "its local header has another name";
+    if (le16(header + 26) != name_length || memcmp(header + LOCAL_BYTES, member->name, name_length) != 0)
+        return false;
+    *ret_reason = "its local header has other flags or another method";
+    if (le16(header + 6) != member->flags || le16(header + 8) != member->method)
+        return false;
+    size_t extra_length = le16(header + 28);
+    member->offset = member->header + LOCAL_BYTES + name_length + extra_length;
+    *ret_reason = "its local header has another CRC";
+    if (le32(header + 14) != member->crc && !((member->flags & FLAG_DESCRIPTOR) && le32(header + 14) == 0))
+        return false;
+    if (le32(header + 18) == member->compressed_size && le32(header + 22) == member->size)
+        return true;
+    *ret_reason = NULL;
+    if (!source_read(source, member->header + LOCAL_BYTES + name_length, extra_length, extra, error))
+        return false;
+    *ret_reason = "its local header has other sizes";
+    return find_zip64(extra, extra_length, &field, &field_length) &&
+           local_size_agrees(le32(header + 22), member->size, member->flags, &field, &field_length) &&
+           local_size_agrees(le32(header + 18), member->compressed_size, member->flags, &field, &field_length);
+}
+
+static void prefetch_local(const struct source *source, const struct zip_member *member)
+{
+    source_prefetch(source, member->header, LOCAL_BYTES + member->name_length);
+}
+
+/* Reads all local headers in the order of the file; each member must end before the next starts, and the last before the
+ * directory.
+ */
+static bool read_locals(struct zip_directory *directory, struct zip_member **by_header, uint64_t directory_offset,
+                        unsigned char *scratch, struct error *error)
+{
+    const struct source *source = directory->source;
+    for (size_t i = 0; i < directory->n_members; i++) {
+        struct zip_member *member = by_header[i];
+        uint64_t limit = i + 1 < directory->n_members ? by_header[i + 1]->header : directory_offset;
+        const char *reason;
+        if (i % PREFETCH_AHEAD == 0)
+            for (size_t j = i == 0 ? 0 : i + PREFETCH_AHEAD; j < i + 2 * PREFETCH_AHEAD && j < directory->n_members; j++)
+                prefetch_local(source, by_header[j]);
+        if (!read_local(source, member, scratch, error, &reason)) {
+            if (reason == NULL)
+                return error_prefix(error, "zip: member '%s'", member->name);
+            return error_set(error, "%s: zip: member '%s': %s", source_name(source), member->name, reason);
+        }
+        if (member->offset > limit || member->compressed_size > limit - member->offset)
+            return error_set(error, "%s: zip: member '%s': its data [%" PRIu64 ", +%" PRIu64 ") overlaps what starts at %" PRIu64,
+                             source_name(source), member->name, member->offset, member->compressed_size, limit);
+    }
+    if (directory->n_members > 0 && by_header[0]->header != 0)
+        return error_set(error, "%s: zip: %" PRIu64 " bytes stand in front of the first member", source_name(source),
+                         by_header[0]->header);
+    return true;
+}
+
+static bool read_all_locals(struct zip_directory *directory, uint64_t directory_offset, struct error *error)
+{
+    size_t n_members = directory->n_members;
+    struct zip_member **by_header = memory_alloc(n_members * sizeof *by_header);
+    for (size_t i = 0; i < n_members; i++)
+        by_header[i] = &directory->members[i];
+    qsort(by_header, n_members, sizeof *by_header, compare_by_header);
+    unsigned char *scratch = memory_alloc(LOCAL_BYTES + 2 * 65535);
+    bool good = read_locals(directory, by_header, directory_offset, scratch, error);
+    free(scratch);
+    free(by_header);
+    return good;
+}
+
+bool zip_directory_read(struct zip_directory *directory, const struct source *source, struct arena *arena, struct error *error)
+{
+    struct end end = {0};
+    if (!read_end(source, &end, error))
+        return false;
+    directory->source = source;
+    directory->n_members = (size_t)end.n_members;
+    directory->members = arena_array(arena, directory->n_members, sizeof *directory->members);
+    unsigned char *bytes = memory_alloc((size_t)end.size);
+    bool good = source_read(source, end.offset, (size_t)end.size, bytes, error) &&
+                read_entries(directory, &end, bytes, arena, error) && sort_by_name(directory, arena, error) &&
+                read_all_locals(directory, end.offset, error);
+    free(bytes);
+    return good;
+}
+
+const struct zip_member *zip_directory_find(const struct zip_directory *directory, const char *name, size_t length)
+{
+    size_t low = 0, high = directory->n_members;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const struct zip_member *member = directory->by_name[middle];
+        int order = compare_folded(name, length, member->name, member->name_length);
+        if (order == 0)
+            return memcmp(name, member->name, length) == 0 ? member : NULL;
+        if (order < 0)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return NULL;
+}

@@ -1,0 +1,52 @@
+/* The directory of a zip archive, read strictly.
+ *
+ * Tensors are mapped where they lie in the archive, and libzip has no call that tells where that is; so the directory
+ * is read here, and what is said here about an archive is what counts. Readers of zip archives differ in what they
+ * make of contradictions, and attacks live on that; so every contradiction is refused:
+ *
+ * - the end record ends at the end of the file, and only one does; a zip64 end record stands where its locator says,
+ *   and the directory ends where the end record starts; one disk; the first local header is at offset 0;
+ * - every entry of the directory is stored or deflated, not encrypted, of a non-empty name without NUL which no other
+ *   entry has, not even after folding ASCII case (torch looks names up without regard to case);
+ * - its local header says the same: name, method, flags, and CRC and sizes unless a data descriptor follows them;
+ * - no two entries overlap, and a deflated one is at most 1032 times smaller than what it says it holds.
+ *
+ * Layout: APPNOTE.TXT 6.3.10, and what the miniz of torch makes of it: local headers of "streamed" entries hold zeros, and
+ * their zip64 field may hold fewer numbers than the standard says.
+ *
+ * Everything lives in the arena it was read into. */
+#pragma once
+
+#include "base/arena.h"
+#include "formats/source.h"
+
+enum { ZIP_MAX_MEMBERS = 1 << 20, ZIP_MAX_DIRECTORY = 256 * 1024 * 1024 };
+
+static const uint64_t zip_max_inflated = UINT64_C(16) << 30; /* bytes of one deflated member */
+
+enum zip_method { ZIP_STORED = 0, ZIP_DEFLATED = 8 };
+
+struct zip_member {
+    const char *name; /* NUL-terminated */
+    uint32_t name_length;
+    uint16_t method, flags;   /* enum zip_method; general purpose bits */
+    uint32_t crc;             /* of its content: not checked here */
+    uint64_t header;          /* offset of the local header in the file */
+    uint64_t offset;          /* of the first byte behind the local header: the content, if stored */
+    uint64_t compressed_size; /* bytes from `offset` on; all of them are inside the file */
+    uint64_t size;            /* bytes of the content */
+    uint64_t inflated;        /* deflated members: where the content starts in the inflated source (see inflate.h) */
+};
+
+struct zip_directory {
+    const struct source *source;
+    struct zip_member *members; /* in the order of the directory */
+    size_t n_members;
+    const struct zip_member **by_name; /* sorted by name, ASCII case folded */
+};
+
+/* The error names the file, the member where one is at fault, and the reason. */
+bool zip_directory_read(struct zip_directory *directory, const struct source *source, struct arena *arena, struct error *error);
+
+/* The member of exactly that name, or NULL. */
+const struct zip_member *zip_directory_find(const struct zip_directory *directory, const char *name, size_t length);

@@ -1,0 +1,47 @@
+/* The globals of pickles: the closed table of those that stand for data, and the names that no data has.
+ *
+ * A pickle names Python objects, "module name", and says which of them to call. Nothing is ever called here. What a
+ * global means is one of the following, and the pickle machine (pickle.h) refuses what calls anything else. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum global_meaning {
+    GLOBAL_FOREIGN, /* not in the table: may be named, and may be the class of a plain object; may not be called */
+    GLOBAL_HARMFUL, /* of a module that acts on the world or calls others: a file that names it is refused */
+
+    GLOBAL_CLASS,    /* a class or constant of Python that may be named; an object of it is plain data */
+    GLOBAL_CONSTANT, /* torch.float32, torch.strided, numpy.dtypes ...: the same, and told by its name */
+    GLOBAL_STORAGE,  /* a torch storage type: torch.FloatStorage */
+
+    GLOBAL_REBUILD_TENSOR,    /* (storage, offset, size, stride) */
+    GLOBAL_REBUILD_TENSOR_V2, /* (..., requires_grad, hooks[, metadata]) */
+    GLOBAL_REBUILD_TENSOR_V3, /* (..., requires_grad, hooks, dtype[, metadata]) */
+    GLOBAL_REBUILD_PARAMETER, /* (tensor, requires_grad, hooks[, state]) */
+    GLOBAL_REBUILD_FROM_TYPE, /* (function, type, arguments, state) */
+    GLOBAL_REBUILD_WRAPPER,   /* a tensor subclass without data of its own: (class, dtype, size, ...) */
+    GLOBAL_REBUILD_QUANTIZED, /* (storage, offset, size, stride, scheme, ...) */
+    GLOBAL_REBUILD_SPARSE,    /* (layout, (indices, values, size, ...)) */
+    GLOBAL_REBUILD_NESTED,    /* (buffer, sizes, strides, offsets) */
+    GLOBAL_REBUILD_META,      /* (dtype, size, stride, requires_grad) */
+    GLOBAL_REBUILD_ON_DEVICE, /* (tensor or numpy array, dtype, device, requires_grad) */
+    GLOBAL_TENSOR_CLASS,      /* torch.Tensor, Parameter: an object of it gets its tensor as argument or by BUILD */
+    GLOBAL_LOAD_FROM_BYTES,   /* (bytes of a whole checkpoint): not opened */
+
+    GLOBAL_DICT,        /* dict and its kin: filled by SETITEM */
+    GLOBAL_LIST,        /* list, deque: filled by APPEND */
+    GLOBAL_SET,         /* (items) */
+    GLOBAL_TUPLE,       /* (items) */
+    GLOBAL_FIRST,       /* stands for its first argument: torch.jit lists, device */
+    GLOBAL_NUMPY_ARRAY, /* _reconstruct, filled by BUILD */
+    GLOBAL_NUMPY_FROM_BUFFER,
+    GLOBAL_NUMPY_SCALAR, /* (dtype, bytes) */
+    GLOBAL_NUMPY_DTYPE,  /* (text, ...), completed by BUILD */
+    GLOBAL_ENCODE,       /* _codecs.encode (text, "latin1"): bytes, as protocol 2 writes them */
+    GLOBAL_RECONSTRUCT,  /* copyreg._reconstructor (class, base, state): an object of the class */
+    GLOBAL_NEW_OBJECT,   /* copyreg.__newobj__ (class, arguments ...): an object of the class */
+};
+
+/* Names are NUL-terminated and may be anything. Modules of Python 2 are known by their old names as well. */
+enum global_meaning global_meaning(const char *module, const char *name);

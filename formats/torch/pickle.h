@@ -1,0 +1,127 @@
+/* Pickles, read as data.
+ *
+ * The machine understands protocols 0 to 5 (Lib/pickletools.py of CPython 3.11 describes all 68 opcodes) and builds a graph of
+ * passive nodes. Nothing is imported, called or constructed. The rule for what a pickle may ask for:
+ *
+ * - a call (REDUCE, INST, OBJ) of a global that stands for data in the table of globals.h is an OBJECT node;
+ * - so is the making of a plain object of any class outside the table: NEWOBJ, copyreg._reconstructor, and INST or OBJ without
+ *   arguments; such classes are listed in `foreign`;
+ * - any other global may be named, as a value; it is never more than its name;
+ * - a call of anything else is refused, and so is a file that names a harmful global (globals.h), called or not; BUILD,
+ *   SETITEM, APPEND on what is no such object or container are refused; so are EXT1-4, NEXT_BUFFER and
+ *   READONLY_BUFFER, which need tables outside the file.
+ *
+ * Work and memory are linear in the bytes of the pickle: lengths are compared with what is left before anything is allocated,
+ * texts are slices of the input, the memo is sparse, no recursion follows the input. Nodes may use at
+ * most PICKLE_NODE_RATIO bytes for each byte of the pickle and a constant, PICKLE_MAX_NODES in all.
+ *
+ * The graph may share nodes and have cycles; whoever walks it bounds the walk. Nodes live in the arena; texts and bytes in the
+ * input, which must outlive them. */
+#pragma once
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "formats/torch/globals.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    PICKLE_MAX_BYTES = 512 * 1024 * 1024,
+    PICKLE_NODE_RATIO = 48,
+    PICKLE_NODE_CONSTANT = 1024 * 1024,
+    PICKLE_MAX_FOREIGN = 16, /* classes listed */
+};
+
+static const uint64_t pickle_max_nodes = UINT64_C(6) << 30; /* bytes */
+
+enum pickle_kind {
+    PICKLE_NONE,
+    PICKLE_FALSE,
+    PICKLE_TRUE,
+    PICKLE_INTEGER,
+    PICKLE_BIG_INTEGER, /* more than 64 bits: `text` is its little-endian bytes, or its digits where `old` */
+    PICKLE_FLOAT,
+    PICKLE_TEXT,  /* UTF-8, surrogates allowed; any bytes where `old`: a str of Python 2 */
+    PICKLE_BYTES, /* bytes or bytearray */
+    PICKLE_TUPLE,
+    PICKLE_LIST,
+    PICKLE_SET,  /* or frozenset */
+    PICKLE_DICT, /* `items` are keys and values by turns, as written: a key may stand twice */
+    PICKLE_GLOBAL,
+    PICKLE_OBJECT,
+    PICKLE_PERSISTENT,
+};
+
+struct pickle_node;
+
+struct pickle_items {
+    struct pickle_node **nodes;
+    uint32_t n, capacity;
+};
+
+/* What a class or function of the table would have made of its arguments, or a plain object of a foreign class. */
+struct pickle_object {
+    const struct pickle_node *class;     /* a GLOBAL */
+    const struct pickle_node *arguments; /* a TUPLE */
+    const struct pickle_node *state;     /* of BUILD, or NULL */
+    struct pickle_items pairs, items;    /* added by SETITEM(S) and APPEND(S) */
+};
+
+struct pickle_node {
+    uint8_t kind;    /* enum pickle_kind */
+    uint8_t meaning; /* of a GLOBAL; of an OBJECT, that of its class */
+    uint8_t mark;    /* 0, for the use of walkers */
+    bool old;
+    uint32_t offset; /* of its opcode in the pickle */
+    union {
+        int64_t integer;
+        double number;
+        struct {
+            const char *bytes;
+            size_t length;
+        } text;
+        struct pickle_items items;
+        struct {
+            const char *module, *name; /* NUL-terminated */
+        } global;
+        struct pickle_object *object;
+        struct {
+            const struct pickle_node *id;
+            uint32_t index; /* in the list of the pickle */
+        } persistent;
+    };
+};
+
+struct pickle {
+    struct pickle_node *root;
+    size_t length;                                         /* up to and with STOP; what follows is not looked at */
+    const struct pickle_node *foreign[PICKLE_MAX_FOREIGN]; /* the first uses of classes outside the table */
+    unsigned n_foreign;
+    struct pickle_items persistent; /* all PERSISTENT nodes, in the order of the pickle */
+};
+
+/* Reads the pickle at `bytes`. The error starts with the offset of the opcode at fault and its name. *ret_truncated (may be NULL)
+ * tells whether it failed only because the input ends too early. */
+bool pickle_read(struct pickle *pickle, const void *bytes, size_t length, struct arena *arena, bool *ret_truncated,
+                 struct error *error);
+
+/* For those who read the graph; all take any node, and NULL. */
+
+bool pickle_is(const struct pickle_node *node, enum pickle_kind kind);
+bool pickle_text_is(const struct pickle_node *node, const char *text);
+
+/* An OBJECT of a global with that meaning. */
+bool pickle_object_is(const struct pickle_node *node, enum global_meaning meaning);
+
+/* The element of a TUPLE or LIST; NULL where there is none. */
+const struct pickle_node *pickle_at(const struct pickle_node *node, uint32_t index);
+
+/* The number of elements of a TUPLE or LIST; 0 for all others. */
+uint32_t pickle_count(const struct pickle_node *node);
+
+/* The last value of a text key in a DICT, or in an OBJECT of the dict kind. */
+const struct pickle_node *pickle_get(const struct pickle_node *node, const char *key);
+
+/* False where the node is no integer of 64 bits (True and False are none). */
+bool pickle_integer(const struct pickle_node *node, int64_t *ret_value);

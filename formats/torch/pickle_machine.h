@@ -1,0 +1,116 @@
+/* The inside of pickle.c: the stack machine, and what its opcodes are made of. Nobody else includes this.
+ *
+ * A function that fails has set the machine's error and returns false or NULL; functions that take a node take NULL, for "that
+ * failed already", and fail. */
+#pragma once
+
+#include "formats/torch/pickle.h"
+
+enum { PICKLE_SMALL_INTEGERS = 256 };
+
+/* What an opcode takes from the stream behind it. */
+enum argument_kind {
+    NO_ARGUMENT,
+    U8,
+    U16,
+    I32,
+    U32,
+    U64,
+    F64,       /* big-endian */
+    LINE,      /* up to a newline */
+    TWO_LINES, /* the second in `second` */
+    COUNTED_8, /* bytes behind a count of that many bits */
+    COUNTED_32,
+    COUNTED_I32, /* signed: negative is refused */
+    COUNTED_64,
+};
+
+struct argument {
+    uint64_t number;
+    const char *bytes, *second;
+    size_t length, second_length;
+};
+
+struct machine {
+    const unsigned char *bytes;
+    size_t length, at;
+    size_t opcode_at;
+    const char *opcode_name;
+    struct arena *arena;
+    uint64_t allowance; /* bytes of nodes that may still be made */
+    struct error *error;
+    bool truncated, stopped;
+
+    struct pickle_node **stack;
+    size_t n_stack, stack_capacity;
+    size_t *marks; /* the height of the stack at each MARK */
+    size_t n_marks, marks_capacity;
+
+    void *memo; /* a tree of 256-fold branches, by the bytes of the index; the leaves are nodes */
+    uint64_t n_memo;
+
+    struct pickle_node *slab;
+    unsigned slab_used;
+    struct pickle_node none, truth, falsehood, small[PICKLE_SMALL_INTEGERS];
+    const struct pickle_node *harmful; /* the first that was named */
+    struct pickle *pickle;
+};
+
+typedef bool operation(struct machine *machine, const struct argument *argument);
+
+struct opcode {
+    const char *name;
+    enum argument_kind argument;
+    operation *run;
+};
+
+/* By the byte that stands for it; no name where there is none. */
+extern const struct opcode opcodes[256];
+
+/* "offset N: OPCODE" and the reason, which starts with ": " or " ". */
+bool machine_fail(struct machine *machine, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* "... of os.system: ...". */
+bool machine_refuse_harmful(struct machine *machine, const struct pickle_node *global);
+
+/* Memory from the arena, zeroed and counted against the allowance. */
+void *machine_alloc(struct machine *machine, uint64_t size);
+struct pickle_node *machine_node(struct machine *machine, enum pickle_kind kind);
+struct pickle_node *machine_items(struct machine *machine, enum pickle_kind kind, struct pickle_node *const *nodes, size_t count);
+bool machine_add_items(struct machine *machine, struct pickle_items *items, struct pickle_node *const *nodes, size_t count);
+
+/* The stack. */
+bool machine_push(struct machine *machine, struct pickle_node *node);
+bool machine_need(struct machine *machine, size_t count); /* that many values above the last MARK */
+struct pickle_node *machine_pop(struct machine *machine);
+struct pickle_node *machine_top(struct machine *machine);
+
+/* Removes the last MARK and what stands above it, which stays valid until the next push. */
+bool machine_pop_mark(struct machine *machine, struct pickle_node ***ret_nodes, size_t *ret_count);
+
+bool machine_memo_put(struct machine *machine, uint64_t index); /* the topmost value */
+bool machine_memo_get(struct machine *machine, uint64_t index);
+
+/* Globals and what is made of them: the rule of pickle.h. */
+struct pickle_node *machine_global(struct machine *machine, const char *module, size_t module_length, const char *name,
+                                   size_t name_length);
+struct pickle_node *machine_plain_object(struct machine *machine, const struct pickle_node *class,
+                                         const struct pickle_node *arguments);
+struct pickle_node *machine_call(struct machine *machine, const struct pickle_node *function,
+                                 const struct pickle_node *arguments);
+
+/* INST and OBJ: of a foreign class only without arguments. */
+struct pickle_node *machine_instance(struct machine *machine, struct pickle_node *class, struct pickle_node *const *nodes,
+                                     size_t count);
+bool machine_add_pairs(struct machine *machine, struct pickle_node *to, struct pickle_node *const *nodes, size_t count);
+bool machine_append(struct machine *machine, struct pickle_node *to, struct pickle_node *const *nodes, size_t count);
+
+/* Opcodes, each called with its argument read. Those of numbers, texts and constants are in pickle_scalars.c. */
+#define OPERATION(name) bool name(struct machine *machine, const struct argument *argument)
+#define UNUSED          (void)argument
+
+operation op_integer, op_int, op_long, op_long_counted, op_binfloat, op_float, op_none, op_true, op_false, op_text, op_old_text,
+    op_bytes, op_string, op_unicode;
+
+/* Well-formed UTF-8 but for surrogates, which Python writes for bytes of file names that are no text. */
+bool is_python_text(const char *text, size_t length);

@@ -50,3 +50,9 @@ void text_printable(const char *text, size_t length, char *out, size_t capacity)
     }
     out[used] = '\0';
 }
+
+int text_compare(const char *a, size_t a_length, const char *b, size_t b_length)
+{
+    int order = memcmp(a, b, a_length < b_length ? a_length : b_length);
+    return order != 0 ? order : (a_length > b_length) - (a_length < b_length);
+}

@@ -14,3 +14,6 @@ size_t text_valid_prefix(const char *text, size_t length);
 /* Copies `text` to `out` (NUL-terminated, at most `capacity` bytes with the NUL; cut between characters),
  * with control and invalid bytes written as \xNN: what may be shown on a terminal. */
 void text_printable(const char *text, size_t length, char *out, size_t capacity);
+
+/* Compares two texts as bytes, the shorter one first where it starts the other: less than, equal to or greater than 0. */
+int text_compare(const char *a, size_t a_length, const char *b, size_t b_length);

@@ -1,5 +1,6 @@
 #include "formats/checkpoint.h"
 
+#include "base/text.h"
 #include "formats/layout.h"
 #include "formats/open.h"
 
@@ -86,16 +87,10 @@ void checkpoint_hide_file(struct checkpoint *checkpoint, const char *name, const
     checkpoint->hidden[checkpoint->n_hidden++] = (struct hidden_file){arena_strdup(checkpoint->arena, name), reason};
 }
 
-static int compare_names(const char *a, size_t a_length, const char *b, size_t b_length)
-{
-    int order = memcmp(a, b, a_length < b_length ? a_length : b_length);
-    return order != 0 ? order : (a_length > b_length) - (a_length < b_length);
-}
-
 static int compare_tensors(const void *a, const void *b, void *context)
 {
     const struct tensor *tensors = context, *x = &tensors[*(const uint32_t *)a], *y = &tensors[*(const uint32_t *)b];
-    return compare_names(x->name, x->name_length, y->name, y->name_length);
+    return text_compare(x->name, x->name_length, y->name, y->name_length);
 }
 
 bool checkpoint_index_tensors(struct checkpoint *checkpoint, struct error *error)
@@ -124,7 +119,7 @@ const struct tensor *checkpoint_find(const struct checkpoint *checkpoint, const 
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         const struct tensor *tensor = &checkpoint->tensors[checkpoint->by_name[middle]];
-        int order = compare_names(name, name_length, tensor->name, tensor->name_length);
+        int order = text_compare(name, name_length, tensor->name, tensor->name_length);
         if (order == 0)
             return tensor;
         if (order < 0)

@@ -1,4 +1,4 @@
-/* Complex numbers of two F32 or two F64: they have no F32 value. */
+/* Complex numbers of two F16, F32 or F64: they have no F32 value. */
 #include "quant/dtype.h"
 
 #define COMPLEX(type, its_name, bytes, its_numpy)                                                                                \
@@ -11,5 +11,6 @@
         .ggml_type = GGML_TYPE_NONE,                                                                                             \
     }
 
+COMPLEX(c32_dtype, "C32", 4, NULL);
 COMPLEX(c64_dtype, "C64", 8, "<c8");
 COMPLEX(c128_dtype, "C128", 16, "<c16");

@@ -3,7 +3,7 @@
 #include <string.h>
 
 extern const struct dtype f64_dtype, f8_e5m2_dtype, f8_e4m3_dtype, f8_e8m0_dtype, f8_e4m3fnuz_dtype, f8_e5m2fnuz_dtype;
-extern const struct dtype f6_e2m3_dtype, f6_e3m2_dtype, f4_dtype, c64_dtype, c128_dtype;
+extern const struct dtype f6_e2m3_dtype, f6_e3m2_dtype, f4_dtype, c32_dtype, c64_dtype, c128_dtype;
 extern const struct dtype i8_dtype, i16_dtype, i32_dtype, i64_dtype, u8_dtype, u16_dtype, u32_dtype, u64_dtype, bool_dtype;
 
 extern const struct dtype q4_1_dtype, q5_0_dtype, q5_1_dtype, q8_0_dtype, iq4_nl_dtype, iq4_xs_dtype;
@@ -51,6 +51,7 @@ const struct dtype *const dtypes[] = {
     &u32_dtype,
     &u64_dtype,
     &bool_dtype,
+    &c32_dtype,
     &c64_dtype,
     &c128_dtype,
     NULL,

@@ -1,0 +1,292 @@
+#include "formats/torch/legacy.h"
+
+#include "base/checked.h"
+#include "base/text.h"
+#include "formats/torch/tensors.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PROTOCOL = 1001, FIRST_READ = 1024 * 1024, READ_GROWTH = 4, COUNT_BYTES = 8 };
+
+static const unsigned char magic[10] = {0x6c, 0xfc, 0x9c, 0x46, 0xf9, 0x20, 0x6a, 0xa8, 0x50, 0x19};
+static const char magic_digits[] = "119547037146038801333356";
+
+enum part { MAGIC, VERSION, SYSTEM, OBJECT, KEYS, N_PARTS };
+
+struct legacy {
+    const struct source *source;
+    struct arena *scratch;
+    struct torch_container container;
+    struct pickle pickles[N_PARTS];
+    uint64_t position; /* behind what has been read */
+    struct torch_storage *storages;
+
+    /* The storages as a whole, sorted by key. */
+    struct root {
+        struct torch_storage_id id;
+        const struct pickle_node *node;
+        uint64_t offset; /* 0: not found yet */
+    } * roots;
+    size_t n_roots;
+};
+
+bool legacy_probe(const unsigned char *head, size_t length)
+{
+    const unsigned char *at = head, *end = head + length;
+    if (length > 2 && head[0] == 0x80) /* PROTO */
+        at += 2;
+    if (end - at > 9 && *at == 0x95) /* FRAME, of protocols 4 and 5 */
+        at += 9;
+    size_t left = (size_t)(end - at), n_digits = sizeof magic_digits - 1;
+    bool binary = left > 2 + sizeof magic && at[0] == 0x8a && at[1] == sizeof magic && memcmp(at + 2, magic, sizeof magic) == 0;
+    return binary || (left > 1 + n_digits && at[0] == 'L' && memcmp(at + 1, magic_digits, n_digits) == 0);
+}
+
+/* Reads the five pickles from the start of the file. */
+static bool read_pickles(struct legacy *legacy, const unsigned char *bytes, size_t length, bool *ret_truncated,
+                         struct error *error)
+{
+    static const char *const names[N_PARTS] = {"magic number", "protocol", "system", "object", "storage keys"};
+    size_t at = 0;
+    for (int i = 0; i < N_PARTS; i++) {
+        if (!pickle_read(&legacy->pickles[i], bytes + at, length - at, legacy->scratch, ret_truncated, error))
+            return error_prefix(error, "%s: %s pickle at %zu", source_name(legacy->source), names[i], at);
+        if (i == OBJECT) {
+            legacy->container.pickle_bytes = (const char *)bytes + at;
+            legacy->container.pickle_offset = at;
+        }
+        at += legacy->pickles[i].length;
+    }
+    legacy->position = at;
+    return true;
+}
+
+/* Reads more and more of the file until all five are there: how long they are is not known before. `*ret_bytes` is to be freed.
+ */
+static bool find_pickles(struct legacy *legacy, unsigned char **ret_bytes, struct error *error)
+{
+    uint64_t file_size = source_size(legacy->source), wanted = FIRST_READ;
+    for (;; wanted *= READ_GROWTH) {
+        size_t length = (size_t)(wanted < file_size ? wanted : file_size);
+        length = length < PICKLE_MAX_BYTES ? length : PICKLE_MAX_BYTES;
+        unsigned char *bytes = memory_alloc(length);
+        bool truncated = false;
+        legacy->scratch = arena_new();
+        if (source_read(legacy->source, 0, length, bytes, error) && read_pickles(legacy, bytes, length, &truncated, error)) {
+            *ret_bytes = bytes;
+            return true;
+        }
+        free(bytes);
+        if (!truncated || length == file_size || length == PICKLE_MAX_BYTES)
+            return false;
+        arena_free(legacy->scratch);
+    }
+}
+
+static bool check_head(const struct legacy *legacy, struct error *error)
+{
+    const struct pickle_node *number = legacy->pickles[MAGIC].root;
+    int64_t protocol;
+    bool binary = pickle_is(number, PICKLE_BIG_INTEGER) && !number->old && number->text.length == sizeof magic &&
+                  memcmp(number->text.bytes, magic, sizeof magic) == 0;
+    bool text = pickle_is(number, PICKLE_BIG_INTEGER) && number->old && number->text.length == sizeof magic_digits - 1 &&
+                memcmp(number->text.bytes, magic_digits, sizeof magic_digits - 1) == 0;
+    if (!binary && !text)
+        return error_set(error, "%s: not the magic number of torch's legacy container", source_name(legacy->source));
+    if (!pickle_integer(legacy->pickles[VERSION].root, &protocol) || protocol != PROTOCOL)
+        return error_set(error, "%s: a legacy container whose protocol is not %d", source_name(legacy->source), PROTOCOL);
+    if (!pickle_is(legacy->pickles[SYSTEM].root, PICKLE_DICT))
+        return error_set(error, "%s: a legacy container without the sizes of its machine", source_name(legacy->source));
+    return true;
+}
+
+static int compare_roots(const void *a, const void *b)
+{
+    const struct root *x = a, *y = b;
+    int order = text_compare(x->id.key, x->id.key_length, y->id.key, y->id.key_length);
+    return order != 0 ? order : (x->node->offset > y->node->offset) - (x->node->offset < y->node->offset);
+}
+
+/* Collects what the object says of each storage; all that speak of one have to agree on its size. */
+static bool collect_roots(struct legacy *legacy, struct error *error)
+{
+    const struct pickle_items *persistent = &legacy->pickles[OBJECT].persistent;
+    legacy->roots = arena_array(legacy->scratch, persistent->n, sizeof *legacy->roots);
+    for (uint32_t i = 0; i < persistent->n; i++) {
+        struct root *root = &legacy->roots[legacy->n_roots];
+        bool is_storage;
+        if (!torch_storage_id(&legacy->container, persistent->nodes[i], &root->id, &is_storage, error))
+            return false;
+        root->node = persistent->nodes[i];
+        legacy->n_roots += is_storage;
+    }
+    qsort(legacy->roots, legacy->n_roots, sizeof *legacy->roots, compare_roots);
+    size_t kept = 0;
+    for (size_t i = 0; i < legacy->n_roots; i++) {
+        const struct root *root = &legacy->roots[i], *last = kept > 0 ? &legacy->roots[kept - 1] : NULL;
+        if (last == NULL || text_compare(last->id.key, last->id.key_length, root->id.key, root->id.key_length) != 0)
+            legacy->roots[kept++] = *root;
+        else if (last->id.n_bytes != root->id.n_bytes)
+            return torch_refuse(&legacy->container, root->node, error,
+                                "storage '%.*s' has %" PRIu64 " bytes here and %" PRIu64 " bytes at offset %u",
+                                (int)root->id.key_length, root->id.key, root->id.n_bytes, last->id.n_bytes, last->node->offset);
+    }
+    legacy->n_roots = kept;
+    return true;
+}
+
+static struct root *find_root(const struct legacy *legacy, const char *key, size_t length)
+{
+    size_t low = 0, high = legacy->n_roots;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        struct root *root = &legacy->roots[middle];
+        int order = text_compare(key, length, root->id.key, root->id.key_length);
+        if (order == 0)
+            return root;
+        if (order < 0)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return NULL;
+}
+
+static bool place_root(struct legacy *legacy, const struct pickle_node *key, struct error *error)
+{
+    const char *file = source_name(legacy->source);
+    if (!pickle_is(key, PICKLE_TEXT))
+        return error_set(error, "%s: the list of storage keys holds what is no text", file);
+    int shown = (int)(key->text.length < 64 ? key->text.length : 64);
+    struct root *root = find_root(legacy, key->text.bytes, key->text.length);
+    if (root == NULL || root->offset != 0)
+        return error_set(error, "%s: storage '%.*s' is %s", file, shown, key->text.bytes,
+                         root == NULL ? "listed, but nothing refers to it" : "listed twice");
+    unsigned char bytes[COUNT_BYTES];
+    if (!source_read(legacy->source, legacy->position, COUNT_BYTES, bytes, error))
+        return error_prefix(error, "storage '%.*s'", shown, key->text.bytes);
+    uint64_t count = read_le(bytes, COUNT_BYTES), start = legacy->position + COUNT_BYTES;
+    if (count != root->id.n_elements)
+        return error_set(error, "%s: storage '%.*s' has %" PRId64 " elements, the pickle says %" PRIu64, file, shown,
+                         key->text.bytes, (int64_t)count, root->id.n_elements);
+    if (root->id.n_bytes > source_size(legacy->source) - start)
+        return error_set(error, "%s: storage '%.*s' [%" PRIu64 ", +%" PRIu64 ") goes past the end of the file at %" PRIu64, file,
+                         shown, key->text.bytes, start, root->id.n_bytes, source_size(legacy->source));
+    root->offset = start;
+    legacy->position = start + root->id.n_bytes;
+    return true;
+}
+
+static bool place_roots(struct legacy *legacy, bool allow_trailing, struct error *error)
+{
+    const struct pickle_node *keys = legacy->pickles[KEYS].root;
+    const char *file = source_name(legacy->source);
+    if (!pickle_is(keys, PICKLE_LIST))
+        return error_set(error, "%s: the storage keys are no list", file);
+    for (uint32_t i = 0; i < pickle_count(keys); i++)
+        if (!place_root(legacy, pickle_at(keys, i), error))
+            return false;
+    for (size_t i = 0; i < legacy->n_roots; i++)
+        if (legacy->roots[i].offset == 0)
+            return torch_refuse(&legacy->container, legacy->roots[i].node, error, "storage '%.*s' is not in the file",
+                                (int)legacy->roots[i].id.key_length, legacy->roots[i].id.key);
+    if (legacy->position != source_size(legacy->source) && !allow_trailing)
+        return error_set(error, "%s: %" PRIu64 " bytes follow the last storage", file,
+                         source_size(legacy->source) - legacy->position);
+    return true;
+}
+
+/* A window (key, offset, number of elements) of its root, or all of it. */
+static bool resolve_storage(struct legacy *legacy, const struct pickle_node *node, struct torch_storage *storage,
+                            struct error *error)
+{
+    struct torch_storage_id id;
+    bool is_storage;
+    if (!torch_storage_id(&legacy->container, node, &id, &is_storage, error) || !is_storage)
+        return is_storage == false;
+    const struct root *root = find_root(legacy, id.key, id.key_length);
+    *storage = (struct torch_storage){
+        .source = legacy->container.file,
+        .offset = root->offset,
+        .n_bytes = id.n_bytes,
+        .dtype = id.dtype,
+        .untyped = id.untyped,
+    };
+    if (id.view == NULL)
+        return true;
+    int64_t first, count;
+    if (!pickle_integer(pickle_at(id.view, 1), &first) || !pickle_integer(pickle_at(id.view, 2), &count) || first < 0 ||
+        count < 0 || (uint64_t)first > id.n_elements || (uint64_t)count > id.n_elements - (uint64_t)first)
+        return torch_refuse(&legacy->container, node, error, "a view that is outside of its storage of %" PRIu64 " elements",
+                            id.n_elements);
+    uint64_t unit = dtype_by_name(id.dtype->dtype)->block_bytes;
+    storage->offset += (uint64_t)first * unit;
+    storage->n_bytes = (uint64_t)count * unit;
+    return true;
+}
+
+static bool resolve_storages(struct legacy *legacy, struct error *error)
+{
+    const struct pickle_items *persistent = &legacy->pickles[OBJECT].persistent;
+    legacy->storages = arena_array(legacy->scratch, persistent->n, sizeof *legacy->storages);
+    for (uint32_t i = 0; i < persistent->n; i++)
+        if (!resolve_storage(legacy, persistent->nodes[i], &legacy->storages[i], error))
+            return false;
+    legacy->container.storages = legacy->storages;
+    return true;
+}
+
+bool legacy_read(struct checkpoint *checkpoint, uint16_t file, const struct open_options *options, struct error *error)
+{
+    const struct source *source = checkpoint->sources[file];
+    struct legacy legacy = {.source = source};
+    char place[256];
+    snprintf(place, sizeof place, "%s: object pickle", source_name(source));
+    legacy.container = (struct torch_container){.checkpoint = checkpoint, .file = file, .place = place, .pickle_mapped = true};
+    unsigned char *bytes = NULL;
+    bool good = find_pickles(&legacy, &bytes, error) && check_head(&legacy, error) && collect_roots(&legacy, error) &&
+                place_roots(&legacy, options->allow_trailing, error) && resolve_storages(&legacy, error) &&
+                torch_add_tensors(&legacy.container, &legacy.pickles[OBJECT], legacy.scratch, error);
+    arena_free(legacy.scratch);
+    free(bytes);
+    return good;
+}
+
+static bool add_plain(struct torch_container *container, struct pickle *pickle, size_t length, struct arena *scratch,
+                      const struct open_options *options, struct error *error)
+{
+    size_t before = container->checkpoint->n_tensors;
+    if (!pickle_read(pickle, container->pickle_bytes, length, scratch, NULL, error))
+        return error_prefix(error, "%s", container->place);
+    if (pickle->persistent.n > 0)
+        return torch_refuse(container, pickle->persistent.nodes[0], error, "a persistent id in a plain pickle");
+    if (pickle->length != length && !options->allow_trailing)
+        return error_set(error, "%s: %zu bytes follow the pickle", container->place, length - pickle->length);
+    if (!torch_add_tensors(container, pickle, scratch, error))
+        return false;
+    return container->checkpoint->n_tensors > before || error_set(error, "%s: a pickle without tensors", container->place);
+}
+
+bool plain_pickle_read(struct checkpoint *checkpoint, uint16_t file, const struct open_options *options, struct error *error)
+{
+    size_t length;
+    char *bytes = source_read_text(checkpoint->sources[file], PICKLE_MAX_BYTES, &length, error);
+    if (bytes == NULL)
+        return false;
+    struct torch_container container = {
+        .checkpoint = checkpoint,
+        .file = file,
+        .place = source_name(checkpoint->sources[file]),
+        .pickle_bytes = bytes,
+        .pickle_mapped = true,
+    };
+    struct arena *scratch = arena_new();
+    struct pickle pickle;
+    bool good = add_plain(&container, &pickle, length, scratch, options, error);
+    arena_free(scratch);
+    free(bytes);
+    return good;
+}

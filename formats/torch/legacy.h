@@ -1,0 +1,19 @@
+/* The containers that are not zip archives.
+ *
+ * Legacy, written before torch 1.6 and with _use_new_zipfile_serialization=False (torch/serialization.py: _legacy_save): five
+ * pickles one behind the other (a magic number, the protocol 1001, sizes of the machine, the object, the list of storage
+ * keys), then for each key the number of its elements, 8 bytes, and the elements, little-endian on every machine. A storage may
+ * be a window of another.
+ *
+ * Plain pickles, as pickle.dump() writes them: numpy arrays are found in them.
+ *
+ * Refused by name: the tar container of torch before 0.1.10, and PYTORCH1 of the 1.0 preview. */
+#pragma once
+
+#include "formats/format.h"
+
+/* Whether the first bytes are those of the legacy container. */
+bool legacy_probe(const unsigned char *head, size_t length);
+
+bool legacy_read(struct checkpoint *checkpoint, uint16_t file, const struct open_options *options, struct error *error);
+bool plain_pickle_read(struct checkpoint *checkpoint, uint16_t file, const struct open_options *options, struct error *error);

@@ -1,0 +1,584 @@
+#include "base/buffer.h"
+#include "base/text.h"
+#include "formats/torch/tensors.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    /* Marks of nodes; the first is TORCH_HOLDS_TENSORS. */
+    VISITED = 2,
+    ON_PATH = 4,
+    PAIRS_UNIQUE = 8,
+
+    MAX_DEPTH = 256, /* of what holds tensors */
+    MAX_DEPTH_IN_ALL = 1000000,
+    MAX_KEY_TEXT = 64,         /* of a key that is no text */
+    VISITS_PER_BYTE = 16,      /* a pickle names each of its nodes in at least one byte; shared ones are visited again */
+    VISITS_CONSTANT = 1 << 18, /* for small pickles */
+    NAME_BYTES_PER_VISIT = 64,
+    EXPANSION_RATIO = 8,
+};
+
+static const uint64_t expansion_constant = UINT64_C(1) << 30;
+
+/* The children of a node come in up to four parts. */
+enum part { ARGUMENTS, PAIRS, ITEMS, STATE, N_PARTS };
+
+struct frame {
+    struct pickle_node *node;
+    uint32_t index;     /* of the next child in the part */
+    uint8_t part;       /* enum part */
+    bool is_state;      /* the node is the state of an object: its keys are attributes */
+    bool holds, named;  /* tensors; a path that is not the root's */
+    size_t path_length; /* of the node's own path */
+};
+
+struct walk {
+    const struct torch_container *container;
+    struct arena *scratch;
+    struct error *error;
+    struct frame *frames;
+    size_t n_frames, frames_capacity;
+    struct buffer path;
+    uint64_t visits, name_bytes; /* still allowed */
+    struct checkpoint *checkpoint;
+    size_t first_tensor;
+    uint64_t *stored_bytes; /* of the storage of each tensor from first_tensor on */
+    size_t n_stored;
+};
+
+/* Equal keys: the last value counts, at the place of the first. */
+
+struct keyed {
+    const struct pickle_node *key;
+    uint32_t index;
+};
+
+static bool is_plain_key(const struct pickle_node *key)
+{
+    return pickle_is(key, PICKLE_TEXT) || pickle_is(key, PICKLE_INTEGER);
+}
+
+static int compare_keys(const struct pickle_node *a, const struct pickle_node *b)
+{
+    if (a->kind != b->kind || !is_plain_key(a))
+        return a->kind < b->kind ? -1 : a->kind > b->kind;
+    if (a->kind == PICKLE_INTEGER)
+        return (a->integer > b->integer) - (a->integer < b->integer);
+    return text_compare(a->text.bytes, a->text.length, b->text.bytes, b->text.length);
+}
+
+static int compare_keyed(const void *a, const void *b)
+{
+    const struct keyed *x = a, *y = b;
+    int order = compare_keys(x->key, y->key);
+    return order != 0 ? order : (x->index > y->index) - (x->index < y->index);
+}
+
+static void make_unique(struct pickle_items *pairs)
+{
+    uint32_t n = pairs->n / 2, kept = 0;
+    struct keyed *keys = memory_alloc(n * sizeof *keys);
+    for (uint32_t i = 0; i < n; i++)
+        keys[i] = (struct keyed){pairs->nodes[2 * i], i};
+    qsort(keys, n, sizeof *keys, compare_keyed);
+    for (uint32_t i = 0, first = 0; i < n; i++) {
+        if (i == 0 || !is_plain_key(keys[i].key) || compare_keys(keys[i - 1].key, keys[i].key) != 0) {
+            first = i;
+            continue;
+        }
+        pairs->nodes[2 * keys[first].index + 1] = pairs->nodes[2 * keys[i].index + 1];
+        pairs->nodes[2 * keys[i].index] = NULL;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        if (pairs->nodes[2 * i] != NULL) {
+            pairs->nodes[2 * kept] = pairs->nodes[2 * i];
+            pairs->nodes[2 * kept++ + 1] = pairs->nodes[2 * i + 1];
+        }
+    pairs->n = 2 * kept;
+    free(keys);
+}
+
+/* OrderedDict([(key, value), ...]) as Python 2 writes it, and OrderedDict({...}): the pairs as if they had been set. */
+static void take_pairs_of_arguments(struct arena *scratch, struct pickle_object *object)
+{
+    const struct pickle_node *from = pickle_at(object->arguments, 0);
+    if (object->pairs.n > 0)
+        return;
+    if (pickle_is(from, PICKLE_DICT)) {
+        object->pairs.n = object->pairs.capacity = from->items.n;
+        object->pairs.nodes = arena_copy(scratch, from->items.nodes, from->items.n * sizeof *from->items.nodes);
+        return;
+    }
+    uint32_t n = pickle_count(from);
+    object->pairs.nodes = arena_array(scratch, 2 * (size_t)n, sizeof *object->pairs.nodes);
+    for (uint32_t i = 0; i < n; i++) {
+        const struct pickle_node *pair = pickle_at(from, i);
+        if (pickle_count(pair) != 2)
+            continue;
+        object->pairs.nodes[object->pairs.n++] = pair->items.nodes[0];
+        object->pairs.nodes[object->pairs.n++] = pair->items.nodes[1];
+    }
+}
+
+static struct pickle_items *pairs_of(struct pickle_node *node)
+{
+    if (pickle_is(node, PICKLE_DICT))
+        return &node->items;
+    return pickle_is(node, PICKLE_OBJECT) ? &node->object->pairs : NULL;
+}
+
+static void prepare(struct walk *walk, struct pickle_node *node)
+{
+    struct pickle_items *pairs = pairs_of(node);
+    if (pairs == NULL || (node->mark & PAIRS_UNIQUE))
+        return;
+    node->mark |= PAIRS_UNIQUE;
+    if (node->kind == PICKLE_OBJECT && node->meaning == GLOBAL_DICT)
+        take_pairs_of_arguments(walk->scratch, node->object);
+    make_unique(pairs);
+}
+
+/* The child at `index` of a part: *ret_key is its key in a dict. NULL behind the last. */
+static struct pickle_node *child_at(struct pickle_node *node, enum part part, uint32_t index, struct pickle_node **ret_key)
+{
+    *ret_key = NULL;
+    struct pickle_object *object = node->kind == PICKLE_OBJECT ? node->object : NULL;
+    const struct pickle_items *items = NULL;
+    switch (part) {
+    case PAIRS: {
+        const struct pickle_items *pairs = pairs_of(node);
+        if (pairs == NULL || 2 * (uint64_t)index >= pairs->n)
+            return NULL;
+        *ret_key = pairs->nodes[2 * index];
+        return pairs->nodes[2 * index + 1];
+    }
+    case ARGUMENTS:
+        if (object != NULL && object->class->meaning != GLOBAL_DICT && pickle_is(object->arguments, PICKLE_TUPLE))
+            items = &object->arguments->items;
+        break;
+    case ITEMS:
+        if (object != NULL)
+            items = &object->items;
+        else if (node->kind == PICKLE_LIST || node->kind == PICKLE_TUPLE || node->kind == PICKLE_SET)
+            items = &node->items;
+        break;
+    case STATE:
+        if (object != NULL && object->class->meaning != GLOBAL_DICT && index == 0)
+            return (struct pickle_node *)object->state;
+        break;
+    default:
+        break;
+    }
+    return items != NULL && index < items->n ? items->nodes[index] : NULL;
+}
+
+/* The node that the walk goes into at `node`: itself, what a tensor subclass keeps, or NULL. */
+static struct pickle_node *container_at(struct pickle_node *node)
+{
+    if (torch_is_tensor(node))
+        return (struct pickle_node *)torch_inner_tensors(node);
+    bool container = node->kind == PICKLE_DICT || node->kind == PICKLE_LIST || node->kind == PICKLE_TUPLE ||
+                     node->kind == PICKLE_SET || node->kind == PICKLE_OBJECT;
+    return container ? node : NULL;
+}
+
+static bool push_frame(struct walk *walk, struct pickle_node *node, const struct frame *like, size_t limit)
+{
+    if (walk->n_frames == limit)
+        return torch_refuse(walk->container, node, walk->error, "nested more than %zu deep", limit);
+    if (walk->n_frames == walk->frames_capacity) {
+        walk->frames_capacity = walk->frames_capacity * 2 + 64;
+        walk->frames = memory_resize(walk->frames, walk->frames_capacity * sizeof *walk->frames);
+    }
+    prepare(walk, node);
+    node->mark |= ON_PATH;
+    walk->frames[walk->n_frames++] = (struct frame){
+        .node = node,
+        .is_state = like->is_state,
+        .named = like->named,
+        .path_length = walk->path.length,
+    };
+    return true;
+}
+
+/* The next child of the topmost frame, with its key and its part; NULL behind the last. */
+static struct pickle_node *next_child(struct frame *frame, struct pickle_node **ret_key, uint32_t *ret_index)
+{
+    for (; frame->part < N_PARTS; frame->part++, frame->index = 0) {
+        struct pickle_node *child = child_at(frame->node, (enum part)frame->part, frame->index, ret_key);
+        if (child == NULL)
+            continue;
+        *ret_index = frame->index++;
+        return child;
+    }
+    return NULL;
+}
+
+/* First pass: marks what holds tensors, each node once. In a cycle a node may be told to hold none that does; the tensors
+ * are then named by the way that was found first. */
+static bool mark_holders(struct walk *walk, struct pickle_node *root)
+{
+    const struct frame none = {0};
+    if (!push_frame(walk, root, &none, MAX_DEPTH_IN_ALL))
+        return false;
+    while (walk->n_frames > 0) {
+        struct frame *frame = &walk->frames[walk->n_frames - 1];
+        struct pickle_node *key, *child;
+        uint32_t index;
+        if ((child = next_child(frame, &key, &index)) == NULL) {
+            frame->node->mark = (uint8_t)((frame->node->mark & ~ON_PATH) | VISITED | (frame->holds ? TORCH_HOLDS_TENSORS : 0));
+            walk->n_frames--;
+            if (walk->n_frames > 0)
+                frame[-1].holds |= frame->holds;
+            continue;
+        }
+        if (torch_is_tensor(child)) {
+            child->mark |= TORCH_HOLDS_TENSORS;
+            frame->holds = true;
+        }
+        child = container_at(child);
+        if (child == NULL || (child->mark & ON_PATH))
+            continue;
+        if (child->mark & VISITED)
+            frame->holds |= child->mark & TORCH_HOLDS_TENSORS;
+        else if (!push_frame(walk, child, &none, MAX_DEPTH_IN_ALL))
+            return false;
+    }
+    return true;
+}
+
+/* Paths. */
+
+static void append_key(struct buffer *path, const struct pickle_node *key)
+{
+    switch (key->kind) {
+    case PICKLE_TEXT:
+    case PICKLE_BYTES:
+        buffer_append(path, key->text.bytes, key->text.length);
+        break;
+    case PICKLE_INTEGER:
+        buffer_printf(path, "%" PRId64, key->integer);
+        break;
+    case PICKLE_FLOAT:
+        buffer_printf(path, "%.17g", key->number);
+        break;
+    case PICKLE_TRUE:
+        buffer_append_text(path, "True");
+        break;
+    case PICKLE_FALSE:
+        buffer_append_text(path, "False");
+        break;
+    case PICKLE_NONE:
+        buffer_append_text(path, "None");
+        break;
+    case PICKLE_GLOBAL:
+        buffer_printf(path, "%.*s", MAX_KEY_TEXT, key->global.name);
+        break;
+    case PICKLE_TUPLE: /* of plain keys: as Python shows it, but without quotes */
+        buffer_append_text(path, "(");
+        for (uint32_t i = 0; i < key->items.n && i < MAX_KEY_TEXT; i++) {
+            if (i > 0)
+                buffer_append_text(path, ", ");
+            if (key->items.nodes[i]->kind != PICKLE_TUPLE)
+                append_key(path, key->items.nodes[i]);
+        }
+        buffer_append_text(path, ")");
+        break;
+    default:
+        buffer_append_text(path, "?");
+    }
+}
+
+static bool is_module_part(const struct frame *frame, const struct pickle_node *key)
+{
+    return frame->is_state &&
+           (pickle_text_is(key, "_parameters") || pickle_text_is(key, "_buffers") || pickle_text_is(key, "_modules"));
+}
+
+/* A state of (dict, slots). */
+static bool is_state_pair(const struct frame *frame)
+{
+    return frame->is_state && pickle_count(frame->node) == 2 && frame->node->kind == PICKLE_TUPLE;
+}
+
+/* Whether the child has the path of its parent. */
+static bool is_transparent(const struct frame *frame, const struct pickle_node *key)
+{
+    if (frame->part == STATE || is_state_pair(frame))
+        return true;
+    if (frame->part == ARGUMENTS)
+        return frame->node->meaning != GLOBAL_FOREIGN && frame->node->meaning != GLOBAL_CLASS;
+    return frame->part == PAIRS && is_module_part(frame, key);
+}
+
+/* Sets the path to that of the child; *ret_like says what its frame inherits. */
+static bool enter_path(struct walk *walk, const struct frame *frame, const struct pickle_node *key, uint32_t index,
+                       struct frame *ret_like)
+{
+    walk->path.length = frame->path_length;
+    *ret_like = (struct frame){.named = frame->named, .is_state = frame->part == STATE || is_state_pair(frame)};
+    if (is_transparent(frame, key))
+        return true;
+    if (frame->named)
+        buffer_append_text(&walk->path, ".");
+    if (frame->part == PAIRS)
+        append_key(&walk->path, key);
+    else
+        buffer_printf(&walk->path, "%" PRIu32, index);
+    ret_like->named = true;
+    return walk->path.length <= CHECKPOINT_MAX_NAME ||
+           torch_refuse(walk->container, frame->node, walk->error, "a name of more than %d bytes", CHECKPOINT_MAX_NAME);
+}
+
+/* Tensors. */
+
+static bool add_tensor(struct walk *walk, const struct pickle_node *node)
+{
+    struct tensor tensor;
+    uint64_t stored_bytes;
+    if (!torch_make_tensor(walk->container, node, &tensor, &stored_bytes, walk->error))
+        return false;
+    if (walk->checkpoint->n_tensors >= CHECKPOINT_MAX_TENSORS || walk->path.length > walk->name_bytes)
+        return torch_refuse(walk->container, node, walk->error, "too many tensors, or names of tensors (%zu so far)",
+                            walk->checkpoint->n_tensors);
+    walk->name_bytes -= walk->path.length;
+    tensor.name = arena_strndup(walk->checkpoint->arena, (const char *)walk->path.bytes, walk->path.length);
+    tensor.name_length = (uint32_t)walk->path.length;
+    checkpoint_add_tensor(walk->checkpoint, &tensor);
+    if ((walk->n_stored & (walk->n_stored - 1)) == 0)
+        walk->stored_bytes =
+            memory_resize(walk->stored_bytes, (walk->n_stored ? walk->n_stored * 2 : 1) * sizeof *walk->stored_bytes);
+    walk->stored_bytes[walk->n_stored++] = stored_bytes;
+    return true;
+}
+
+/* Second pass: names all tensors. */
+static bool name_tensors(struct walk *walk, struct pickle_node *root)
+{
+    const struct frame start = {0};
+    walk->path.length = 0;
+    if (!push_frame(walk, root, &start, MAX_DEPTH))
+        return false;
+    while (walk->n_frames > 0) {
+        struct frame *frame = &walk->frames[walk->n_frames - 1], like;
+        struct pickle_node *key, *child, *into;
+        uint32_t index;
+        if ((child = next_child(frame, &key, &index)) == NULL) {
+            frame->node->mark &= (uint8_t)~ON_PATH;
+            walk->n_frames--;
+            continue;
+        }
+        if (walk->visits-- == 0)
+            return torch_refuse(walk->container, child, walk->error, "the same nodes are shared in more ways than can be listed");
+        if (!(child->mark & TORCH_HOLDS_TENSORS))
+            continue;
+        if (!enter_path(walk, frame, key, index, &like) || (torch_is_tensor(child) && !add_tensor(walk, child)))
+            return false;
+        into = container_at(child);
+        if (into != NULL && !(into->mark & ON_PATH) && !push_frame(walk, into, &like, MAX_DEPTH))
+            return false;
+    }
+    return true;
+}
+
+/* The dict that is opened in place of `node`: that under "state_dict" or "model", if nothing else holds tensors. */
+static struct pickle_node *open_wrapper(struct pickle_node *node)
+{
+    struct pickle_items *pairs = pickle_is(node, PICKLE_DICT) || pickle_object_is(node, GLOBAL_DICT) ? pairs_of(node) : NULL;
+    struct pickle_node *only = NULL, *key = NULL;
+    for (uint32_t i = 0; pairs != NULL && i < pairs->n; i += 2) {
+        if (!(pairs->nodes[i + 1]->mark & TORCH_HOLDS_TENSORS))
+            continue;
+        if (only != NULL)
+            return NULL;
+        key = pairs->nodes[i];
+        only = pairs->nodes[i + 1];
+    }
+    bool wrapper = only != NULL && only != node && (pickle_text_is(key, "state_dict") || pickle_text_is(key, "model"));
+    return wrapper && !torch_is_tensor(only) ? only : NULL;
+}
+
+/* Names, once all are known. */
+
+static struct tensor *tensors_of(const struct walk *walk, size_t *ret_count)
+{
+    *ret_count = walk->checkpoint->n_tensors - walk->first_tensor;
+    return walk->checkpoint->tensors + walk->first_tensor;
+}
+
+static void strip_module(const struct walk *walk)
+{
+    static const char prefix[] = "module.";
+    enum { LENGTH = sizeof prefix - 1 };
+    size_t n;
+    struct tensor *tensors = tensors_of(walk, &n);
+    for (size_t i = 0; i < n; i++)
+        if (tensors[i].name_length <= LENGTH || memcmp(tensors[i].name, prefix, LENGTH) != 0)
+            return;
+    for (size_t i = 0; i < n; i++) {
+        tensors[i].name += LENGTH;
+        tensors[i].name_length -= LENGTH;
+    }
+}
+
+static int compare_tensors(const void *a, const void *b, void *context)
+{
+    const struct tensor *tensors = context, *x = &tensors[*(const uint32_t *)a], *y = &tensors[*(const uint32_t *)b];
+    int order = text_compare(x->name, x->name_length, y->name, y->name_length);
+    return order != 0 ? order : (x > y) - (x < y);
+}
+
+static bool is_name(const struct tensor *tensors, const uint32_t *sorted, size_t n, const char *name, size_t length)
+{
+    size_t low = 0, high = n;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const struct tensor *tensor = &tensors[sorted[middle]];
+        int order = text_compare(name, length, tensor->name, tensor->name_length);
+        if (order == 0)
+            return true;
+        if (order < 0)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return false;
+}
+
+/* Tells equal names apart. A name that is made here ends in '~' and a number and so cannot be made of another name too. */
+static void tell_apart(const struct walk *walk)
+{
+    size_t n;
+    struct tensor *tensors = tensors_of(walk, &n);
+    uint32_t *sorted = memory_alloc(n * sizeof *sorted);
+    const char **names = memory_alloc(n * sizeof *names);
+    for (size_t i = 0; i < n; i++) {
+        sorted[i] = (uint32_t)i;
+        names[i] = NULL;
+    }
+    qsort_r(sorted, n, sizeof *sorted, compare_tensors, tensors);
+    for (size_t i = 1, number = 1; i < n; i++) {
+        const struct tensor *tensor = &tensors[sorted[i]], *before = &tensors[sorted[i - 1]];
+        if (text_compare(tensor->name, tensor->name_length, before->name, before->name_length) != 0) {
+            number = 1;
+            continue;
+        }
+        struct buffer name = {0};
+        do {
+            name.length = 0;
+            buffer_append(&name, tensor->name, tensor->name_length);
+            buffer_printf(&name, "~%zu", ++number);
+        } while (is_name(tensors, sorted, n, (const char *)name.bytes, name.length));
+        names[sorted[i]] = arena_strndup(walk->checkpoint->arena, (const char *)name.bytes, name.length);
+        buffer_free(&name);
+    }
+    for (size_t i = 0; i < n; i++)
+        if (names[i] != NULL) {
+            size_t tail = strlen(strrchr(names[i] + tensors[i].name_length, '~'));
+            tensors[i].name = names[i];
+            tensors[i].name_length += (uint32_t)tail;
+        }
+    free(names);
+    free(sorted);
+}
+
+/* Refuses to show what is expanded to many times what is stored, where all would be more than the file could ever hold: a small
+ * file must not fill the disk of who copies the tree. */
+static void limit_expansion(const struct walk *walk)
+{
+    size_t n;
+    struct tensor *tensors = tensors_of(walk, &n);
+    uint64_t file_bytes = source_size(walk->checkpoint->sources[walk->container->file]), total = 0;
+    for (size_t i = 0; i < n; i++) {
+        uint64_t n_bytes = dtype_bytes(tensors[i].dtype, tensor_elements(&tensors[i]));
+        if (__builtin_add_overflow(total, n_bytes, &total))
+            total = UINT64_MAX;
+    }
+    if (total / EXPANSION_RATIO <= file_bytes + expansion_constant / EXPANSION_RATIO)
+        return;
+    for (size_t i = 0; i < n; i++) {
+        uint64_t n_bytes = dtype_bytes(tensors[i].dtype, tensor_elements(&tensors[i]));
+        if (tensors[i].refusal == NULL && n_bytes / EXPANSION_RATIO > walk->stored_bytes[i])
+            tensors[i].refusal = "expanded to more than 8 times what is stored";
+    }
+}
+
+/* The file's name without its directories and its ending. */
+static void append_stem(struct buffer *path, const char *name)
+{
+    const char *slash = strrchr(name, '/'), *start = slash != NULL ? slash + 1 : name, *dot = strrchr(start, '.');
+    buffer_append(path, start, dot != NULL && dot != start ? (size_t)(dot - start) : strlen(start));
+}
+
+static bool add_named(struct walk *walk, struct pickle_node *root, struct pickle *pickle)
+{
+    if (torch_is_tensor(root)) {
+        append_stem(&walk->path, source_name(walk->checkpoint->sources[walk->container->file]));
+        return add_tensor(walk, root);
+    }
+    root = container_at(root);
+    if (root == NULL)
+        return true;
+    if (!mark_holders(walk, root))
+        return false;
+    for (struct pickle_node *inner; (inner = open_wrapper(root)) != NULL;)
+        root = inner;
+    if (!(root->mark & TORCH_HOLDS_TENSORS))
+        return true;
+    walk->visits = pickle->length * (uint64_t)VISITS_PER_BYTE + VISITS_CONSTANT;
+    walk->name_bytes = walk->visits * NAME_BYTES_PER_VISIT;
+    return name_tensors(walk, root);
+}
+
+static void add_extras(const struct torch_container *container, const struct pickle_node *root)
+{
+    struct checkpoint *checkpoint = container->checkpoint;
+    bool cut;
+    const char *extras = checkpoint->extras == NULL ? torch_extras(checkpoint->arena, root, &cut) : NULL;
+    if (extras == NULL)
+        return;
+    checkpoint->extras = extras;
+    if (cut)
+        checkpoint_note(checkpoint, "%s: of what is no tensor, only %d KiB are shown", container->place, TORCH_MAX_EXTRAS / 1024);
+}
+
+static void note_foreign(const struct torch_container *container, const struct pickle *pickle)
+{
+    for (unsigned i = 0; i < pickle->n_foreign; i++) {
+        const struct pickle_node *class = pickle->foreign[i];
+        char place[256], module[128], name[128];
+        text_printable(container->place, strlen(container->place), place, sizeof place);
+        text_printable(class->global.module, strlen(class->global.module), module, sizeof module);
+        text_printable(class->global.name, strlen(class->global.name), name, sizeof name);
+        checkpoint_note(container->checkpoint, "%s: offset %u: objects of %s.%s are read as plain data; torch.load would run it",
+                        place, class->offset, module, name);
+    }
+}
+
+bool torch_add_tensors(const struct torch_container *container, struct pickle *pickle, struct arena *scratch, struct error *error)
+{
+    struct walk walk = {
+        .container = container,
+        .scratch = scratch,
+        .error = error,
+        .checkpoint = container->checkpoint,
+        .first_tensor = container->checkpoint->n_tensors,
+        .name_bytes = CHECKPOINT_MAX_NAME,
+    };
+    bool good = add_named(&walk, pickle->root, pickle);
+    if (good) {
+        strip_module(&walk);
+        tell_apart(&walk);
+        limit_expansion(&walk);
+        add_extras(container, pickle->root);
+        note_foreign(container, pickle);
+    }
+    free(walk.frames);
+    free(walk.stored_bytes);
+    buffer_free(&walk.path);
+    return good;
+}

@@ -1,0 +1,136 @@
+/* numpy arrays and scalars inside pickles (numpy/core/src/multiarray/methods.c: array_reduce and array_setstate). */
+#include "formats/layout.h"
+#include "formats/torch/bits.h"
+#include "formats/torch/tensors.h"
+
+#include <string.h>
+
+const struct dtype *torch_numpy_dtype(const struct pickle_node *node, bool *ret_swapped)
+{
+    static const char *const names[][2] = {
+        {"f4", "F32"}, {"f8", "F64"}, {"f2", "F16"}, {"i1", "I8"},  {"i2", "I16"},  {"i4", "I32"}, {"i8", "I64"},
+        {"u1", "U8"},  {"u2", "U16"}, {"u4", "U32"}, {"u8", "U64"}, {"b1", "BOOL"}, {"c8", "C64"}, {"c16", "C128"},
+    };
+    if (!pickle_object_is(node, GLOBAL_NUMPY_DTYPE))
+        return NULL;
+    const struct pickle_node *name = pickle_at(node->object->arguments, 0), *state = node->object->state;
+    bool plain = state == NULL || (pickle_is(pickle_at(state, 2), PICKLE_NONE) && pickle_is(pickle_at(state, 3), PICKLE_NONE));
+    *ret_swapped = pickle_text_is(pickle_at(state, 1), ">");
+    for (size_t i = 0; plain && i < sizeof names / sizeof *names; i++)
+        if (pickle_text_is(name, names[i][0]))
+            return dtype_by_name(names[i][1]);
+    return NULL;
+}
+
+/* The code points of UTF-8 text as bytes; false where one is above 255. */
+static bool decode_latin1(const char *text, size_t length, unsigned char *out, size_t *ret_length)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < length; i++) {
+        unsigned char c = (unsigned char)text[i];
+        if (c >= 0x80) {
+            if ((c != 0xc2 && c != 0xc3) || i + 1 == length)
+                return false;
+            c = (unsigned char)(c << 6 | ((unsigned char)text[++i] & 0x3f));
+        }
+        out[n++] = c;
+    }
+    *ret_length = n;
+    return true;
+}
+
+const void *torch_bytes(struct arena *arena, const struct pickle_node *node, size_t *ret_length)
+{
+    if (pickle_is(node, PICKLE_BYTES) || (pickle_is(node, PICKLE_TEXT) && node->old)) {
+        *ret_length = node->text.length;
+        return arena_copy(arena, node->text.bytes, node->text.length);
+    }
+    if (!pickle_object_is(node, GLOBAL_ENCODE))
+        return NULL;
+    const struct pickle_node *text = pickle_at(node->object->arguments, 0), *codec = pickle_at(node->object->arguments, 1);
+    if (!pickle_is(text, PICKLE_TEXT) || !pickle_text_is(codec, "latin1"))
+        return NULL;
+    unsigned char *bytes = arena_alloc(arena, text->text.length);
+    return decode_latin1(text->text.bytes, text->text.length, bytes, ret_length) ? bytes : NULL;
+}
+
+struct array {
+    const struct pickle_node *shape, *dtype, *data;
+    bool column_major;
+};
+
+static struct array array_of(const struct pickle_node *node)
+{
+    if (node->meaning == GLOBAL_NUMPY_FROM_BUFFER) {
+        const struct pickle_node *arguments = node->object->arguments;
+        return (struct array){pickle_at(arguments, 2), pickle_at(arguments, 1), pickle_at(arguments, 0),
+                              pickle_text_is(pickle_at(arguments, 3), "F")};
+    }
+    const struct pickle_node *state = node->object->state;
+    uint32_t at = pickle_count(state) == 5; /* a version in front */
+    const struct pickle_node *column_major = pickle_at(state, at + 2);
+    int64_t number;
+    return (struct array){pickle_at(state, at), pickle_at(state, at + 1), pickle_at(state, at + 3),
+                          pickle_is(column_major, PICKLE_TRUE) || (pickle_integer(column_major, &number) && number != 0)};
+}
+
+/* The elements as they stand in memory, in a flat view. Bytes that lie in the file as they are stay there. */
+static const struct view *array_elements(const struct torch_container *container, const struct pickle_node *data,
+                                         struct tensor *tensor, uint64_t n_elements, uint64_t n_bytes)
+{
+    struct arena *arena = container->checkpoint->arena;
+    if (container->pickle_mapped && pickle_is(data, PICKLE_BYTES)) {
+        tensor->offset = container->pickle_offset + (uint64_t)(data->text.bytes - container->pickle_bytes);
+        tensor->length = n_bytes;
+        return data->text.length != n_bytes ? NULL
+                                            : view_of_source(arena, container->checkpoint->sources[container->file],
+                                                             tensor->offset, tensor->dtype, 1, &n_elements);
+    }
+    size_t length = 0;
+    const void *bytes = torch_bytes(arena, data, &length);
+    return bytes == NULL || length != n_bytes ? NULL : view_literal(arena, tensor->dtype, 1, &n_elements, bytes);
+}
+
+static void column_major_strides(const uint64_t *shape, unsigned rank, uint64_t *strides)
+{
+    uint64_t stride = 1;
+    for (unsigned i = 0; i < rank; i++) {
+        strides[i] = stride;
+        stride *= shape[i];
+    }
+}
+
+bool torch_make_array(const struct torch_container *container, const struct pickle_node *node, struct tensor *ret_tensor,
+                      struct error *error)
+{
+    struct arena *arena = container->checkpoint->arena;
+    struct array array = array_of(node);
+    uint64_t shape[LAYOUT_MAX_RANK], strides[LAYOUT_MAX_RANK], n_elements, n_bytes;
+    unsigned rank;
+    bool swapped = false;
+    struct tensor tensor = {.source = container->file, .dtype = torch_numpy_dtype(array.dtype, &swapped)};
+    if (tensor.dtype == NULL) {
+        tensor.dtype = dtype_by_name("U8");
+        tensor.refusal = "a numpy array of a dtype that is not supported";
+    }
+    if (!torch_sizes(array.shape, shape, &rank) || !layout_size(tensor.dtype, shape, rank, &n_elements, &n_bytes, NULL) ||
+        n_bytes > INT64_MAX)
+        return torch_refuse(container, node, error, "a numpy array without a proper shape");
+    tensor.rank = (uint8_t)rank;
+    tensor.shape = arena_copy(arena, shape, rank * sizeof *shape);
+    if (tensor.refusal == NULL) {
+        const struct view *elements = array_elements(container, array.data, &tensor, n_elements, n_bytes);
+        if (elements == NULL)
+            return torch_refuse(container, node, error, "a numpy array whose data are not the %llu bytes of its shape",
+                                (unsigned long long)n_bytes);
+        (array.column_major ? column_major_strides : layout_row_major_strides)(shape, rank, strides);
+        bool complex = tensor.dtype->kind == DTYPE_COMPLEX;
+        struct bits bits = {.component_bytes = (uint8_t)(tensor.dtype->block_bytes / (complex ? 2 : 1)), .swap = swapped};
+        const struct view *ordered = view_strided(arena, elements, rank, shape, 0, strides);
+        tensor.view = view_bits(arena, ordered, bits);
+        if (tensor.length > 0 && !array.column_major && tensor.view == ordered)
+            tensor.view = NULL; /* simply stored */
+    }
+    *ret_tensor = tensor;
+    return true;
+}

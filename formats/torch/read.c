@@ -1,0 +1,277 @@
+/* Checkpoints of torch: the zip container (caffe2/serialize/inline_container.cc, torch/serialization.py: torch 1.6 and later),
+ * and those of legacy.h.
+ *
+ * The archive has one folder of any name, that of the first directory entry. In it: data.pkl; data/KEY, the bytes of each
+ * storage; version, 1 to 10; byteorder, "little" or "big", little where it is missing. Stored members are served from where they
+ * lie in the file, deflated ones through inflate.h. */
+#include "formats/format.h"
+#include "formats/torch/inflate.h"
+#include "formats/torch/legacy.h"
+#include "formats/torch/tensors.h"
+#include "formats/torch/zip.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+enum { MAX_SMALL_MEMBER = 64, MAX_VERSION = 10, MAX_NAME = 1024, MAX_PICKLE_PROTOCOL = 5, TAR_NAME_BYTES = 100, TAR_BLOCK = 512 };
+
+struct archive {
+    struct checkpoint *checkpoint;
+    uint16_t file, inflated; /* indices of sources; the second only where a member is deflated */
+    const char *name;        /* of the file */
+    struct zip_directory zip;
+    const char *folder; /* with its '/' */
+    struct arena *scratch;
+    struct torch_container container;
+    struct torch_storage *storages;
+};
+
+/* Where a member's content is. */
+static uint16_t member_source(const struct archive *archive, const struct zip_member *member, uint64_t *ret_offset)
+{
+    *ret_offset = member->method == ZIP_DEFLATED ? member->inflated : member->offset;
+    return member->method == ZIP_DEFLATED ? archive->inflated : archive->file;
+}
+
+/* The member FOLDER/NAME, or NULL. */
+static const struct zip_member *find_member(const struct archive *archive, const char *name, size_t length)
+{
+    char full[MAX_NAME];
+    int n = snprintf(full, sizeof full, "%s%.*s", archive->folder, (int)length, name);
+    return n > 0 && n < MAX_NAME ? zip_directory_find(&archive->zip, full, (size_t)n) : NULL;
+}
+
+/* The content of a member with its CRC checked (libzip has, where it is deflated); to be freed. */
+static char *read_member(const struct archive *archive, const struct zip_member *member, size_t limit, struct error *error)
+{
+    if (member->size > limit) {
+        error_set(error, "%s: %s: %" PRIu64 " bytes are more than the limit of %zu", archive->name, member->name, member->size,
+                  limit);
+        return NULL;
+    }
+    uint64_t offset;
+    const struct source *source = archive->checkpoint->sources[member_source(archive, member, &offset)];
+    size_t length = (size_t)member->size;
+    char *bytes = memory_alloc(length + 1);
+    bytes[length] = '\0';
+    bool good = source_read(source, offset, length, bytes, error);
+    if (good && member->method == ZIP_STORED && crc32_z(0, (const unsigned char *)bytes, length) != member->crc)
+        good = error_set(error, "%s: %s: its CRC is not %08x as the directory says", archive->name, member->name, member->crc);
+    if (good)
+        return bytes;
+    free(bytes);
+    return NULL;
+}
+
+/* All members are in one folder. */
+static bool find_folder(struct archive *archive, struct error *error)
+{
+    const struct zip_directory *zip = &archive->zip;
+    const char *slash = zip->n_members > 0 ? strchr(zip->members[0].name, '/') : NULL;
+    if (slash == NULL)
+        return error_set(error, "%s: a zip archive, but not one of torch: its first member is in no folder", archive->name);
+    size_t length = (size_t)(slash - zip->members[0].name) + 1;
+    archive->folder = arena_strndup(archive->scratch, zip->members[0].name, length);
+    for (size_t i = 0; i < zip->n_members; i++)
+        if (strncmp(zip->members[i].name, archive->folder, length) != 0)
+            return error_set(error, "%s: zip: member '%s' is not in the folder '%s' of the first one", archive->name,
+                             zip->members[i].name, archive->folder);
+    return true;
+}
+
+static bool check_version(const struct archive *archive, struct error *error)
+{
+    const struct zip_member *member = find_member(archive, ".data/version", 13);
+    if (member == NULL)
+        member = find_member(archive, "version", 7);
+    if (member == NULL)
+        return error_set(error, "%s: %sversion is missing", archive->name, archive->folder);
+    char *text = read_member(archive, member, MAX_SMALL_MEMBER, error), *end;
+    if (text == NULL)
+        return false;
+    unsigned long version = text[0] >= '0' && text[0] <= '9' ? strtoul(text, &end, 10) : 0;
+    bool good = version >= 1 && version <= MAX_VERSION && (*end == '\0' || strcmp(end, "\n") == 0);
+    if (!good)
+        error_set(error, "%s: %s: version '%s' is not one of 1 to %d", archive->name, member->name, text, MAX_VERSION);
+    free(text);
+    return good;
+}
+
+static bool read_byte_order(struct archive *archive, struct error *error)
+{
+    const struct zip_member *member = find_member(archive, "byteorder", 9);
+    if (member == NULL)
+        return true;
+    char *text = read_member(archive, member, MAX_SMALL_MEMBER, error);
+    if (text == NULL)
+        return false;
+    archive->container.big_endian = strcmp(text, "big") == 0;
+    bool good = archive->container.big_endian || strcmp(text, "little") == 0;
+    if (!good)
+        error_set(error, "%s: %s: '%s' is neither little nor big", archive->name, member->name, text);
+    free(text);
+    return good;
+}
+
+static bool add_inflated(struct archive *archive, struct error *error)
+{
+    for (size_t i = 0; i < archive->zip.n_members; i++) {
+        if (archive->zip.members[i].method != ZIP_DEFLATED)
+            continue;
+        struct source *inflated = inflated_source_new(&archive->zip, error);
+        if (inflated == NULL)
+            return false;
+        archive->inflated = checkpoint_add_source(archive->checkpoint, inflated);
+        return true;
+    }
+    return true;
+}
+
+static bool resolve_storage(const struct archive *archive, const struct pickle_node *node, struct torch_storage *storage,
+                            struct error *error)
+{
+    struct torch_storage_id id;
+    bool is_storage;
+    char name[MAX_NAME];
+    if (!torch_storage_id(&archive->container, node, &id, &is_storage, error))
+        return false;
+    if (!is_storage)
+        return true;
+    int length = snprintf(name, sizeof name, "data/%.*s", (int)id.key_length, id.key);
+    const struct zip_member *member = find_member(archive, name, (size_t)length);
+    if (member == NULL)
+        return torch_refuse(&archive->container, node, error, "storage %s%s is not in the archive", archive->folder, name);
+    if (member->size != id.n_bytes)
+        return torch_refuse(&archive->container, node, error,
+                            "storage %s has %" PRIu64 " bytes, its %" PRIu64 " elements of torch.%s need %" PRIu64, member->name,
+                            member->size, id.n_elements, id.dtype->name, id.n_bytes);
+    storage->source = member_source(archive, member, &storage->offset);
+    storage->n_bytes = id.n_bytes;
+    storage->dtype = id.dtype;
+    storage->untyped = id.untyped;
+    return true;
+}
+
+static bool add_pickle(struct archive *archive, const struct zip_member *member, const char *bytes, struct error *error)
+{
+    struct pickle pickle;
+    archive->container.place = arena_printf(archive->scratch, "%s: %s", archive->name, member->name);
+    archive->container.pickle_bytes = bytes;
+    archive->container.pickle_mapped = member->method == ZIP_STORED;
+    archive->container.pickle_offset = member->offset;
+    if (!pickle_read(&pickle, bytes, (size_t)member->size, archive->scratch, NULL, error))
+        return error_prefix(error, "%s", archive->container.place);
+    if (pickle.length != member->size)
+        checkpoint_note(archive->checkpoint, "%s: %" PRIu64 " bytes behind the end of the pickle are ignored",
+                        archive->container.place, member->size - pickle.length);
+    archive->storages = arena_array(archive->scratch, pickle.persistent.n, sizeof *archive->storages);
+    for (uint32_t i = 0; i < pickle.persistent.n; i++)
+        if (!resolve_storage(archive, pickle.persistent.nodes[i], &archive->storages[i], error))
+            return false;
+    archive->container.storages = archive->storages;
+    return torch_add_tensors(&archive->container, &pickle, archive->scratch, error);
+}
+
+static bool read_archive(struct archive *archive, struct error *error)
+{
+    struct source *source = archive->checkpoint->sources[archive->file];
+    if (!zip_directory_read(&archive->zip, source, archive->scratch, error) || !find_folder(archive, error))
+        return false;
+    const struct zip_member *member = find_member(archive, "data.pkl", 8);
+    if (member == NULL)
+        return error_set(error, "%s: a zip archive, but not one of torch: %sdata.pkl is missing", archive->name, archive->folder);
+    if (!add_inflated(archive, error) || !check_version(archive, error) || !read_byte_order(archive, error))
+        return false;
+    if (find_member(archive, "constants.pkl", 13) != NULL)
+        checkpoint_note(archive->checkpoint, "%s: a TorchScript archive: its code and its constants are not looked at",
+                        archive->name);
+    char *bytes = read_member(archive, member, PICKLE_MAX_BYTES, error);
+    bool good = bytes != NULL && add_pickle(archive, member, bytes, error);
+    free(bytes);
+    return good;
+}
+
+static bool zip_read(struct checkpoint *checkpoint, uint16_t file, struct error *error)
+{
+    struct archive archive = {
+        .checkpoint = checkpoint,
+        .file = file,
+        .name = source_name(checkpoint->sources[file]),
+        .scratch = arena_new(),
+        .container = {.checkpoint = checkpoint, .file = file},
+    };
+    bool good = read_archive(&archive, error);
+    arena_free(archive.scratch);
+    return good;
+}
+
+/* Which container a file is, by its first bytes. */
+
+enum container { NOTHING, ZIP, LEGACY, TAR, PREVIEW, PLAIN_PICKLE };
+
+static bool is_tar(const struct source *source, const unsigned char *head, size_t length)
+{
+    static const char *const members[] = {"sys_info", "pickle", "storages", "tensors"};
+    char name[TAR_NAME_BYTES];
+    struct error unused;
+    if (source_size(source) < TAR_BLOCK || length < 16 || !source_read(source, 0, sizeof name, name, &unused))
+        return false;
+    for (size_t i = 0; i < sizeof members / sizeof *members; i++)
+        if (memcmp(head, members[i], strlen(members[i]) + 1) == 0 && name[TAR_NAME_BYTES - 1] == '\0')
+            return true;
+    return false;
+}
+
+static enum container container_of(const struct source *source, const unsigned char *head, size_t length)
+{
+    if (length >= 4 && memcmp(head, "PK\3\4", 4) == 0)
+        return ZIP;
+    if (legacy_probe(head, length))
+        return LEGACY;
+    if (length >= 8 && memcmp(head, "PYTORCH1", 8) == 0)
+        return PREVIEW;
+    if (is_tar(source, head, length))
+        return TAR;
+    if (length >= 3 && head[0] == 0x80 && head[1] >= 2 && head[1] <= MAX_PICKLE_PROTOCOL)
+        return PLAIN_PICKLE;
+    return NOTHING;
+}
+
+static enum probe probe(const struct input *input)
+{
+    enum container container = input->file != NULL ? container_of(input->file, input->head, input->head_length) : NOTHING;
+    return container == NOTHING ? PROBE_NO : container == PLAIN_PICKLE ? PROBE_MAYBE : PROBE_LIKELY;
+}
+
+static bool read_file(struct checkpoint *checkpoint, uint16_t source, const struct open_options *options, struct error *error)
+{
+    const struct source *file = checkpoint->sources[source];
+    unsigned char head[sizeof((struct input *)0)->head];
+    size_t length = source_size(file) < sizeof head ? (size_t)source_size(file) : sizeof head;
+    if (!source_read(file, 0, length, head, error))
+        return false;
+    switch (container_of(file, head, length)) {
+    case ZIP:
+        return zip_read(checkpoint, source, error);
+    case LEGACY:
+        return legacy_read(checkpoint, source, options, error);
+    case PLAIN_PICKLE:
+        return plain_pickle_read(checkpoint, source, options, error);
+    case TAR:
+        return error_set(error, "%s: the tar container of torch before 0.1.10 is not supported", source_name(file));
+    case PREVIEW:
+        return error_set(error, "%s: the PYTORCH1 container of the 1.0 preview is not supported", source_name(file));
+    default:
+        return error_set(error, "%s: not a checkpoint of torch", source_name(file));
+    }
+}
+
+const struct format torch_format = {
+    .name = "torch",
+    .summary = "torch.save(): zip and legacy containers, pickled numpy arrays",
+    .probe = probe,
+    .read_file = read_file,
+};

@@ -1,0 +1,374 @@
+#include "formats/torch/tensors.h"
+
+#include "base/checked.h"
+#include "formats/layout.h"
+#include "formats/torch/bits.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MAX_WRAPPERS = 16, MAX_KEY = 64 };
+
+bool torch_refuse(const struct torch_container *container, const struct pickle_node *node, struct error *error,
+                  const char *format, ...)
+{
+    char reason[400];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(reason, sizeof reason, format, arguments);
+    va_end(arguments);
+    return error_set(error, "%s: offset %u: %s", container->place, node->offset, reason);
+}
+
+/* Persistent ids. */
+
+static bool is_key(const struct pickle_node *key)
+{
+    if (!pickle_is(key, PICKLE_TEXT) || key->text.length == 0 || key->text.length > MAX_KEY)
+        return false;
+    for (size_t i = 0; i < key->text.length; i++) {
+        char c = key->text.bytes[i];
+        if (!(c >= '0' && c <= '9') && !((c | 0x20) >= 'a' && (c | 0x20) <= 'z') && c != '_')
+            return false;
+    }
+    return true;
+}
+
+bool torch_storage_id(const struct torch_container *container, const struct pickle_node *persistent,
+                      struct torch_storage_id *ret_id, bool *ret_is_storage, struct error *error)
+{
+    const struct pickle_node *id = persistent->persistent.id, *class = pickle_at(id, 1), *key = pickle_at(id, 2);
+    *ret_is_storage = false;
+    if (pickle_is(id, PICKLE_TUPLE) && pickle_text_is(pickle_at(id, 0), "module"))
+        return true;
+    if (!pickle_is(id, PICKLE_TUPLE) || !pickle_text_is(pickle_at(id, 0), "storage"))
+        return torch_refuse(container, persistent, error, "a persistent id that is no storage");
+    if (pickle_count(id) != 5 && pickle_count(id) != 6)
+        return torch_refuse(container, persistent, error, "a storage of %u fields, not 5 or 6", pickle_count(id));
+    if (!pickle_is(class, PICKLE_GLOBAL))
+        return torch_refuse(container, persistent, error, "a storage without a class");
+    const struct torch_dtype *dtype = class->meaning == GLOBAL_STORAGE ? torch_dtype_by_storage(class->global.name) : NULL;
+    if (dtype == NULL)
+        return torch_refuse(container, persistent, error, "a storage of the unknown class %s.%s", class->global.module,
+                            class->global.name);
+    if (!is_key(key))
+        return torch_refuse(container, persistent, error, "a storage whose key is not made of letters, digits and '_'");
+    int64_t n_elements;
+    uint64_t n_bytes;
+    if (!pickle_integer(pickle_at(id, 4), &n_elements) || n_elements < 0)
+        return torch_refuse(container, persistent, error, "storage '%.*s': its number of elements is no number",
+                            (int)key->text.length, key->text.bytes);
+    if (!checked_multiply((uint64_t)n_elements, dtype_by_name(dtype->dtype)->block_bytes, &n_bytes) || n_bytes > INT64_MAX)
+        return torch_refuse(container, persistent, error, "storage '%.*s': the size of %" PRId64 " elements overflows",
+                            (int)key->text.length, key->text.bytes, n_elements);
+    const struct pickle_node *view = pickle_at(id, 5);
+    *ret_id = (struct torch_storage_id){
+        .key = key->text.bytes,
+        .key_length = key->text.length,
+        .dtype = dtype,
+        .untyped = strcmp(class->global.name, "UntypedStorage") == 0,
+        .n_elements = (uint64_t)n_elements,
+        .n_bytes = n_bytes,
+        .view = pickle_is(view, PICKLE_NONE) ? NULL : view,
+    };
+    *ret_is_storage = true;
+    return true;
+}
+
+/* Tensors. */
+
+/* What a REDUCE or NEWOBJ calls with what, seen through _rebuild_from_type. */
+struct call {
+    const struct pickle_node *node; /* for messages */
+    enum global_meaning meaning;
+    const struct pickle_node *arguments;
+};
+
+static struct call call_of(const struct pickle_node *node)
+{
+    struct call call = {node, (enum global_meaning)node->meaning, node->object->arguments};
+    const struct pickle_node *state = node->object->state;
+    if (call.meaning == GLOBAL_TENSOR_CLASS && pickle_count(state) >= 4 && pickle_is(pickle_at(state, 0), PICKLE_PERSISTENT)) {
+        call.meaning = GLOBAL_REBUILD_TENSOR;
+        call.arguments = state;
+    }
+    if (call.meaning == GLOBAL_REBUILD_FROM_TYPE && pickle_is(pickle_at(call.arguments, 0), PICKLE_GLOBAL)) {
+        call.meaning = (enum global_meaning)pickle_at(call.arguments, 0)->meaning;
+        call.arguments = pickle_at(call.arguments, 2);
+    }
+    return call;
+}
+
+static bool makes_tensor(enum global_meaning meaning)
+{
+    return meaning >= GLOBAL_REBUILD_TENSOR && meaning <= GLOBAL_REBUILD_ON_DEVICE;
+}
+
+static bool is_array(const struct pickle_node *node)
+{
+    return (pickle_object_is(node, GLOBAL_NUMPY_ARRAY) && node->object->state != NULL) ||
+           pickle_object_is(node, GLOBAL_NUMPY_FROM_BUFFER);
+}
+
+bool torch_is_tensor(const struct pickle_node *node)
+{
+    if (!pickle_is(node, PICKLE_OBJECT))
+        return false;
+    if (is_array(node) || makes_tensor((enum global_meaning)node->meaning))
+        return true;
+    if (node->meaning != GLOBAL_TENSOR_CLASS)
+        return false;
+    const struct pickle_node *state = node->object->state, *first = pickle_at(node->object->arguments, 0);
+    bool from_state = pickle_count(state) >= 4 && pickle_is(pickle_at(state, 0), PICKLE_PERSISTENT);
+    return from_state || (pickle_is(first, PICKLE_OBJECT) && first != node && makes_tensor((enum global_meaning)first->meaning));
+}
+
+const struct pickle_node *torch_inner_tensors(const struct pickle_node *node)
+{
+    if (!pickle_object_is(node, GLOBAL_REBUILD_FROM_TYPE))
+        return NULL;
+    return call_of(node).meaning == GLOBAL_REBUILD_WRAPPER ? pickle_at(node->object->arguments, 3) : NULL;
+}
+
+bool torch_sizes(const struct pickle_node *node, uint64_t *sizes, unsigned *ret_rank)
+{
+    if (pickle_object_is(node, GLOBAL_FIRST))
+        node = pickle_at(node->object->arguments, 0);
+    if (!pickle_is(node, PICKLE_TUPLE) && !pickle_is(node, PICKLE_LIST))
+        return false;
+    uint32_t rank = pickle_count(node);
+    if (rank > LAYOUT_MAX_RANK)
+        return false;
+    for (uint32_t i = 0; i < rank; i++) {
+        int64_t size;
+        if (!pickle_integer(pickle_at(node, i), &size) || size < 0)
+            return false;
+        sizes[i] = (uint64_t)size;
+    }
+    *ret_rank = rank;
+    return true;
+}
+
+static bool set_shape(const struct torch_container *container, const struct call *call, struct tensor *tensor,
+                      const struct torch_dtype *dtype, const struct pickle_node *size, struct error *error)
+{
+    uint64_t shape[LAYOUT_MAX_RANK], n_elements, n_bytes;
+    unsigned rank;
+    if (!torch_sizes(size, shape, &rank))
+        return torch_refuse(container, call->node, error, "a tensor whose sizes are not at most %d numbers >= 0",
+                            LAYOUT_MAX_RANK);
+    tensor->dtype = dtype_by_name(dtype->dtype);
+    bool packed = tensor->dtype->block_elements > 1;
+    if (packed && (rank == 0 || !checked_multiply(shape[rank - 1], tensor->dtype->block_elements, &shape[rank - 1])))
+        return torch_refuse(container, call->node, error, "a tensor of torch.%s without a last dimension", dtype->name);
+    if (!layout_size(tensor->dtype, shape, rank, &n_elements, &n_bytes, NULL) || n_bytes > INT64_MAX)
+        return torch_refuse(container, call->node, error, "a tensor whose size in bytes overflows");
+    tensor->rank = (uint8_t)rank;
+    tensor->shape = arena_copy(container->checkpoint->arena, shape, rank * sizeof *shape);
+    return true;
+}
+
+/* Whether the elements follow each other in row-major order. The strides of axes of one element mean nothing. */
+static bool is_row_major(const struct tensor *tensor, const uint64_t *strides)
+{
+    uint64_t expected = 1, block = tensor->dtype->block_elements;
+    for (unsigned i = tensor->rank; i-- > 0;) {
+        uint64_t size = i + 1 == tensor->rank ? tensor->shape[i] / block : tensor->shape[i];
+        if (size != 1 && strides[i] != expected)
+            return false;
+        expected *= size;
+    }
+    return true;
+}
+
+/* The units that the strides span: the furthest one, and one. */
+static bool strided_span(const struct tensor *tensor, const uint64_t *strides, uint64_t *ret_span)
+{
+    uint64_t span = 1, block = tensor->dtype->block_elements;
+    for (unsigned i = 0; i < tensor->rank; i++) {
+        uint64_t size = i + 1 == tensor->rank ? tensor->shape[i] / block : tensor->shape[i], part;
+        if (!checked_multiply(size - 1, strides[i], &part) || !checked_add(span, part, &span))
+            return false;
+    }
+    *ret_span = span;
+    return true;
+}
+
+/* Finds the tensor's bytes in its storage. */
+static bool place_tensor(const struct torch_container *container, const struct call *call, struct tensor *tensor,
+                         const struct torch_storage *storage, struct error *error)
+{
+    uint64_t strides[LAYOUT_MAX_RANK], span = 0, unit = tensor->dtype->block_bytes, end;
+    int64_t first;
+    unsigned rank;
+    if (!pickle_integer(pickle_at(call->arguments, 1), &first) || first < 0)
+        return torch_refuse(container, call->node, error, "a tensor whose offset is no number >= 0");
+    if (!torch_sizes(pickle_at(call->arguments, 3), strides, &rank) || rank != tensor->rank)
+        return torch_refuse(container, call->node, error, "a tensor of %u sizes whose strides are not as many numbers >= 0",
+                            tensor->rank);
+    if (tensor_elements(tensor) == 0)
+        return true;
+    uint64_t n_units = storage->n_bytes / unit;
+    if (!strided_span(tensor, strides, &span) || !checked_add((uint64_t)first, span, &end) || end > n_units)
+        return torch_refuse(container, call->node, error,
+                            "a tensor of elements [%" PRId64 ", +%" PRIu64 ") of a storage that has %" PRIu64, first, span,
+                            n_units);
+    tensor->source = storage->source;
+    tensor->offset = storage->offset + (uint64_t)first * unit;
+    tensor->length = span * unit;
+    if (!is_row_major(tensor, strides))
+        tensor->strides = arena_copy(container->checkpoint->arena, strides, rank * sizeof *strides);
+    return true;
+}
+
+static const struct pickle_node *metadata_of(const struct call *call)
+{
+    return pickle_at(call->arguments, call->meaning == GLOBAL_REBUILD_TENSOR_V3 ? 7 : 6);
+}
+
+/* Byte order, and the bits that say that a tensor stands for its conjugate or its negative. */
+static void set_bits(const struct torch_container *container, const struct call *call, const struct torch_dtype *dtype,
+                     const struct torch_storage *storage, struct tensor *tensor)
+{
+    const struct pickle_node *metadata = metadata_of(call);
+    struct bits bits = {
+        .component_bytes = dtype->component_bytes,
+        .swap = container->big_endian && dtype->component_bytes > 1,
+        .negate = pickle_is(pickle_get(metadata, "neg"), PICKLE_TRUE),
+        .conjugate = pickle_is(pickle_get(metadata, "conj"), PICKLE_TRUE),
+    };
+    bool one_to_a_block = tensor->dtype->block_elements == 1, complex = tensor->dtype->kind == DTYPE_COMPLEX;
+    if (bits.swap && storage->untyped)
+        tensor->refusal = "torch itself reads this dtype wrongly from a big-endian file";
+    else if (bits.negate && (!one_to_a_block || tensor->dtype->kind == DTYPE_INTEGER))
+        tensor->refusal = "a tensor of this dtype with its negative bit set is not supported";
+    else if (!one_to_a_block && tensor->strides != NULL)
+        tensor->refusal = "a view that is not contiguous is not supported for this dtype";
+    else if (bits.swap || bits.negate || (bits.conjugate && complex))
+        tensor->view = view_bits(container->checkpoint->arena,
+                                 tensor_view(container->checkpoint, tensor, container->checkpoint->arena), bits);
+}
+
+static const struct torch_dtype *constant_dtype(const struct pickle_node *node)
+{
+    bool constant = pickle_is(node, PICKLE_GLOBAL) && node->meaning == GLOBAL_CONSTANT;
+    return constant && strcmp(node->global.module, "torch") == 0 ? torch_dtype_by_name(node->global.name) : NULL;
+}
+
+static bool rebuild_tensor(const struct torch_container *container, const struct call *call, struct tensor *tensor,
+                           uint64_t *ret_stored_bytes, struct error *error)
+{
+    const struct pickle_node *from = pickle_at(call->arguments, 0);
+    if (pickle_object_is(from, GLOBAL_LOAD_FROM_BYTES)) {
+        tensor->refusal = "its storage is a checkpoint of its own inside the pickle";
+        return set_shape(container, call, tensor, torch_dtype_by_name("uint8"), pickle_at(call->arguments, 2), error);
+    }
+    const struct torch_storage *storage =
+        pickle_is(from, PICKLE_PERSISTENT) ? &container->storages[from->persistent.index] : NULL;
+    if (storage == NULL || storage->dtype == NULL)
+        return torch_refuse(container, call->node, error, "a tensor without a storage");
+    const struct torch_dtype *dtype = storage->dtype;
+    if (call->meaning == GLOBAL_REBUILD_TENSOR_V3)
+        dtype = constant_dtype(pickle_at(call->arguments, 6));
+    if (dtype == NULL)
+        return torch_refuse(container, call->node, error, "a tensor of an unknown dtype");
+    *ret_stored_bytes = storage->n_bytes;
+    if (!set_shape(container, call, tensor, dtype, pickle_at(call->arguments, 2), error) ||
+        !place_tensor(container, call, tensor, storage, error))
+        return false;
+    if (call->meaning == GLOBAL_REBUILD_QUANTIZED || dtype->quantized)
+        tensor->refusal = "quantized tensors are not supported";
+    else
+        set_bits(container, call, dtype, storage, tensor);
+    return true;
+}
+
+/* Tensors that have no values of their own: dtype and shape where they can be told. */
+static bool list_only(const struct torch_container *container, const struct call *call, struct tensor *tensor,
+                      struct error *error)
+{
+    uint64_t sizes[LAYOUT_MAX_RANK];
+    unsigned rank, first = call->meaning == GLOBAL_REBUILD_META ? 0 : 1;
+    const struct torch_dtype *dtype = constant_dtype(pickle_at(call->arguments, first));
+    const struct pickle_node *size = pickle_at(call->arguments, first + 1);
+    tensor->refusal = call->meaning == GLOBAL_REBUILD_META      ? "a meta tensor has no values"
+                      : call->meaning == GLOBAL_REBUILD_WRAPPER ? "a tensor subclass that keeps its values in other tensors"
+                                                                : "nested tensors are not supported";
+    if (dtype == NULL || !torch_sizes(size, sizes, &rank))
+        return true;
+    return set_shape(container, call, tensor, dtype, size, error);
+}
+
+/* (layout, (indices, values, size[, coalesced])), or of CSR and its like one more in front of the values. */
+static bool list_sparse(const struct torch_container *container, const struct call *call, struct tensor *tensor,
+                        struct error *error)
+{
+    const struct pickle_node *parts = pickle_at(call->arguments, 1);
+    uint32_t at = torch_is_tensor(pickle_at(parts, 2)) ? 2 : 1;
+    const struct pickle_node *values = pickle_at(parts, at);
+    tensor->refusal = "sparse tensors are not supported";
+    if (!torch_is_tensor(values) || is_array(values))
+        return torch_refuse(container, call->node, error, "a sparse tensor without values");
+    struct call of_values = call_of(values);
+    const struct pickle_node *storage = pickle_at(of_values.arguments, 0);
+    const struct torch_dtype *dtype = constant_dtype(pickle_at(of_values.arguments, 6));
+    if (dtype == NULL && pickle_is(storage, PICKLE_PERSISTENT))
+        dtype = container->storages[storage->persistent.index].dtype;
+    if (dtype == NULL)
+        return torch_refuse(container, call->node, error, "a sparse tensor whose values have no dtype");
+    return set_shape(container, call, tensor, dtype, pickle_at(parts, at + 1), error);
+}
+
+/* A tensor that becomes another dtype when it is loaded. */
+static bool refuse_conversion(struct tensor *tensor, const struct pickle_node *wanted)
+{
+    const struct torch_dtype *dtype = constant_dtype(wanted);
+    if (dtype == NULL || strcmp(dtype->dtype, tensor->dtype->name) != 0)
+        tensor->refusal = "a tensor that is converted to another dtype on load is not supported";
+    return true;
+}
+
+static bool make_from_call(const struct torch_container *container, const struct call *call, struct tensor *tensor,
+                           uint64_t *ret_stored_bytes, struct error *error)
+{
+    switch (call->meaning) {
+    case GLOBAL_REBUILD_TENSOR:
+    case GLOBAL_REBUILD_TENSOR_V2:
+    case GLOBAL_REBUILD_TENSOR_V3:
+    case GLOBAL_REBUILD_QUANTIZED:
+        return rebuild_tensor(container, call, tensor, ret_stored_bytes, error);
+    case GLOBAL_REBUILD_SPARSE:
+        return list_sparse(container, call, tensor, error);
+    case GLOBAL_REBUILD_NESTED:
+    case GLOBAL_REBUILD_META:
+    case GLOBAL_REBUILD_WRAPPER:
+        return list_only(container, call, tensor, error);
+    default:
+        return torch_refuse(container, call->node, error, "a tensor made by a function that makes none");
+    }
+}
+
+bool torch_make_tensor(const struct torch_container *container, const struct pickle_node *node, struct tensor *ret_tensor,
+                       uint64_t *ret_stored_bytes, struct error *error)
+{
+    const struct pickle_node *inner = node, *converted = NULL;
+    *ret_tensor = (struct tensor){.source = container->file, .dtype = dtype_by_name("U8")};
+    *ret_stored_bytes = UINT64_MAX;
+    for (int i = 0; i < MAX_WRAPPERS && torch_is_tensor(inner); i++) {
+        struct call call = call_of(inner);
+        if (call.meaning == GLOBAL_REBUILD_ON_DEVICE)
+            converted = pickle_at(call.arguments, 1);
+        bool wrapper = call.meaning == GLOBAL_REBUILD_PARAMETER || call.meaning == GLOBAL_REBUILD_ON_DEVICE ||
+                       call.meaning == GLOBAL_TENSOR_CLASS;
+        if (wrapper) {
+            inner = pickle_at(call.arguments, 0);
+            continue;
+        }
+        bool made = is_array(inner) ? torch_make_array(container, inner, ret_tensor, error)
+                                    : make_from_call(container, &call, ret_tensor, ret_stored_bytes, error);
+        return made && (converted == NULL || refuse_conversion(ret_tensor, converted));
+    }
+    return torch_refuse(container, node, error, "a tensor made of something else");
+}

@@ -1,0 +1,96 @@
+/* From the graph of a pickle to tensors.
+ *
+ * A container (a zip archive, a legacy file, a plain pickle) reads its pickle and resolves every persistent id to a
+ * storage; from there on all containers are alike, and this is what they share. Follows torch/_utils.py and torch/_tensor.py
+ * of torch 2.9 and of 1.13.
+ *
+ * A tensor that is more than its storage holds, or whose numbers are no sizes at all, makes the file refused: honest
+ * writers produce none. Sparse, quantized, nested and meta tensors, and those expanded to far more than is stored, are listed
+ * with their refusal. */
+#pragma once
+
+#include "formats/checkpoint.h"
+#include "formats/torch/pickle.h"
+#include "formats/torch/torch_dtypes.h"
+
+/* Where a PERSISTENT node's elements are. */
+struct torch_storage {
+    uint16_t source;
+    uint64_t offset, n_bytes;
+    const struct torch_dtype *dtype; /* NULL: the persistent id names no storage */
+    bool untyped;
+};
+
+struct torch_container {
+    struct checkpoint *checkpoint;
+    uint16_t file;                        /* the index of the source that is read */
+    const char *place;                    /* "model.pth: archive/data.pkl", for messages */
+    const struct torch_storage *storages; /* of each PERSISTENT node */
+    bool big_endian;                      /* the storages are */
+
+    /* The pickle itself, which holds the bytes of numpy arrays. */
+    const char *pickle_bytes;
+    bool pickle_mapped; /* it lies as it is at `pickle_offset` of the file */
+    uint64_t pickle_offset;
+};
+
+/* What a persistent id ("storage", class, key, location, numel[, view]) says. */
+struct torch_storage_id {
+    const char *key;
+    size_t key_length;
+    const struct torch_dtype *dtype;
+    bool untyped;
+    uint64_t n_elements, n_bytes;
+    const struct pickle_node *view; /* the sixth field, or NULL */
+};
+
+/* *ret_is_storage is false for ids of another kind ("module"), which are no error. Numbers are checked. */
+bool torch_storage_id(const struct torch_container *container, const struct pickle_node *persistent,
+                      struct torch_storage_id *ret_id, bool *ret_is_storage, struct error *error);
+
+/* "PLACE: offset N: <reason>". Returns false. */
+bool torch_refuse(const struct torch_container *container, const struct pickle_node *node, struct error *error,
+                  const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+/* Whether the node stands for a tensor or a numpy array. */
+bool torch_is_tensor(const struct pickle_node *node);
+
+/* A tensor subclass that keeps its values in other tensors: the node that holds those; NULL for all others. */
+const struct pickle_node *torch_inner_tensors(const struct pickle_node *node);
+
+/* Makes a tensor of such a node: all but its name. *ret_stored_bytes is what its storage holds. */
+bool torch_make_tensor(const struct torch_container *container, const struct pickle_node *node, struct tensor *ret_tensor,
+                       uint64_t *ret_stored_bytes, struct error *error);
+
+/* numpy.c: the same for arrays. */
+bool torch_make_array(const struct torch_container *container, const struct pickle_node *node, struct tensor *ret_tensor,
+                      struct error *error);
+
+/* numpy.c: the dtype that an OBJECT of numpy.dtype stands for; NULL where it is not supported. */
+const struct dtype *torch_numpy_dtype(const struct pickle_node *node, bool *ret_swapped);
+
+/* numpy.c: the bytes of a BYTES node, an old TEXT, or an _codecs.encode(text, "latin1"), copied to the arena; NULL where it is
+ * none. */
+const void *torch_bytes(struct arena *arena, const struct pickle_node *node, size_t *ret_length);
+
+/* Sizes of a tuple, list or torch.Size of integers; at most LAYOUT_MAX_RANK. False where they are not all integers >= 0. */
+bool torch_sizes(const struct pickle_node *node, uint64_t *sizes, unsigned *ret_rank);
+
+/* names.c: adds all tensors of the graph to the checkpoint, and what else it holds to its extras. Names:
+ *
+ * - a tensor's name is the keys of the dicts, the indices of the lists and tuples and the attributes of the objects on the
+ *   way to it, joined with '.': "optimizer.state.0.exp_avg". A plain state dict gives exactly its keys;
+ * - a dict that holds tensors only under "state_dict" or "model" is opened: that key is left out, again and again. So is a
+ *   "module." that all names start with (DataParallel). Of an nn.Module, "_parameters", "_buffers" and "_modules" are left out,
+ * so that a pickled module has the names of its state dict;
+ * - of names that are equal then ({"a.b": x, "a": {"b": y}}, or the keys 1 and "1"), the second gets "~2" at its end, the third
+ *   "~3", passing over names that are there already;
+ * - a tensor on its own has the name of the file without its ending;
+ * - tensors are in the order of the pickle, depth first. A tensor that is reached on several ways has several names. */
+bool torch_add_tensors(const struct torch_container *container, struct pickle *pickle, struct arena *scratch,
+                       struct error *error);
+
+/* extras.c: the JSON of all that is no tensor, in the arena; NULL where there is nothing. Nodes that hold tensors are marked
+ * TORCH_HOLDS_TENSORS. At most TORCH_MAX_EXTRAS bytes: *ret_cut tells whether more was there. */
+enum { TORCH_HOLDS_TENSORS = 1, TORCH_MAX_EXTRAS = 256 * 1024 };
+const char *torch_extras(struct arena *arena, const struct pickle_node *root, bool *ret_cut);

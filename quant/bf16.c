@@ -26,6 +26,10 @@ static void bf16_encode(const float *values, void *blocks, size_t n_blocks)
     }
 }
 
+#if defined(__x86_64__)
+encode_function bf16_encode_avx2;
+#endif
+
 const struct dtype bf16_dtype = {
     .name = "BF16",
     .view_name = "bf16",
@@ -35,4 +39,7 @@ const struct dtype bf16_dtype = {
     .ggml_type = 30,
     .encode_cost = 100,
     .kernels[CPU_PORTABLE] = {bf16_decode, bf16_encode},
+#if defined(__x86_64__)
+    .kernels[CPU_AVX2] = {.encode = bf16_encode_avx2},
+#endif
 };

@@ -29,8 +29,10 @@ uint16_t f16_from_f32(float value)
     memcpy(&bits, &value, sizeof bits);
     uint16_t sign = (uint16_t)(bits >> 16 & 0x8000);
     uint32_t magnitude = bits & 0x7fffffff;
-    if (magnitude > 0x7f800000)
-        return sign | 0x7e00;
+    if (magnitude > 0x7f800000) { /* at least one bit, or it would be infinity */
+        uint16_t payload = (uint16_t)(magnitude >> 13 & 0x3ff);
+        return sign | 0x7c00 | (payload != 0 ? payload : 1);
+    }
     if (magnitude >= 0x477ff000) /* 65520 and above round to infinity */
         return sign | 0x7c00;
     if (magnitude < 0x38800000) { /* below 2^-14: adding 0.5 leaves the mantissa in units of 2^-24, rounded to even */
@@ -52,9 +54,16 @@ static void f16_decode(const void *blocks, float *values, size_t n_blocks)
 static void f16_encode(const float *values, void *blocks, size_t n_blocks)
 {
     uint8_t *bytes = blocks;
-    for (size_t i = 0; i < n_blocks; i++)
-        f16_store(bytes + 2 * i, values[i]);
+    for (size_t i = 0; i < n_blocks; i++) {
+        uint16_t half = f16_from_f32(values[i]);
+        memcpy(bytes + 2 * i, &half, sizeof half);
+    }
 }
+
+#if defined(__x86_64__)
+decode_function f16_decode_avx2;
+encode_function f16_encode_avx2;
+#endif
 
 const struct dtype f16_dtype = {
     .name = "F16",
@@ -66,4 +75,7 @@ const struct dtype f16_dtype = {
     .ggml_type = 1,
     .encode_cost = 100,
     .kernels[CPU_PORTABLE] = {f16_decode, f16_encode},
+#if defined(__x86_64__)
+    .kernels[CPU_AVX2] = {f16_decode_avx2, f16_encode_avx2},
+#endif
 };

@@ -1,6 +1,6 @@
-/* F16 and F32, one number at a time: what block formats need for their scales.
- * Rounds to nearest even; overflow gives infinity, subnormals are kept, any NaN becomes sign | 0x7E00 as in ggml's
- * conversion without F16C. */
+/* F16 and F32, one number at a time.
+ * Rounds to nearest even; overflow gives infinity, subnormals are kept. A NaN keeps its sign and the upper bits of its
+ * payload in both directions, and is not made quiet, as numpy's astype has it. */
 #pragma once
 
 #include <stdint.h>
@@ -14,9 +14,10 @@ static inline float f16_load(const void *bytes)
     return f16_to_f32((uint16_t)(b[0] | b[1] << 8));
 }
 
+/* The scale of a block. A NaN is 0x7E00: no language defines the sign and payload of a computed one. */
 static inline void f16_store(void *bytes, float value)
 {
-    uint16_t half = f16_from_f32(value);
+    uint16_t half = value == value ? f16_from_f32(value) : 0x7e00;
     uint8_t *b = bytes;
     b[0] = (uint8_t)half;
     b[1] = (uint8_t)(half >> 8);

@@ -7,15 +7,6 @@ enum { QS = 1, BLOCK_BYTES = 17 };
 
 static const int8_t doubled_e2m1[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
 
-/* 2^(e - 128), exact for every e: the first two are subnormal. */
-static float half_scale(uint8_t e)
-{
-    uint32_t bits = e < 2 ? (uint32_t)0x00200000 << e : (uint32_t)(e - 1) << 23;
-    float scale;
-    memcpy(&scale, &bits, sizeof scale);
-    return scale;
-}
-
 /* The code of the nearest number, the smaller of two. The reference compares the distances to all sixteen; those to the two
  * numbers around a value are exact where they are nearly equal, so it comes to comparing with the midpoints. */
 static uint8_t nearest_code(float value, float scale)
@@ -29,7 +20,7 @@ static uint8_t nearest_code(float value, float scale)
 
 static void decode_block(const uint8_t *block, float *values)
 {
-    float scale = half_scale(block[0]);
+    float scale = mxfp4_half_scale(block[0]);
     for (int i = 0; i < LEGACY_ELEMENTS; i++)
         values[i] = (float)doubled_e2m1[legacy_nibble(block + QS, i)] * scale;
 }
@@ -43,13 +34,18 @@ static void encode_block(const float *values, uint8_t *block)
 {
     uint8_t codes[LEGACY_ELEMENTS];
     block[0] = mxfp4_exponent(fabsf(legacy_signed_largest(values)));
-    float scale = half_scale(block[0]);
+    float scale = mxfp4_half_scale(block[0]);
     for (int i = 0; i < LEGACY_ELEMENTS; i++)
         codes[i] = nearest_code(values[i], scale);
     legacy_pack_nibbles(codes, block + QS);
 }
 
 DEFINE_BLOCK_KERNELS(mxfp4, LEGACY_ELEMENTS, BLOCK_BYTES)
+
+#if defined(__x86_64__)
+decode_function mxfp4_decode_avx2;
+encode_function mxfp4_encode_avx2;
+#endif
 
 const struct dtype mxfp4_dtype = {
     .name = "MXFP4",
@@ -58,6 +54,9 @@ const struct dtype mxfp4_dtype = {
     .block_elements = LEGACY_ELEMENTS,
     .block_bytes = BLOCK_BYTES,
     .ggml_type = 39,
-    .encode_cost = 20000,
+    .encode_cost = 400,
     .kernels[CPU_PORTABLE] = {mxfp4_decode, mxfp4_encode},
+#if defined(__x86_64__)
+    .kernels[CPU_AVX2] = {mxfp4_decode_avx2, mxfp4_encode_avx2},
+#endif
 };

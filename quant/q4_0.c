@@ -25,6 +25,11 @@ static void encode_block(const float *values, uint8_t *block)
 
 DEFINE_BLOCK_KERNELS(q4_0, LEGACY_ELEMENTS, BLOCK_BYTES)
 
+#if defined(__x86_64__)
+decode_function q4_0_decode_avx2;
+encode_function q4_0_encode_avx2;
+#endif
+
 const struct dtype q4_0_dtype = {
     .name = "Q4_0",
     .view_name = "q4_0",
@@ -33,6 +38,9 @@ const struct dtype q4_0_dtype = {
     .block_bytes = BLOCK_BYTES,
     .ggml_type = 2,
     .n_scales = 1,
-    .encode_cost = 300,
+    .encode_cost = 250,
     .kernels[CPU_PORTABLE] = {q4_0_decode, q4_0_encode},
+#if defined(__x86_64__)
+    .kernels[CPU_AVX2] = {q4_0_decode_avx2, q4_0_encode_avx2},
+#endif
 };

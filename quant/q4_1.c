@@ -27,6 +27,11 @@ static void encode_block(const float *values, uint8_t *block)
 
 DEFINE_BLOCK_KERNELS(q4_1, LEGACY_ELEMENTS, BLOCK_BYTES)
 
+#if defined(__x86_64__)
+decode_function q4_1_decode_avx2;
+encode_function q4_1_encode_avx2;
+#endif
+
 const struct dtype q4_1_dtype = {
     .name = "Q4_1",
     .view_name = "q4_1",
@@ -36,6 +41,9 @@ const struct dtype q4_1_dtype = {
     .ggml_type = 3,
     .n_scales = 2,
     .scale_offset = {0, M},
-    .encode_cost = 300,
+    .encode_cost = 250,
     .kernels[CPU_PORTABLE] = {q4_1_decode, q4_1_encode},
+#if defined(__x86_64__)
+    .kernels[CPU_AVX2] = {q4_1_decode_avx2, q4_1_encode_avx2},
+#endif
 };

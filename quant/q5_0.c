@@ -25,6 +25,11 @@ static void encode_block(const float *values, uint8_t *block)
 
 DEFINE_BLOCK_KERNELS(q5_0, LEGACY_ELEMENTS, BLOCK_BYTES)
 
+#if defined(__x86_64__)
+decode_function q5_0_decode_avx2;
+encode_function q5_0_encode_avx2;
+#endif
+
 const struct dtype q5_0_dtype = {
     .name = "Q5_0",
     .view_name = "q5_0",
@@ -33,6 +38,9 @@ const struct dtype q5_0_dtype = {
     .block_bytes = BLOCK_BYTES,
     .ggml_type = 6,
     .n_scales = 1,
-    .encode_cost = 300,
+    .encode_cost = 250,
     .kernels[CPU_PORTABLE] = {q5_0_decode, q5_0_encode},
+#if defined(__x86_64__)
+    .kernels[CPU_AVX2] = {q5_0_decode_avx2, q5_0_encode_avx2},
+#endif
 };

@@ -28,6 +28,11 @@ static void encode_block(const float *values, uint8_t *block)
 
 DEFINE_BLOCK_KERNELS(q5_1, LEGACY_ELEMENTS, BLOCK_BYTES)
 
+#if defined(__x86_64__)
+decode_function q5_1_decode_avx2;
+encode_function q5_1_encode_avx2;
+#endif
+
 const struct dtype q5_1_dtype = {
     .name = "Q5_1",
     .view_name = "q5_1",
@@ -37,6 +42,9 @@ const struct dtype q5_1_dtype = {
     .ggml_type = 7,
     .n_scales = 2,
     .scale_offset = {0, M},
-    .encode_cost = 300,
+    .encode_cost = 250,
     .kernels[CPU_PORTABLE] = {q5_1_decode, q5_1_encode},
+#if defined(__x86_64__)
+    .kernels[CPU_AVX2] = {q5_1_decode_avx2, q5_1_encode_avx2},
+#endif
 };

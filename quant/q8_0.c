@@ -23,6 +23,11 @@ static void encode_block(const float *values, uint8_t *block)
 
 DEFINE_BLOCK_KERNELS(q8_0, LEGACY_ELEMENTS, BLOCK_BYTES)
 
+#if defined(__x86_64__)
+decode_function q8_0_decode_avx2;
+encode_function q8_0_encode_avx2;
+#endif
+
 const struct dtype q8_0_dtype = {
     .name = "Q8_0",
     .view_name = "q8_0",
@@ -31,6 +36,9 @@ const struct dtype q8_0_dtype = {
     .block_bytes = BLOCK_BYTES,
     .ggml_type = 8,
     .n_scales = 1,
-    .encode_cost = 300,
+    .encode_cost = 250,
     .kernels[CPU_PORTABLE] = {q8_0_decode, q8_0_encode},
+#if defined(__x86_64__)
+    .kernels[CPU_AVX2] = {q8_0_decode_avx2, q8_0_encode_avx2},
+#endif
 };

@@ -1,0 +1,225 @@
+/* What the AVX2 kernels of the formats of 32 values share. Each gives the bits of its portable twin in quant/legacy.h:
+ * the order of operations within a value is the same, and what is taken over a block (largest, smallest) has no order,
+ * but for the sign of zeros, which is seen to. A NaN never wins a comparison, there or here.
+ *
+ * From the values of a block to its scale is a long chain of operations, too long for a processor to overlap two of them
+ * well. So blocks are encoded in batches: what spans each of them, then all scales at once, then the levels of each. */
+#pragma once
+
+#include <immintrin.h>
+#include <stdint.h>
+#include <string.h>
+
+enum { BATCH = 8 };
+
+/* The scales of a batch, their inverses (0 for none) and what is stored of them. */
+struct scales {
+    float scale[BATCH], inverse[BATCH];
+    uint16_t half[BATCH];
+};
+
+struct values32 {
+    __m256 part[4];
+};
+
+static inline struct values32 load_values(const float *values)
+{
+    struct values32 loaded;
+    for (int i = 0; i < 4; i++)
+        loaded.part[i] = _mm256_loadu_ps(values + 8 * i);
+    return loaded;
+}
+
+static inline __m256 magnitudes(__m256 values)
+{
+    return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), values);
+}
+
+static inline float largest_of(__m256 values)
+{
+    __m128 four = _mm_max_ps(_mm256_castps256_ps128(values), _mm256_extractf128_ps(values, 1));
+    __m128 two = _mm_max_ps(four, _mm_movehl_ps(four, four));
+    return _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)));
+}
+
+static inline float smallest_of(__m256 values)
+{
+    __m128 four = _mm_min_ps(_mm256_castps256_ps128(values), _mm256_extractf128_ps(values, 1));
+    __m128 two = _mm_min_ps(four, _mm_movehl_ps(four, four));
+    return _mm_cvtss_f32(_mm_min_ss(two, _mm_movehdup_ps(two)));
+}
+
+/* The second operand of max and min is the result where the first is NaN. */
+static inline float largest_magnitude(const struct values32 *values)
+{
+    __m256 largest = _mm256_setzero_ps();
+    for (int i = 0; i < 4; i++)
+        largest = _mm256_max_ps(magnitudes(values->part[i]), largest);
+    return largest_of(largest);
+}
+
+/* Bit i tells whether the magnitude of value i is `magnitude`. */
+static inline uint32_t with_magnitude(const struct values32 *values, float magnitude)
+{
+    uint32_t found = 0;
+    for (int i = 0; i < 4; i++) {
+        __m256 equal = _mm256_cmp_ps(magnitudes(values->part[i]), _mm256_set1_ps(magnitude), _CMP_EQ_OQ);
+        found |= (uint32_t)_mm256_movemask_ps(equal) << (8 * i);
+    }
+    return found;
+}
+
+/* As legacy_signed_largest(): +0 where the largest is a zero of any sign, or no number. */
+static inline float signed_largest(const float *values)
+{
+    struct values32 loaded = load_values(values);
+    uint32_t found = with_magnitude(&loaded, largest_magnitude(&loaded));
+    return found != 0 ? values[__builtin_ctz(found)] + 0.0f : 0;
+}
+
+/* As legacy_range(): of several zeros the first is the smallest, or the largest. */
+static inline void range_of(const float *values, float *ret_minimum, float *ret_maximum)
+{
+    struct values32 loaded = load_values(values);
+    __m256 smallest = _mm256_set1_ps(__builtin_inff()), largest = _mm256_set1_ps(-__builtin_inff());
+    for (int i = 0; i < 4; i++) {
+        smallest = _mm256_min_ps(loaded.part[i], smallest);
+        largest = _mm256_max_ps(loaded.part[i], largest);
+    }
+    float minimum = smallest_of(smallest), maximum = largest_of(largest);
+    if (minimum == 0) {
+        minimum = values[__builtin_ctz(with_magnitude(&loaded, 0))];
+        maximum = maximum == 0 ? minimum : maximum;
+    }
+    *ret_minimum = minimum;
+    *ret_maximum = maximum;
+}
+
+/* Eight numbers as f16_store() stores them. */
+static inline void halves_of(const float *numbers, uint16_t *halves)
+{
+    __m256 loaded = _mm256_loadu_ps(numbers), nan = _mm256_cmp_ps(loaded, loaded, _CMP_UNORD_Q);
+    __m128i half = _mm256_cvtps_ph(loaded, _MM_FROUND_TO_NEAREST_INT);
+    __m128i is_nan =
+        _mm_packs_epi32(_mm_castps_si128(_mm256_castps256_ps128(nan)), _mm_castps_si128(_mm256_extractf128_ps(nan, 1)));
+    _mm_storeu_si128((__m128i *)(void *)halves, _mm_blendv_epi8(half, _mm_set1_epi16(0x7e00), is_nan));
+}
+
+/* Scales that divide the spans of a batch into so many levels. */
+static inline void scales_of(const float spans[BATCH], float n_levels, struct scales *ret_scales)
+{
+    __m256 scale = _mm256_div_ps(_mm256_loadu_ps(spans), _mm256_set1_ps(n_levels));
+    __m256 some = _mm256_cmp_ps(scale, _mm256_setzero_ps(), _CMP_NEQ_UQ);
+    _mm256_storeu_ps(ret_scales->scale, scale);
+    _mm256_storeu_ps(ret_scales->inverse, _mm256_and_ps(some, _mm256_div_ps(_mm256_set1_ps(1), scale)));
+    halves_of(ret_scales->scale, ret_scales->half);
+}
+
+static inline float load_scale(const uint8_t *bytes)
+{
+    uint16_t half;
+    memcpy(&half, bytes, sizeof half);
+    return _mm_cvtss_f32(_mm_cvtph_ps(_mm_cvtsi32_si128(half)));
+}
+
+/* Four times eight integers as bytes in order, each limited to 0..255. */
+static inline __m256i to_bytes(const __m256i integers[4])
+{
+    __m256i low = _mm256_packs_epi32(integers[0], integers[1]), high = _mm256_packs_epi32(integers[2], integers[3]);
+    __m256i bytes = _mm256_packus_epi16(low, high); /* of each half of the registers, four bytes in turn */
+    return _mm256_permutevar8x32_epi32(bytes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+}
+
+/* The levels value * inverse + offset without their fraction, within 0..most. What does not fit an integer, and NaN, becomes
+ * INT32_MIN, as legacy_truncate() has it. */
+static inline __m256i scaled_levels(const struct values32 *values, float inverse, float offset, char most)
+{
+    __m256i integers[4];
+    for (int i = 0; i < 4; i++) {
+        __m256 scaled = _mm256_mul_ps(values->part[i], _mm256_set1_ps(inverse));
+        integers[i] = _mm256_cvttps_epi32(_mm256_add_ps(scaled, _mm256_set1_ps(offset)));
+    }
+    return _mm256_min_epu8(to_bytes(integers), _mm256_set1_epi8(most));
+}
+
+static inline struct values32 values_above(const float *values, float minimum)
+{
+    struct values32 above = load_values(values);
+    for (int i = 0; i < 4; i++)
+        above.part[i] = _mm256_sub_ps(above.part[i], _mm256_set1_ps(minimum));
+    return above;
+}
+
+/* As legacy_round(). */
+static inline __m256i round_away(__m256 values)
+{
+    __m256 sign = _mm256_and_ps(values, _mm256_set1_ps(-0.0f));
+    return _mm256_cvttps_epi32(_mm256_add_ps(values, _mm256_or_ps(sign, _mm256_set1_ps(0x1.fffffep-2f))));
+}
+
+static inline void store_nibbles(uint8_t *qs, __m256i levels)
+{
+    __m128i low = _mm256_castsi256_si128(_mm256_and_si256(levels, _mm256_set1_epi8(15)));
+    __m128i high = _mm256_extracti128_si256(levels, 1);
+    high = _mm_and_si128(_mm_slli_epi16(high, 4), _mm_set1_epi8((char)0xf0));
+    _mm_storeu_si128((__m128i *)(void *)qs, _mm_or_si128(low, high));
+}
+
+static inline __m256i load_nibbles(const uint8_t *qs)
+{
+    __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)qs);
+    __m256i both = _mm256_set_m128i(_mm_srli_epi16(bytes, 4), bytes);
+    return _mm256_and_si256(both, _mm256_set1_epi8(15));
+}
+
+static inline void store_fifth_bits(uint8_t *qh, __m256i levels)
+{
+    int bits = _mm256_movemask_epi8(_mm256_slli_epi16(levels, 3));
+    memcpy(qh, &bits, sizeof bits);
+}
+
+/* 16 in each byte whose fifth bit is set. */
+static inline __m256i load_fifth_bits(const uint8_t *qh)
+{
+    int bits;
+    memcpy(&bits, qh, sizeof bits);
+    __m256i byte_of = _mm256_setr_epi64x(0, 0x0101010101010101, 0x0202020202020202, 0x0303030303030303);
+    __m256i bit_of = _mm256_set1_epi64x((int64_t)0x8040201008040201);
+    __m256i picked = _mm256_and_si256(_mm256_shuffle_epi8(_mm256_set1_epi32(bits), byte_of), bit_of);
+    return _mm256_and_si256(_mm256_cmpeq_epi8(picked, bit_of), _mm256_set1_epi8(16));
+}
+
+/* Signed bytes times `scale`. */
+static inline void store_scaled(float *values, __m256i bytes, float scale)
+{
+    __m128i halves[2] = {_mm256_castsi256_si128(bytes), _mm256_extracti128_si256(bytes, 1)};
+    for (int i = 0; i < 4; i++) {
+        __m256i integers = _mm256_cvtepi8_epi32(i % 2 == 0 ? halves[i / 2] : _mm_srli_si128(halves[i / 2], 8));
+        _mm256_storeu_ps(values + 8 * i, _mm256_mul_ps(_mm256_cvtepi32_ps(integers), _mm256_set1_ps(scale)));
+    }
+}
+
+/* Bytes times `scale`, and `minimum` on top. */
+static inline void store_scaled_from(float *values, __m256i bytes, float scale, float minimum)
+{
+    store_scaled(values, bytes, scale);
+    for (int i = 0; i < 4; i++)
+        _mm256_storeu_ps(values + 8 * i, _mm256_add_ps(_mm256_loadu_ps(values + 8 * i), _mm256_set1_ps(minimum)));
+}
+
+/* Defines NAME_decode_avx2 and NAME_encode_avx2 over many blocks from decode_block and encode_batch. */
+#define DEFINE_AVX2_KERNELS(name, elements, bytes)                                                                               \
+    decode_function name##_decode_avx2;                                                                                          \
+    encode_function name##_encode_avx2;                                                                                          \
+    void name##_decode_avx2(const void *blocks, float *values, size_t n_blocks)                                                  \
+    {                                                                                                                            \
+        for (size_t i = 0; i < n_blocks; i++)                                                                                    \
+            decode_block((const uint8_t *)blocks + i * (bytes), values + i * (elements));                                        \
+    }                                                                                                                            \
+    void name##_encode_avx2(const float *values, void *blocks, size_t n_blocks)                                                  \
+    {                                                                                                                            \
+        uint8_t *block = blocks;                                                                                                 \
+        for (; n_blocks >= BATCH; n_blocks -= BATCH, block += BATCH * (bytes), values += BATCH * (elements))                     \
+            encode_batch(values, block, BATCH);                                                                                  \
+        encode_batch(values, block, n_blocks);                                                                                   \
+    }

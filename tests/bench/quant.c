@@ -1,0 +1,128 @@
+/* The kernels of every dtype, per processor level: billions of F32 bytes a second that are decoded or encoded on one core,
+ * and the ratio to the portable kernel. The last row is what copying as many bytes takes.
+ * Everything is warmed up; what is compared takes turns, and the best of the turns counts. Arguments: names of dtypes. */
+#include "base/arena.h"
+#include "quant/dtype.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { N_VALUES = 4 << 20, TURNS = 7 };
+
+struct buffers {
+    float *values, *decoded;
+    unsigned char *blocks;
+};
+
+static double seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* About a normal distribution: the sum of a few uniform numbers. */
+static void fill(float *values, size_t n)
+{
+    uint64_t state = 1;
+    for (size_t i = 0; i < n; i++) {
+        float sum = 0;
+        for (int j = 0; j < 4; j++) {
+            state = state * 6364136223846793005u + 1442695040888963407u;
+            sum += (float)(int32_t)(state >> 32) * 0x1p-31f;
+        }
+        values[i] = sum * 0.02f;
+    }
+}
+
+/* The rate of one kernel in bytes of F32 a second, over the first `n_values`. */
+static double rate(const struct dtype *dtype, struct kernels kernels, bool decode, const struct buffers *buffers, size_t n_values)
+{
+    double start = seconds();
+    if (decode)
+        kernels.decode(buffers->blocks, buffers->decoded, n_values / dtype->block_elements);
+    else
+        kernels.encode(buffers->values, buffers->blocks, n_values / dtype->block_elements);
+    return (double)n_values * sizeof(float) / (seconds() - start);
+}
+
+static double copy_rate(const struct buffers *buffers)
+{
+    double start = seconds();
+    memcpy(buffers->decoded, buffers->values, N_VALUES * sizeof(float));
+    return N_VALUES * sizeof(float) / (seconds() - start);
+}
+
+static void measure(const struct dtype *dtype, bool decode, const struct buffers *buffers)
+{
+    double best[CPU_LEVELS] = {0}, copy = 0;
+    /* Slow kernels get fewer values, so that a turn of any takes some hundredths of a second. */
+    size_t piece = 1 << 14, n_values = piece;
+    while (n_values < N_VALUES &&
+           (double)n_values * sizeof(float) / rate(dtype, dtype->kernels[CPU_PORTABLE], decode, buffers, n_values) < 0.02)
+        n_values *= 2;
+    for (int turn = 0; turn < TURNS; turn++) {
+        for (int level = 0; level <= (int)cpu_level(); level++) {
+            struct kernels kernels = dtype_kernels_at(dtype, (enum cpu_level)level);
+            best[level] = fmax(best[level], rate(dtype, kernels, decode, buffers, n_values));
+        }
+        copy = fmax(copy, copy_rate(buffers));
+    }
+    printf("%-12s %-7s", dtype->name, decode ? "decode" : "encode");
+    for (int level = 0; level <= (int)cpu_level(); level++)
+        printf(" %9.2f", best[level] * 1e-9);
+    for (int level = 1; level <= (int)cpu_level(); level++)
+        printf(" %8.1fx", best[level] / best[0]);
+    printf(" %8.2f %8.0f\n", best[cpu_level()] / copy, 4e12 / best[cpu_level()]);
+}
+
+static void print_heading(void)
+{
+    printf("%-12s %-7s", "dtype", "GB/s");
+    for (int level = 0; level <= (int)cpu_level(); level++)
+        printf(" %9s", cpu_level_name((enum cpu_level)level));
+    for (int level = 1; level <= (int)cpu_level(); level++)
+        printf(" %9s", cpu_level_name((enum cpu_level)level));
+    printf(" %8s %8s\n", "of copy", "ps/value");
+}
+
+static bool wanted(const struct dtype *dtype, int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++)
+        if (strcmp(argv[i], dtype->name) == 0)
+            return true;
+    return argc == 1;
+}
+
+int main(int argc, char **argv)
+{
+    struct buffers buffers = {
+        memory_alloc(N_VALUES * sizeof(float)),
+        memory_alloc(N_VALUES * sizeof(float)),
+        memory_alloc(N_VALUES * sizeof(double)),
+    };
+    fill(buffers.values, N_VALUES);
+    memset(buffers.blocks, 0, N_VALUES * sizeof(double));
+    copy_rate(&buffers);
+    print_heading();
+    for (size_t i = 0; dtypes[i] != NULL; i++) {
+        struct kernels kernels = dtype_kernels(dtypes[i]);
+        if (!wanted(dtypes[i], argc, argv))
+            continue;
+        if (kernels.encode != NULL)
+            measure(dtypes[i], false, &buffers);
+        if (kernels.decode != NULL)
+            measure(dtypes[i], true, &buffers);
+    }
+    double copy = 0;
+    for (int turn = 0; turn < TURNS; turn++)
+        copy = fmax(copy, copy_rate(&buffers));
+    printf("%-12s %-7s %9.2f\n", "memcpy", "copy", copy * 1e-9);
+    free(buffers.values);
+    free(buffers.decoded);
+    free(buffers.blocks);
+    return 0;
+}

@@ -1,0 +1,259 @@
+/* Every fast kernel gives the bits of its portable twin: over blocks of all kinds, at all alignments, for counts that
+ * leave a rest, and without touching what is around the output. */
+#include "quant/dtype.h"
+
+#include "tests/unit/check.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { MAX_BLOCKS = 37, MAX_ELEMENTS = MAX_BLOCKS * 256, MAX_BYTES = MAX_ELEMENTS * 16, ROOM = 64 };
+
+static uint64_t state = 42;
+
+static uint32_t random_bits(void)
+{
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(state >> 32);
+}
+
+static float random_within_one(void)
+{
+    return (float)(int32_t)random_bits() * 0x1p-31f;
+}
+
+static float bell(void)
+{
+    return random_within_one() + random_within_one() + random_within_one() + random_within_one();
+}
+
+static float any_float(void)
+{
+    uint32_t bits = random_bits();
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static const float odd_values[] = {INFINITY, -INFINITY, NAN, -NAN, 3e38f, -3e38f, 1, 0, -0.0f};
+
+/* The kinds of blocks: value `i` of a row of them, where `block` changes every 256. */
+
+static float weights(unsigned i, float block)
+{
+    (void)i, (void)block;
+    return bell() * 0.02f;
+}
+
+static float heavy_tails(unsigned i, float block)
+{
+    (void)i, (void)block;
+    float x = bell();
+    return x / (fabsf(random_within_one()) + 1e-4f);
+}
+
+static float constants(unsigned i, float block)
+{
+    return i % 512 < 256 ? block : -block;
+}
+
+static float zeros(unsigned i, float block)
+{
+    (void)block;
+    return i / 256 % 3 == 0 ? 0 : i / 256 % 3 == 1 ? -0.0f : random_bits() % 2 ? 0 : -0.0f;
+}
+
+static float zeros_and_few(unsigned i, float block)
+{
+    (void)block;
+    float few = i / 64 % 3 == 0 ? bell() : fabsf(bell()) * (i / 64 % 3 == 1 ? 1 : -1);
+    return random_bits() % 16 ? (random_bits() % 2 ? 0 : -0.0f) : few;
+}
+
+static float ramps(unsigned i, float block)
+{
+    return (float)(i % 256) * block - 100 * block;
+}
+
+static float outliers(unsigned i, float block)
+{
+    return i % 97 == 5 ? block * 1000 : bell() * 0.01f;
+}
+
+static float ties(unsigned i, float block)
+{
+    (void)i, (void)block;
+    return (float)((int)(random_bits() % 33) - 16) * 0.5f;
+}
+
+static float ties_of_a_scale(unsigned i, float block)
+{
+    return i % 32 == 7 ? -8 * block : (float)((int)(random_bits() % 31) - 15) * 0.5f * block;
+}
+
+static float powers_of_two(unsigned i, float block)
+{
+    (void)block;
+    return nextafterf(ldexpf(random_bits() % 2 ? 1 : -1, (int)(i / 32) - 140), random_bits() % 2 ? INFINITY : 0);
+}
+
+static float subnormal(unsigned i, float block)
+{
+    (void)block;
+    return ldexpf(bell(), -126 - (int)(i / 32 % 24));
+}
+
+static float tiny(unsigned i, float block)
+{
+    (void)block;
+    return ldexpf(bell(), -40 - (int)(i / 32 % 90));
+}
+
+static float huge(unsigned i, float block)
+{
+    (void)i, (void)block;
+    return bell() * 8e37f;
+}
+
+static float too_large_for_f16(unsigned i, float block)
+{
+    (void)i, (void)block;
+    return bell() * 1e6f;
+}
+
+static float some_infinite(unsigned i, float block)
+{
+    (void)block;
+    return i % 71 == 3 ? (random_bits() % 2 ? INFINITY : -INFINITY) : bell();
+}
+
+static float some_nan(unsigned i, float block)
+{
+    (void)block;
+    return i % 29 == 3 ? NAN : bell();
+}
+
+static float all_infinite_or_nan(unsigned i, float block)
+{
+    (void)block;
+    return i / 256 % 4 == 3 ? odd_values[random_bits() % 4] : odd_values[i / 256 % 4];
+}
+
+static float odd_mix(unsigned i, float block)
+{
+    (void)i, (void)block;
+    return odd_values[random_bits() % (sizeof odd_values / sizeof *odd_values)];
+}
+
+static float any_bits(unsigned i, float block)
+{
+    (void)i, (void)block;
+    return any_float();
+}
+
+static const struct {
+    const char *name;
+    float (*value)(unsigned i, float block);
+} kinds[] = {
+    {"weights", weights},
+    {"heavy tails", heavy_tails},
+    {"constants", constants},
+    {"zeros", zeros},
+    {"zeros and few", zeros_and_few},
+    {"ramps", ramps},
+    {"outliers", outliers},
+    {"ties", ties},
+    {"ties of a scale", ties_of_a_scale},
+    {"powers of two", powers_of_two},
+    {"subnormal", subnormal},
+    {"tiny", tiny},
+    {"huge", huge},
+    {"too large for F16", too_large_for_f16},
+    {"some infinite", some_infinite},
+    {"some NaN", some_nan},
+    {"all infinite or NaN", all_infinite_or_nan},
+    {"odd mix", odd_mix},
+    {"any bits", any_bits},
+};
+enum { N_KINDS = sizeof kinds / sizeof *kinds };
+
+static float values[1 + MAX_ELEMENTS], decoded[2][1 + MAX_ELEMENTS + ROOM];
+static unsigned char blocks[2][ROOM + MAX_BYTES + ROOM];
+
+static bool same_encoded(const struct dtype *dtype, enum cpu_level level, size_t n_blocks, size_t skew)
+{
+    size_t n_bytes = n_blocks * dtype->block_bytes;
+    memset(blocks, 0xa5, sizeof blocks);
+    dtype_kernels_at(dtype, CPU_PORTABLE).encode(values + skew % 2, blocks[0] + skew, n_blocks);
+    dtype_kernels_at(dtype, level).encode(values + skew % 2, blocks[1] + skew, n_blocks);
+    return memcmp(blocks[0], blocks[1], skew + n_bytes + ROOM) == 0;
+}
+
+static void check_encode(const struct dtype *dtype, enum cpu_level level)
+{
+    for (int kind = 0; kind < N_KINDS; kind++) {
+        float block = 0;
+        for (unsigned i = 0; i < 1 + MAX_ELEMENTS; i++) {
+            if (i % 256 == 0)
+                block = bell();
+            values[i] = kinds[kind].value(i, block);
+        }
+        bool same = true;
+        for (size_t n_blocks = 0; n_blocks <= MAX_BLOCKS; n_blocks += n_blocks < 17 ? 1 : 5)
+            same &= same_encoded(dtype, level, n_blocks, n_blocks * 7 % 33);
+        char what[96];
+        snprintf(what, sizeof what, "%s, %s, encodes %s", dtype->name, cpu_level_name(level), kinds[kind].name);
+        CHECK_NAMED(same, what);
+    }
+}
+
+/* A number computed from NaN is some NaN, of which C leaves the bits open; the element types move bits. */
+static bool same_values(const struct dtype *dtype, const float *some, const float *others, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (memcmp(&some[i], &others[i], sizeof *some) != 0 &&
+            !(dtype->kind == DTYPE_BLOCK && isnan(some[i]) && isnan(others[i])))
+            return false;
+    return true;
+}
+
+static bool same_decoded(const struct dtype *dtype, enum cpu_level level, size_t n_blocks, size_t skew)
+{
+    memset(decoded, 0x5a, sizeof decoded);
+    dtype_kernels_at(dtype, CPU_PORTABLE).decode(blocks[0] + skew, decoded[0] + skew % 2, n_blocks);
+    dtype_kernels_at(dtype, level).decode(blocks[0] + skew, decoded[1] + skew % 2, n_blocks);
+    return same_values(dtype, decoded[0], decoded[1], skew % 2 + n_blocks * dtype->block_elements + ROOM);
+}
+
+static void check_decode(const struct dtype *dtype, enum cpu_level level)
+{
+    bool same = true;
+    for (int round = 0; round < 20; round++) {
+        for (size_t i = 0; i < sizeof blocks[0]; i++)
+            blocks[0][i] = (unsigned char)random_bits();
+        for (size_t n_blocks = 0; n_blocks <= MAX_BLOCKS; n_blocks += n_blocks < 17 ? 1 : 5)
+            same &= same_decoded(dtype, level, n_blocks, n_blocks * 7 % 33);
+    }
+    char what[64];
+    snprintf(what, sizeof what, "%s, %s, decodes any bytes", dtype->name, cpu_level_name(level));
+    CHECK_NAMED(same, what);
+}
+
+static void check_dtype(const struct dtype *dtype)
+{
+    for (int level = CPU_AVX2; level <= (int)cpu_level(); level++) {
+        if (dtype->kernels[level].encode != NULL)
+            check_encode(dtype, (enum cpu_level)level);
+        if (dtype->kernels[level].decode != NULL)
+            check_decode(dtype, (enum cpu_level)level);
+    }
+}
+
+int main(void)
+{
+    for (size_t i = 0; dtypes[i] != NULL; i++)
+        check_dtype(dtypes[i]);
+    check_dtype(&q4_0_absmax7_dtype);
+    CHECK_NAMED(true, "levels compared: as many as this processor has");
+    return check_done();
+}

@@ -52,7 +52,7 @@ float k_search_refined(int n, int n_max, const float *values, uint8_t *levels)
     int kept[32];
     float inverse = -(float)n_max / largest, sum_lx = 0, sum_l2 = 0;
     for (int i = 0; i < n; i++) {
-        int level = clamp_int(nearest_int(inverse * values[i]), -n_max, n_max - 1);
+        int level = (int)k_level(inverse * values[i], (float)-n_max, (float)(n_max - 1));
         float weight = values[i] * values[i];
         kept[i] = level;
         sum_lx += weight * values[i] * (float)level;

@@ -15,6 +15,16 @@ void gguf_kvs_free(struct gguf_kvs *kvs)
     *kvs = (struct gguf_kvs){0};
 }
 
+struct gguf_kvs gguf_kvs_copy(const struct gguf_kvs *kvs)
+{
+    struct gguf_kvs copy = {memory_alloc(kvs->n_kvs * sizeof *copy.kvs), kvs->n_kvs};
+    for (size_t i = 0; i < kvs->n_kvs; i++) {
+        copy.kvs[i] = (struct gguf_kv){.key = strdup(kvs->kvs[i].key), .type = kvs->kvs[i].type};
+        buffer_append(&copy.kvs[i].value, kvs->kvs[i].value.bytes, kvs->kvs[i].value.length);
+    }
+    return copy;
+}
+
 static struct gguf_kv *find(const struct gguf_kvs *kvs, const char *key)
 {
     for (size_t i = 0; i < kvs->n_kvs; i++)

@@ -36,6 +36,7 @@ struct gguf_kvs {
 };
 
 void gguf_kvs_free(struct gguf_kvs *kvs);
+struct gguf_kvs gguf_kvs_copy(const struct gguf_kvs *kvs);
 
 void gguf_set_u32(struct gguf_kvs *kvs, const char *key, uint32_t value);
 void gguf_set_i32(struct gguf_kvs *kvs, const char *key, int32_t value);

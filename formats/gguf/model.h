@@ -22,14 +22,18 @@ struct gguf_model {
     const struct arch *arch; /* the family, or NULL for a plain container */
     struct hparams *hparams; /* NULL where there is no config.json */
 
-    /* All keys of the converter's output in their order, tokenizer included; the values of general.file_type are
-     * per output. `tokenizer_begin` is the first of the tokenizer's keys, which are shared by all outputs. */
+    /* The keys of the converter's output in their order, up to general.quantization_version. The value of
+     * general.file_type is per output. */
     struct gguf_kvs kvs;
-    size_t tokenizer_begin, tokenizer_end;
+
+    /* The keys behind them, the tokenizer's, which all outputs share: as they stand in the file. */
+    struct buffer tokenizer;
+    size_t n_tokenizer_kvs;
 
     struct gguf_tensor *tensors; /* in the order of the converter's output */
     size_t n_tensors;
     const struct dtype *auto_type; /* what --outtype auto chooses: F16 or BF16 */
+    bool is_mxfp4;                 /* the checkpoint is quantized so: general.file_type says it */
 };
 
 /* NULL where no GGUF can be made of the checkpoint: the error says why (a tensor that the family does not know ...). An
@@ -49,8 +53,8 @@ struct gguf_plan {
     size_t n_tensors;
     uint64_t size; /* of the whole file */
 
-    /* The bytes before the first tensor's data are head, then the model's tokenizer keys, then tail (which ends with the
-     * padding). */
+    /* The bytes before the first tensor's data are head, then the model's tokenizer keys (model->tokenizer), then tail
+     * (which ends with the padding). Behind each tensor there are zeros up to a multiple of 32. */
     struct buffer head, tail;
 };
 
@@ -59,5 +63,8 @@ void gguf_plan_free(struct gguf_plan *plan);
 /* The converter's --outtype: "auto", "f32", "f16", "bf16", "q8_0", "tq1_0", "tq2_0". */
 bool gguf_plan_converter(const struct gguf_model *model, const char *outtype, struct gguf_plan *ret_plan, struct error *error);
 
-/* The keys that are shared by all plans, as bytes of the file. Owned by the model; made once, from any thread. */
-const struct buffer *gguf_tokenizer_bytes(const struct gguf_model *model);
+/* For planners: given plan->tensors with their types, computes offsets and size, and writes head and tail. `before` are the
+ * keys in front of the tokenizer's, `after` those behind, NULL for none. With `trim_ones`, dimensions of 1 in front of a shape
+ * are left out of the tensor's record, as ggml does. Fails where sizes overflow. */
+bool gguf_plan_lay_out(struct gguf_plan *plan, const struct gguf_model *model, const struct gguf_kvs *before,
+                       const struct gguf_kvs *after, bool trim_ones, struct error *error);

@@ -1,0 +1,317 @@
+#include "formats/gguf/tensors.h"
+
+#include "formats/layout.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Names of the parts of multimodal models that are no text model: at the front, and anywhere. */
+static const char *const foreign_prefixes[] = {
+    "mlp",     "vit.",       "vpm.",           "siglip2.",          "conformer.",
+    "merger.", "resampler.", "sound_encoder.", "sound_projection.", "speech_embeddings."};
+static const char *const foreign_parts[] = {
+    "visual.",          "vision.",         "audio.",      "talker.",         "vision_",
+    "audio_",           "token2wav.",      "code2wav.",   "projector.",      "pre_mm_projector_norm",
+    "image_newline",    "view_seperator",  "patch_embed", "patch_embedding", "patch_merger.",
+    "patch_merge_mlp.", "model.connector."};
+
+/* Buffers that old checkpoints stored. */
+static const char *const skipped_suffixes[] = {".attention.masked_bias", ".attention.bias", ".rotary_emb.inv_freq"};
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+static bool has_prefix(const char *name, const char *prefix)
+{
+    return strncmp(name, prefix, strlen(prefix)) == 0;
+}
+
+static bool has_suffix(const char *name, const char *suffix)
+{
+    size_t length = strlen(name), suffix_length = strlen(suffix);
+    return length >= suffix_length && strcmp(name + length - suffix_length, suffix) == 0;
+}
+
+static bool is_foreign(const char *name)
+{
+    for (size_t i = 0; i < COUNT(foreign_prefixes); i++)
+        if (has_prefix(name, foreign_prefixes[i]))
+            return true;
+    for (size_t i = 0; i < COUNT(foreign_parts); i++)
+        if (strstr(name, foreign_parts[i]) != NULL)
+            return true;
+    return false;
+}
+
+/* The name without any occurrence of `part`. */
+static const char *without(struct arena *arena, const char *name, const char *part)
+{
+    const char *found = strstr(name, part);
+    if (found == NULL)
+        return name;
+    char *shorter = arena_strdup(arena, name), *at = shorter + (found - name);
+    do
+        memmove(at, at + strlen(part), strlen(at + strlen(part)) + 1);
+    while ((at = strstr(at, part)) != NULL);
+    return shorter;
+}
+
+/* The name that the rows are about; NULL for a tensor that is left out. */
+static const char *family_name(const struct synthesis *synthesis, const struct tensor *tensor)
+{
+    const struct arch *arch = synthesis->arch;
+    struct arena *arena = synthesis->model->arena;
+    const char *name = tensor->name;
+    for (const char *const *prefix = arch->dropped_prefixes; prefix != NULL && *prefix != NULL; prefix++)
+        if (has_prefix(name, *prefix))
+            name += strlen(*prefix);
+    for (const char *const *part = arch->dropped_parts; part != NULL && *part != NULL; part++)
+        name = without(arena, name, *part);
+    if (is_foreign(name) || (arch->skips != NULL && arch->skips(synthesis, name)))
+        return NULL;
+    for (size_t i = 0; i < COUNT(skipped_suffixes); i++)
+        if (has_suffix(name, skipped_suffixes[i]))
+            return NULL;
+    name = without(arena, name, "language_model.");
+    if (has_suffix(name, "e_score_correction_bias"))
+        name = arena_printf(arena, "%.*s.bias", (int)(strlen(name) - strlen("_bias")), name);
+    if (synthesis->hf->prepended != NULL)
+        name = arena_printf(arena, "%s%s", synthesis->hf->prepended, name);
+    return name;
+}
+
+/* By shard, then by name: only for formats whose header order means nothing. */
+static int compare_tensors(const void *a, const void *b)
+{
+    const struct tensor *x = *(const struct tensor *const *)a, *y = *(const struct tensor *const *)b;
+    if (x->source != y->source)
+        return x->source < y->source ? -1 : 1;
+    return strcmp(x->name, y->name);
+}
+
+struct named_tensor *tensors_in_order(const struct synthesis *synthesis, size_t *ret_count)
+{
+    const struct checkpoint *checkpoint = synthesis->model->checkpoint;
+    size_t n_tensors = checkpoint->n_tensors, n_named = 0;
+    const struct tensor **sorted = memory_alloc(n_tensors * sizeof *sorted + 1);
+    for (size_t i = 0; i < n_tensors; i++)
+        sorted[i] = &checkpoint->tensors[i];
+    qsort(sorted, n_tensors, sizeof *sorted, compare_tensors);
+
+    struct named_tensor *named = arena_array(synthesis->model->arena, n_tensors, sizeof *named);
+    for (size_t i = 0; i < n_tensors; i++) {
+        const char *name = family_name(synthesis, sorted[i]);
+        if (name != NULL)
+            named[n_named++] = (struct named_tensor){name, sorted[i]};
+    }
+    free(sorted);
+    *ret_count = n_named;
+    return named;
+}
+
+void synthesis_add_tensor(struct synthesis *synthesis, const char *name, const struct view *view, const struct dtype *forced)
+{
+    struct gguf_model *model = synthesis->model;
+    if (model->n_tensors == synthesis->tensor_capacity) {
+        synthesis->tensor_capacity = synthesis->tensor_capacity * 2 + 64;
+        model->tensors = memory_resize(model->tensors, synthesis->tensor_capacity * sizeof *model->tensors);
+    }
+    model->tensors[model->n_tensors++] = (struct gguf_tensor){name, view, forced};
+}
+
+/* A row that fits a name: which, the numbers in the name, and the suffix that is carried over. */
+struct match {
+    const struct tensor_row *row;
+    uint64_t numbers[2];
+    const char *suffix;
+};
+
+static bool match_row(const struct tensor_row *row, const char *name, struct match *ret_match)
+{
+    size_t length = strlen(name);
+    const char *suffix = has_suffix(name, ".weight") ? ".weight" : has_suffix(name, ".bias") ? ".bias" : "";
+    struct match match = {.row = row, .suffix = ""};
+    if (!pattern_match(row->hf, name, length, match.numbers)) {
+        match.suffix = suffix;
+        if (*suffix == '\0' || !pattern_match(row->hf, name, length - strlen(suffix), match.numbers))
+            return false;
+    }
+    *ret_match = match;
+    return true;
+}
+
+static bool find_match(const struct synthesis *synthesis, const char *name, struct match *ret_match)
+{
+    for (size_t i = 0; i < ARCH_MAX_TABLES && synthesis->arch->tensors[i] != NULL; i++)
+        for (const struct tensor_row *row = synthesis->arch->tensors[i]; row->hf != NULL; row++)
+            if (match_row(row, name, ret_match))
+                return true;
+    return false;
+}
+
+/* Members of stacks that have been met and not yet written: a layer's, for all rows of one stacked arrangement. */
+struct stack {
+    uint64_t block;
+    enum arrangement arrangement;
+    size_t n_found;
+    const struct view **members; /* [row of the stack][member] */
+    struct stack *next;
+};
+
+enum { MAX_STACK_ROWS = 8 };
+
+struct adding {
+    struct synthesis *synthesis;
+    struct stack *stacks;
+    const struct tensor_row *stack_rows[ONE_KEY_HEAD + 1][MAX_STACK_ROWS]; /* by arrangement, in the order of the rows */
+    size_t n_stack_rows[ONE_KEY_HEAD + 1];
+};
+
+static void collect_stack_rows(struct adding *adding)
+{
+    const struct arch *arch = adding->synthesis->arch;
+    for (size_t i = 0; i < ARCH_MAX_TABLES && arch->tensors[i] != NULL; i++)
+        for (const struct tensor_row *row = arch->tensors[i]; row->hf != NULL; row++) {
+            size_t *n_rows = &adding->n_stack_rows[row->arrangement];
+            if (arrangement_is_stacked(row->arrangement) && *n_rows < MAX_STACK_ROWS)
+                adding->stack_rows[row->arrangement][(*n_rows)++] = row;
+        }
+}
+
+static struct stack *find_stack(struct adding *adding, uint64_t block, enum arrangement arrangement, uint64_t n_members)
+{
+    struct stack **link = &adding->stacks;
+    for (; *link != NULL; link = &(*link)->next)
+        if ((*link)->block == block && (*link)->arrangement == arrangement)
+            return *link;
+    struct stack *stack = memory_alloc(sizeof *stack);
+    *stack = (struct stack){.block = block, .arrangement = arrangement};
+    size_t n_views = adding->n_stack_rows[arrangement] * n_members;
+    stack->members = memory_alloc(n_views * sizeof *stack->members);
+    memset(stack->members, 0, n_views * sizeof *stack->members);
+    return *link = stack;
+}
+
+static void free_stack(struct adding *adding, struct stack *stack)
+{
+    struct stack **link = &adding->stacks;
+    while (*link != stack)
+        link = &(*link)->next;
+    *link = stack->next;
+    free(stack->members);
+    free(stack);
+}
+
+static bool same_shape(const struct view *a, const struct view *b)
+{
+    return a->rank == b->rank && memcmp(a->shape, b->shape, a->rank * sizeof *a->shape) == 0;
+}
+
+/* Members of one shape, as views of one dtype, one on the other. */
+static const struct view *stack_members(struct arena *arena, const struct view **members, size_t n_members, const char *name,
+                                        struct error *error)
+{
+    bool same_dtype = true;
+    for (size_t i = 1; i < n_members; i++) {
+        same_dtype &= members[i]->dtype == members[0]->dtype;
+        if (!same_shape(members[i], members[0]))
+            return error_set(error, "model.gguf: number %zu of %s has another shape than the first", i, name), NULL;
+    }
+    if (members[0]->rank + 1 > VIEW_MAX_RANK)
+        return error_set(error, "model.gguf: %s would have too many dimensions", name), NULL;
+    for (size_t i = 0; i < n_members && !same_dtype; i++)
+        members[i] = view_convert(arena, members[i], &f32_dtype);
+    return view_stack(arena, members, n_members);
+}
+
+/* Writes the tensors of a stack that is complete. */
+static bool write_stack(struct adding *adding, struct stack *stack, uint64_t n_members, const char *suffix, struct error *error)
+{
+    struct arena *arena = adding->synthesis->model->arena;
+    for (size_t i = 0; i < adding->n_stack_rows[stack->arrangement]; i++) {
+        const struct tensor_row *row = adding->stack_rows[stack->arrangement][i];
+        const char *name = pattern_fill(arena, row->gguf, (const uint64_t[]){stack->block, 0}, suffix);
+        const struct view *view = stack_members(arena, stack->members + i * n_members, n_members, name, error);
+        if (view == NULL)
+            return false;
+        synthesis_add_tensor(adding->synthesis, name, view, NULL);
+    }
+    free_stack(adding, stack);
+    return true;
+}
+
+static bool add_member(struct adding *adding, const struct match *match, const struct view *view, const char *name,
+                       struct error *error)
+{
+    enum arrangement arrangement = match->row->arrangement;
+    size_t n_members = arrangement_members(arrangement, &adding->synthesis->dimensions);
+    size_t n_rows = adding->n_stack_rows[arrangement], index = 0;
+    if (n_members == 0 || match->numbers[1] >= n_members || n_members > adding->synthesis->model->checkpoint->n_tensors)
+        return error_set(error, "model.gguf: tensor '%s' is number %" PRIu64 " of %zu, by config.json", name, match->numbers[1],
+                         n_members);
+    while (adding->stack_rows[arrangement][index] != match->row)
+        index++;
+    struct stack *stack = find_stack(adding, match->numbers[0], arrangement, n_members);
+    const struct view **member = &stack->members[index * n_members + match->numbers[1]];
+    if (*member != NULL)
+        return error_set(error, "model.gguf: tensor '%s' is there twice under different names", name);
+    *member = view;
+    return ++stack->n_found < n_rows * n_members || write_stack(adding, stack, n_members, match->suffix, error);
+}
+
+/* The view of a stored tensor, in a dtype of one element a block that can be computed with. */
+static const struct view *source_view(const struct synthesis *synthesis, const struct named_tensor *named, struct error *error)
+{
+    const struct tensor *tensor = named->tensor;
+    if (tensor->refusal != NULL)
+        return error_set(error, "model.gguf: tensor '%s': %s", tensor->name, tensor->refusal), NULL;
+    if (dtype_kernels(tensor->dtype).decode == NULL)
+        return error_set(error, "model.gguf: tensor '%s' is %s, which the converter cannot read", tensor->name,
+                         tensor->dtype->name),
+               NULL;
+    const struct view *view = tensor_view(synthesis->model->checkpoint, tensor, synthesis->model->arena);
+    return tensor->dtype->block_elements == 1 ? view : view_convert(synthesis->model->arena, view, &f32_dtype);
+}
+
+static bool add_tensor(struct adding *adding, const struct named_tensor *named, struct error *error)
+{
+    struct synthesis *synthesis = adding->synthesis;
+    struct arena *arena = synthesis->model->arena;
+    struct match match;
+    if (!find_match(synthesis, named->name, &match))
+        return error_set(error, "model.gguf: tensor '%s' is unknown to the family %s", named->tensor->name,
+                         synthesis->arch->name);
+    if (match.row->gguf == NULL)
+        return true;
+    if (match.numbers[0] != UINT64_MAX && match.numbers[0] >= synthesis->dimensions.n_blocks)
+        return error_set(error, "model.gguf: tensor '%s' is of a layer that config.json does not count (%" PRIu64 " layers)",
+                         named->tensor->name, synthesis->dimensions.n_blocks);
+    const struct view *source = source_view(synthesis, named, error);
+    if (source == NULL)
+        return false;
+    if (arrangement_is_stacked(match.row->arrangement))
+        return add_member(adding, &match, source, named->tensor->name, error);
+    const struct tensor_row *first = match.row;
+    for (const struct tensor_row *row = first; row->hf != NULL && strcmp(row->hf, first->hf) == 0; row++) {
+        const struct view *view = arrange(arena, source, row->arrangement, &synthesis->dimensions, error);
+        if (view == NULL)
+            return error_prefix(error, "model.gguf: tensor '%s'", named->tensor->name);
+        synthesis_add_tensor(synthesis, pattern_fill(arena, row->gguf, match.numbers, match.suffix), view, NULL);
+    }
+    return true;
+}
+
+bool tensors_add(struct synthesis *synthesis, const struct named_tensor *tensors, size_t n_tensors, struct error *error)
+{
+    struct adding adding = {.synthesis = synthesis};
+    collect_stack_rows(&adding);
+    bool added = true;
+    for (size_t i = 0; i < n_tensors && added; i++)
+        added = add_tensor(&adding, &tensors[i], error);
+    if (added && adding.stacks != NULL)
+        added = error_set(error, "model.gguf: layer %" PRIu64 " has only %zu of the tensors that %s stacks", adding.stacks->block,
+                          adding.stacks->n_found, synthesis->arch->name);
+    while (adding.stacks != NULL)
+        free_stack(&adding, adding.stacks);
+    return added;
+}

@@ -8,7 +8,7 @@
 
 #include <stddef.h>
 
-enum exit_status { EXIT_BAD_INPUT = 1, EXIT_MISUSE = 2 };
+enum exit_status { EXIT_BAD_INPUT = 1, EXIT_MISUSE = 2, EXIT_MOUNT_FAILED = 32 /* for mount(8) */ };
 
 enum { COMMAND_MAX_FLAGS = 8 };
 
@@ -48,6 +48,9 @@ struct command {
 
 /* NULL at the end. */
 extern const struct command *const commands[];
+
+/* What mount(8) and fstab mean when they name no command. */
+extern const struct command mount_command;
 
 const struct command *command_find(const char *name);
 

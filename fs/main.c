@@ -117,9 +117,46 @@ static int run_command(const struct command *command, int argc, char **argv)
     return status;
 }
 
+/* `mount.wfs SOURCE MOUNTPOINT [-sfnv] [-N namespace] [-o options] [-t type]`: as mount(8) calls its helpers. */
+static int run_mount_helper(int argc, char **argv)
+{
+    struct options options;
+    struct invocation invocation = {.command = &mount_command, .options = &options};
+    struct error error;
+    int found, status = EXIT_SUCCESS;
+    bool fake = false, understood = true;
+    options_init(&options);
+    opterr = 0;
+    while ((found = getopt(argc, argv, "sfnvN:o:t:")) != -1) {
+        fake |= found == 'f';
+        if (found == 'o' && understood && !(understood = options_parse(&options, optarg, &error)))
+            report("%s", error.message);
+    }
+    invocation.arguments = argv + optind;
+    invocation.n_arguments = (size_t)(argc - optind);
+    if (understood && invocation.n_arguments != 2)
+        report("mount.wfs: what is wanted is SOURCE MOUNTPOINT [-o OPTION,...]");
+    if (!understood || invocation.n_arguments != 2)
+        status = EXIT_BAD_INPUT; /* mount(8) calls that misuse */
+    else if (!fake && mount_command.run(&invocation) != EXIT_SUCCESS)
+        status = EXIT_MOUNT_FAILED;
+    options_free(&options);
+    return status;
+}
+
+/* mount(8) looks for mount.wfs or mount.fuse.wfs, or lets mount.fuse run "wfs SOURCE MOUNTPOINT -o ...". */
+static bool is_mount_helper(int argc, char **argv)
+{
+    const char *slash = strrchr(argv[0], '/'), *name = slash != NULL ? slash + 1 : argv[0];
+    return strncmp(name, "mount.", 6) == 0 ||
+           (argc > 3 && argv[1][0] != '-' && strcmp(argv[3], "-o") == 0 && command_find(argv[1]) == NULL);
+}
+
 int main(int argc, char **argv)
 {
     hold_standard_descriptors();
+    if (argc > 1 && is_mount_helper(argc, argv))
+        return run_mount_helper(argc, argv);
     if (argc < 2) {
         report("what shall it do? wfs --help says what it can");
         return EXIT_MISUSE;

@@ -1,0 +1,37 @@
+/* Mount points: the directory a tree is shown at, what is mounted there already, and taking it away. */
+#pragma once
+
+#include "base/error.h"
+
+struct mountpoint {
+    char *path; /* absolute, or /dev/fd/N: a descriptor of /dev/fuse that somebody else has mounted */
+    bool made;  /* by us: it is removed at the end */
+};
+
+struct mountpoint_options {
+    bool nonempty; /* files in it may be hidden */
+    bool replace;  /* a wfs that is mounted there, alive or dead, is taken away first */
+};
+
+/* Finds out whether `path` can be mounted on, and makes it if it is missing. */
+bool mountpoint_prepare(struct mountpoint *mountpoint, const char *path, const struct mountpoint_options *options,
+                        struct error *error);
+
+/* Once nothing is mounted there any more: removes the directory if it was made by us, and frees what mountpoint_prepare() made.
+ */
+void mountpoint_release(struct mountpoint *mountpoint);
+
+/* Whether it stands for a descriptor. */
+bool mountpoint_is_descriptor(const char *path);
+
+enum detach {
+    DETACH_IDLE, /* only if nobody uses it */
+    DETACH_LAZY, /* at once; its users finish undisturbed */
+    DETACH_FORCE /* at once, and its users get errors, where we may; otherwise as DETACH_LAZY */
+};
+
+/* Takes the mount at an absolute path away; by fusermount3 where we may not do it ourselves. */
+bool mountpoint_detach(const char *path, enum detach how, struct error *error);
+
+/* For `wfs umount`: detaches a wfs, alive or dead, and removes the directory if a wfs had made it. */
+bool mountpoint_clear(const char *path, enum detach how, struct error *error);

@@ -42,13 +42,6 @@ static inline float largest_of(__m256 values)
     return _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)));
 }
 
-static inline float smallest_of(__m256 values)
-{
-    __m128 four = _mm_min_ps(_mm256_castps256_ps128(values), _mm256_extractf128_ps(values, 1));
-    __m128 two = _mm_min_ps(four, _mm_movehl_ps(four, four));
-    return _mm_cvtss_f32(_mm_min_ss(two, _mm_movehdup_ps(two)));
-}
-
 /* The second operand of max and min is the result where the first is NaN. */
 static inline float largest_magnitude(const struct values32 *values)
 {
@@ -77,22 +70,42 @@ static inline float signed_largest(const float *values)
     return found != 0 ? values[__builtin_ctz(found)] + 0.0f : 0;
 }
 
-/* As legacy_range(): of several zeros the first is the smallest, or the largest. */
-static inline void range_of(const float *values, float *ret_minimum, float *ret_maximum)
+/* The smallest value, and the largest negated: so that one reduction serves both. */
+static inline __m256 range_of(const struct values32 *values)
 {
-    struct values32 loaded = load_values(values);
     __m256 smallest = _mm256_set1_ps(__builtin_inff()), largest = _mm256_set1_ps(-__builtin_inff());
     for (int i = 0; i < 4; i++) {
-        smallest = _mm256_min_ps(loaded.part[i], smallest);
-        largest = _mm256_max_ps(loaded.part[i], largest);
+        smallest = _mm256_min_ps(values->part[i], smallest);
+        largest = _mm256_max_ps(values->part[i], largest);
     }
-    float minimum = smallest_of(smallest), maximum = largest_of(largest);
-    if (minimum == 0) {
-        minimum = values[__builtin_ctz(with_magnitude(&loaded, 0))];
-        maximum = maximum == 0 ? minimum : maximum;
+    __m256 negated = _mm256_xor_ps(largest, _mm256_set1_ps(-0.0f));
+    __m256 both = _mm256_min_ps(_mm256_permute2f128_ps(smallest, negated, 0x20), _mm256_permute2f128_ps(smallest, negated, 0x31));
+    both = _mm256_min_ps(both, _mm256_permute_ps(both, _MM_SHUFFLE(1, 0, 3, 2)));
+    return _mm256_min_ps(both, _mm256_permute_ps(both, _MM_SHUFFLE(2, 3, 0, 1)));
+}
+
+/* What legacy_range() finds in each block of a batch: the minimum, and how far above it the maximum is. Of several zeros the
+ * first is the smallest. */
+static inline void ranges_of(const float *values, size_t n_blocks, float minimum[BATCH], float span[BATCH])
+{
+    float negated_maximum[BATCH] = {0};
+    memset(minimum, 0, BATCH * sizeof *minimum);
+    for (size_t i = 0; i < n_blocks; i++) {
+        struct values32 loaded = load_values(values + 32 * i);
+        __m256 both = range_of(&loaded);
+        minimum[i] = _mm256_cvtss_f32(both);
+        negated_maximum[i] = _mm_cvtss_f32(_mm256_extractf128_ps(both, 1));
     }
-    *ret_minimum = minimum;
-    *ret_maximum = maximum;
+    __m256 lowest = _mm256_loadu_ps(minimum), negated = _mm256_loadu_ps(negated_maximum);
+    /* a - -b is a + b; adding zero makes a difference of zeros positive, as that of one zero and itself is */
+    __m256 above = _mm256_xor_ps(_mm256_add_ps(lowest, negated), _mm256_set1_ps(-0.0f));
+    _mm256_storeu_ps(span, _mm256_add_ps(above, _mm256_setzero_ps()));
+    unsigned zeros = (unsigned)_mm256_movemask_ps(_mm256_cmp_ps(lowest, _mm256_setzero_ps(), _CMP_EQ_OQ));
+    for (size_t i = 0; zeros != 0 && i < n_blocks; i++) {
+        struct values32 loaded = load_values(values + 32 * i);
+        if (minimum[i] == 0)
+            minimum[i] = values[32 * i + (size_t)__builtin_ctz(with_magnitude(&loaded, 0))];
+    }
 }
 
 /* Eight numbers as f16_store() stores them. */

@@ -11,15 +11,15 @@ static float from_bits(uint32_t bits)
     return value;
 }
 
-/* The magnitude is placed where F32 has its fields and the exponent set right by a multiplication, which is exact for
- * subnormal values too. NaN has its own bits, and the sign of the byte where the type gives it one. */
-static float decode_byte(uint8_t byte, unsigned mantissa_bits, unsigned bias, bool nan)
+/* NaN has the sign of the byte. Without branches, so that compilers work on several bytes at once. */
+static inline float decode_byte(uint8_t byte, unsigned mantissa_bits, unsigned bias, bool nan)
 {
-    uint32_t sign = (uint32_t)(byte & 0x80) << 24;
-    if (nan)
-        return from_bits(sign | 0x7fc00000);
-    float magnitude = from_bits((uint32_t)(byte & 0x7f) << (23 - mantissa_bits)) * from_bits((254 - bias) << 23);
-    return sign ? -magnitude : magnitude;
+    uint32_t sign = (uint32_t)(byte & 0x80) << 24, magnitude = byte & 0x7f;
+    float subnormal = (float)(int)magnitude * from_bits((128 - bias - mantissa_bits) << 23);
+    uint32_t bits, normal = (magnitude << (23 - mantissa_bits)) + ((127 - bias) << 23);
+    memcpy(&bits, &subnormal, sizeof bits);
+    bits = magnitude >> mantissa_bits ? normal : bits;
+    return from_bits((nan ? 0x7fc00000 : bits) | sign);
 }
 
 static void e4m3_decode(const void *blocks, float *values, size_t n_blocks)
@@ -33,9 +33,9 @@ static void e5m2_decode(const void *blocks, float *values, size_t n_blocks)
 {
     const uint8_t *bytes = blocks;
     for (size_t i = 0; i < n_blocks; i++) {
-        bool infinite = (bytes[i] & 0x7f) == 0x7c;
-        values[i] = infinite ? from_bits((uint32_t)(bytes[i] & 0x80) << 24 | 0x7f800000)
-                             : decode_byte(bytes[i], 2, 15, (bytes[i] & 0x7f) > 0x7c);
+        uint32_t magnitude = bytes[i] & 0x7f, infinity = (uint32_t)(bytes[i] & 0x80) << 24 | 0x7f800000;
+        float value = decode_byte(bytes[i], 2, 15, magnitude > 0x7c);
+        values[i] = magnitude == 0x7c ? from_bits(infinity) : value;
     }
 }
 

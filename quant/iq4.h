@@ -1,15 +1,38 @@
 /* What IQ4_NL and IQ4_XS share: sixteen levels that are not evenly spaced, and the search for a block's scale.
+ *
+ * The search tries sixteen scales, of which the sums run in index order in F32: that is part of the format. The loops over
+ * values are what takes the time; there are faster ones (iq4_avx2.c, iq4_avx512.c) with one scale a lane.
  * Source: quantize_row_iq4_nl_impl in ggml-quants.c of llama.cpp, with seven tries and the weight x * x. */
 #pragma once
 
+#include <stddef.h>
 #include <stdint.h>
 
-enum { IQ4_ELEMENTS = 32, IQ4_TRIES = 7 };
+enum { IQ4_ELEMENTS = 32, IQ4_TRIES = 16 };
 
+/* Below this largest magnitude a block counts as zero. */
+#define IQ4_NEGLIGIBLE 1e-15f
+
+/* What the levels stand for, ascending, and from where on the upper of two neighbours is nearest: the reference compares
+ * the distances to both, which are exact where they are nearly equal. NaN is level 0. */
 extern const int8_t iq4_levels[16];
+extern const float iq4_midpoints[15];
 
-/* The index of the level nearest to `value`; the upper of two that are equally near. */
-int iq4_nearest(float value);
+/* The inverses of the scales to try for values of which `largest` is the one of largest magnitude. */
+void iq4_inverses(float largest, float inverses[IQ4_TRIES]);
 
-/* The best scale of 32 values: 0 where they are negligible. */
-float iq4_search(const float *values);
+/* The best scale by the sums of w * q * x and w * q * q of each: the first, or what is better than those before it. */
+float iq4_best_scale(const float sums_qx[IQ4_TRIES], const float sums_q2[IQ4_TRIES]);
+
+struct iq4_loops {
+    /* The best scale of 32 values: 0 where they are negligible. */
+    float (*search)(const float *values);
+    /* The nearest levels of 32 values times `inverse`. */
+    void (*quantize)(const float *values, float inverse, uint8_t levels[IQ4_ELEMENTS]);
+};
+
+/* The encoders by these loops. */
+void iq4_nl_encode_by(const struct iq4_loops *loops, const float *values, uint8_t *blocks, size_t n_blocks);
+void iq4_xs_encode_by(const struct iq4_loops *loops, const float *values, uint8_t *blocks, size_t n_blocks);
+
+extern const struct iq4_loops iq4_portable_loops;

@@ -6,51 +6,6 @@
 
 enum { QS = 2, BLOCK_BYTES = 18 };
 
-const int8_t iq4_levels[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
-
-int iq4_nearest(float value)
-{
-    if (!(value > iq4_levels[0]))
-        return 0;
-    if (value >= iq4_levels[15])
-        return 15;
-    int above = 1;
-    while ((float)iq4_levels[above] <= value)
-        above++;
-    return value - (float)iq4_levels[above - 1] < (float)iq4_levels[above] - value ? above - 1 : above;
-}
-
-/* The weighted sums of one try. */
-static void try_scale(const float *values, float inverse, float *ret_sum_qx, float *ret_sum_q2)
-{
-    float sum_qx = 0, sum_q2 = 0;
-    for (int i = 0; i < IQ4_ELEMENTS; i++) {
-        float level = iq4_levels[iq4_nearest(inverse * values[i])], weight = values[i] * values[i];
-        sum_qx += weight * level * values[i];
-        sum_q2 += weight * level * level;
-    }
-    *ret_sum_qx = sum_qx;
-    *ret_sum_q2 = sum_q2;
-}
-
-float iq4_search(const float *values)
-{
-    float largest = legacy_signed_largest(values), sum_qx, sum_q2;
-    if (fabsf(largest) < 1e-15f)
-        return 0;
-    float first = -largest / (float)iq4_levels[0];
-    try_scale(values, 1 / first, &sum_qx, &sum_q2);
-    float scale = sum_qx / sum_q2, best = scale * sum_qx;
-    for (int step = -IQ4_TRIES; step <= IQ4_TRIES; step++) {
-        try_scale(values, (float)(step + iq4_levels[0]) / largest, &sum_qx, &sum_q2);
-        if (sum_q2 > 0 && sum_qx * sum_qx > best * sum_q2) {
-            scale = sum_qx / sum_q2;
-            best = scale * sum_qx;
-        }
-    }
-    return scale;
-}
-
 static void decode_block(const uint8_t *block, float *values)
 {
     float d = f16_load(block);
@@ -58,17 +13,32 @@ static void decode_block(const uint8_t *block, float *values)
         values[i] = d * (float)iq4_levels[legacy_nibble(block + QS, i)];
 }
 
-static void encode_block(const float *values, uint8_t *block)
+void iq4_nl_encode_by(const struct iq4_loops *loops, const float *values, uint8_t *block, size_t n_blocks)
 {
-    uint8_t levels[IQ4_ELEMENTS];
-    float d = iq4_search(values), inverse = legacy_inverse(d);
-    for (int i = 0; i < IQ4_ELEMENTS; i++)
-        levels[i] = (uint8_t)iq4_nearest(inverse * values[i]);
-    f16_store(block, d);
-    legacy_pack_nibbles(levels, block + QS);
+    for (size_t i = 0; i < n_blocks; i++, values += IQ4_ELEMENTS, block += BLOCK_BYTES) {
+        uint8_t levels[IQ4_ELEMENTS];
+        float d = loops->search(values);
+        loops->quantize(values, legacy_inverse(d), levels);
+        f16_store(block, d);
+        legacy_pack_nibbles(levels, block + QS);
+    }
 }
 
-DEFINE_BLOCK_KERNELS(iq4_nl, IQ4_ELEMENTS, BLOCK_BYTES)
+static void iq4_nl_decode(const void *blocks, float *values, size_t n_blocks)
+{
+    for (size_t i = 0; i < n_blocks; i++)
+        decode_block((const uint8_t *)blocks + i * BLOCK_BYTES, values + i * IQ4_ELEMENTS);
+}
+
+static void iq4_nl_encode(const float *values, void *blocks, size_t n_blocks)
+{
+    iq4_nl_encode_by(&iq4_portable_loops, values, blocks, n_blocks);
+}
+
+#if defined(__x86_64__)
+decode_function iq4_nl_decode_avx2;
+encode_function iq4_nl_encode_avx2, iq4_nl_encode_avx512;
+#endif
 
 const struct dtype iq4_nl_dtype = {
     .name = "IQ4_NL",
@@ -78,6 +48,10 @@ const struct dtype iq4_nl_dtype = {
     .block_bytes = BLOCK_BYTES,
     .ggml_type = 20,
     .n_scales = 1,
-    .encode_cost = 40000,
+    .encode_cost = 9000,
     .kernels[CPU_PORTABLE] = {iq4_nl_decode, iq4_nl_encode},
+#if defined(__x86_64__)
+    .kernels[CPU_AVX2] = {iq4_nl_decode_avx2, iq4_nl_encode_avx2},
+    .kernels[CPU_AVX512] = {.encode = iq4_nl_encode_avx512},
+#endif
 };

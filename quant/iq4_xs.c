@@ -28,31 +28,49 @@ static void pack_scale(uint8_t *block, int j, int share)
     block[SCALES_H + j / 4] |= (uint8_t)(stored >> 4 << (2 * (j % 4)));
 }
 
-static void encode_block(const float *values, uint8_t *block)
+static void encode_block(const struct iq4_loops *loops, const float *values, uint8_t *block)
 {
     float scales[SUB_BLOCKS], largest = 0, magnitude = 0;
     for (int j = 0; j < SUB_BLOCKS; j++) {
-        scales[j] = iq4_search(values + j * IQ4_ELEMENTS);
+        scales[j] = loops->search(values + j * IQ4_ELEMENTS);
         if (fabsf(scales[j]) > magnitude) {
             magnitude = fabsf(scales[j]);
             largest = scales[j];
         }
     }
-    float d = -largest / 32, inverse = d != 0 ? 1 / d : 0;
+    float d = -largest / 32, inverse = legacy_inverse(d);
     memset(block, 0, QS);
     f16_store(block, d);
     for (int j = 0; j < SUB_BLOCKS; j++) {
         uint8_t levels[IQ4_ELEMENTS];
         int share = clamp_int(nearest_int(inverse * scales[j]), -32, 31);
-        float scale = d * (float)share, inverse_scale = scale != 0 ? 1 / scale : 0;
-        for (int i = 0; i < IQ4_ELEMENTS; i++)
-            levels[i] = (uint8_t)iq4_nearest(inverse_scale * values[j * IQ4_ELEMENTS + i]);
+        loops->quantize(values + j * IQ4_ELEMENTS, legacy_inverse(d * (float)share), levels);
         pack_scale(block, j, share);
         legacy_pack_nibbles(levels, block + QS + 16 * j);
     }
 }
 
-DEFINE_BLOCK_KERNELS(iq4_xs, K_ELEMENTS, BLOCK_BYTES)
+void iq4_xs_encode_by(const struct iq4_loops *loops, const float *values, uint8_t *blocks, size_t n_blocks)
+{
+    for (size_t i = 0; i < n_blocks; i++)
+        encode_block(loops, values + i * K_ELEMENTS, blocks + i * BLOCK_BYTES);
+}
+
+static void iq4_xs_decode(const void *blocks, float *values, size_t n_blocks)
+{
+    for (size_t i = 0; i < n_blocks; i++)
+        decode_block((const uint8_t *)blocks + i * BLOCK_BYTES, values + i * K_ELEMENTS);
+}
+
+static void iq4_xs_encode(const float *values, void *blocks, size_t n_blocks)
+{
+    iq4_xs_encode_by(&iq4_portable_loops, values, blocks, n_blocks);
+}
+
+#if defined(__x86_64__)
+decode_function iq4_xs_decode_avx2;
+encode_function iq4_xs_encode_avx2, iq4_xs_encode_avx512;
+#endif
 
 const struct dtype iq4_xs_dtype = {
     .name = "IQ4_XS",
@@ -62,6 +80,10 @@ const struct dtype iq4_xs_dtype = {
     .block_bytes = BLOCK_BYTES,
     .ggml_type = 23,
     .n_scales = 1,
-    .encode_cost = 40000,
+    .encode_cost = 9000,
     .kernels[CPU_PORTABLE] = {iq4_xs_decode, iq4_xs_encode},
+#if defined(__x86_64__)
+    .kernels[CPU_AVX2] = {iq4_xs_decode_avx2, iq4_xs_encode_avx2},
+    .kernels[CPU_AVX512] = {.encode = iq4_xs_encode_avx512},
+#endif
 };

@@ -12,13 +12,10 @@ static void decode_block(const uint8_t *block, float *values)
 
 static inline void encode_batch(const float *values, uint8_t *block, size_t n_blocks)
 {
-    float minimum[BATCH] = {0}, maximum, span[BATCH] = {0};
+    float minimum[BATCH], span[BATCH];
     uint16_t m[BATCH];
     struct scales d;
-    for (size_t i = 0; i < n_blocks; i++) {
-        range_of(values + i * LEGACY_ELEMENTS, &minimum[i], &maximum);
-        span[i] = maximum - minimum[i];
-    }
+    ranges_of(values, n_blocks, minimum, span);
     scales_of(span, 31, &d);
     halves_of(minimum, m);
     for (size_t i = 0; i < n_blocks; i++, block += BLOCK_BYTES) {

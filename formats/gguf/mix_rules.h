@@ -1,0 +1,39 @@
+/* The vocabulary of the rows in mixes.c; for mix.c and mixes.c only. */
+#pragma once
+
+/* What a tensor is for, as far as mixes tell; one bit each, so that a rule may be for several. */
+enum tensor_role {
+    OUTPUT = 1,     /* output.weight, or the token embedding where it does both */
+    TOKEN_EMBD = 2, /* where there is an output of its own */
+    ATTN_V = 4,     /* values, alone or fused with queries and keys */
+    ATTN_K = 8,
+    ATTN_OUTPUT = 16,
+    FFN_UP = 32,
+    FFN_GATE = 64,
+    FFN_DOWN = 128,
+    OTHER = 256,
+    ANY_ROLE = 511,
+};
+
+/* What may be true of a tensor and its model. Positions count the tensors of the same role in the order of the file: for FFN_DOWN
+ * out of the number of layers (and by the layer's own number in a model with experts), for ATTN_V out of all values. */
+enum tensor_fact {
+    FALCON = 1,
+    NOT_FALCON = 2,
+    EIGHT_EXPERTS = 4,
+    NOT_EIGHT_EXPERTS = 8,
+    GROUPED = 16, /* at least 4 heads share their keys and values */
+    STACKED = 32, /* several matrices: experts */
+    RAGGED = 64,  /* rows are no whole blocks of the mix's own type */
+    FIRST_TWO = 128,
+    FIRST_FOUR = 256,
+    FIRST_EIGHTH = 512,
+    FIRST_SIXTEENTH = 1024,
+    MORE_BITS = 2048, /* the first and last eighth, and every third between them */
+};
+
+/* The first rule whose role is the tensor's and whose facts all hold says its type. */
+struct mix_rule {
+    unsigned roles, facts;
+    const char *type; /* name of a dtype; NULL ends the rules */
+};

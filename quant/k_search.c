@@ -113,8 +113,10 @@ static float range_error(const struct k_range_search *search, int n, const float
     return error;
 }
 
+/* An infinite inverse, of a range of subnormal numbers, makes every level 0: what the reference's rounding does to it. */
 static void find_levels(int n, const float *values, float inverse, float minimum, float n_max, float *levels)
 {
+    inverse = isinf(inverse) ? 0 : inverse;
     for (int i = 0; i < n; i++)
         levels[i] = k_level(inverse * (values[i] - minimum), 0, n_max);
 }

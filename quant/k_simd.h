@@ -7,6 +7,7 @@
  * blocks. */
 #include "quant/k_format.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -71,11 +72,16 @@ struct v_range_sums {
 
 static inline void v_sum_levels(struct v_search *search, int n, wide inverse, wide minimum, vf n_max, struct v_range_sums *sums)
 {
-    EACH_VECTOR(v) sums->l[v] = sums->l2[v] = sums->xl[v] = v_set(0);
+    wide usable;
+    EACH_VECTOR(v)
+    {
+        usable[v] = v_select(v_equal(v_abs(inverse[v]), v_set(INFINITY)), v_set(0), inverse[v]);
+        sums->l[v] = sums->l2[v] = sums->xl[v] = v_set(0);
+    }
     for (int i = 0; i < n; i++)
         EACH_VECTOR(v)
         {
-            vf level = v_level(inverse[v] * (search->x[i][v] - minimum[v]), v_set(0), n_max);
+            vf level = v_level(usable[v] * (search->x[i][v] - minimum[v]), v_set(0), n_max);
             vf weighted = search->weights[i][v] * level;
             search->levels[i][v] = level;
             sums->l[v] += weighted;

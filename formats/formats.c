@@ -1,9 +1,10 @@
 #include "formats/format.h"
 
-extern const struct format huggingface_format, safetensors_format, torch_format;
+extern const struct format huggingface_format, meta_format, safetensors_format, torch_format;
 
 const struct format *const formats[] = {
     &huggingface_format,
+    &meta_format,
     &safetensors_format,
     &torch_format,
     NULL,

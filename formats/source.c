@@ -90,6 +90,21 @@ struct source *source_new(const struct source *base, const char *name, uint64_t 
     return source;
 }
 
+static bool text_read(void *context, uint64_t offset, size_t length, void *out, struct error *error)
+{
+    (void)error;
+    memcpy(out, (const char *)context + offset, length);
+    return true;
+}
+
+struct source *source_of_text(const struct source *base, const char *name, const char *text, size_t length)
+{
+    static const struct source_ops ops = {text_read, free};
+    char *copy = memory_alloc(length);
+    memcpy(copy, text, length);
+    return source_new(base, name, length, &ops, copy);
+}
+
 void source_close(struct source *source)
 {
     if (source == NULL)

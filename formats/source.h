@@ -31,6 +31,9 @@ struct source_ops {
 struct source *source_new(const struct source *base, const char *name, uint64_t size, const struct source_ops *ops,
                           void *context);
 
+/* A source made of memory, for side files that are derived from others: a copy of the text. `base` as above. */
+struct source *source_of_text(const struct source *base, const char *name, const char *text, size_t length);
+
 void source_close(struct source *source); /* NULL is allowed */
 
 const char *source_name(const struct source *source);

@@ -1,0 +1,59 @@
+/* Meta's own layout of Llama 1, 2 and 3: params.json and consolidated.00.pth, .01.pth ..., one file for each rank of tensor
+ * parallelism, shown as the Hugging Face conversion would be: names, the order of rotary rows, config.json and the tokenizer's
+ * files. Nothing is read of the weights before somebody asks for them.
+ *
+ * Sources: transformers' convert_llama_weights_to_hf.py and convert_slow_tokenizer.py (TikTokenConverter), llama-models'
+ * tokenizer and params.json files.
+ *
+ * What is not in a Meta directory, and so cannot be told: the release (told from the vocabulary, norm_eps, rope_theta,
+ * use_scaled_rope and the size), whether it is an instruct model (taken as none: eos is <|end_of_text|>), generation_config.json,
+ * the chat template, the model card. Tensors are in the order of their names, as in a single model.safetensors. */
+#pragma once
+
+#include "base/buffer.h"
+#include "formats/checkpoint.h"
+#include "formats/json.h"
+
+/* What params.json and the shards say, in Hugging Face's words. */
+struct meta_params {
+    uint64_t dim, n_layers, n_heads, n_kv_heads;
+    const char *norm_eps, *rope_theta; /* as spelled */
+    double rope_theta_value;
+    const char *rope_scaling_factor; /* as spelled; NULL: not given */
+    bool use_scaled_rope;
+
+    /* From the tensors. */
+    uint64_t vocab_size, intermediate_size;
+    const char *dtype; /* "bfloat16" */
+    bool tied;         /* no output.weight, or a release that ties it to the embedding */
+
+    /* From tokenizer.model: the number of ranks of a tiktoken file, 0 for SentencePiece or none. */
+    uint64_t n_ranks;
+    bool sentencepiece;
+};
+
+/* The values of params.json, whose texts must outlive the result. The error names the key. */
+bool meta_params_parse(const struct json *root, struct meta_params *ret_params, struct error *error);
+
+/* Whether this is Llama 3 or a later 3.x, and whether it is one of the small models of 3.2, which tie their output. */
+bool meta_is_llama3(const struct meta_params *params);
+bool meta_is_small_llama32(const struct meta_params *params);
+
+/* The texts of the files. */
+void meta_write_config(const struct meta_params *params, struct buffer *out);
+void meta_write_tokenizer_config(const struct meta_params *params, struct buffer *out);
+
+/* tokenizer.model of Llama 3: lines of a token in base64 and its rank. */
+struct tiktoken;
+
+/* NULL, without an error, where the text is of another kind; NULL with one where it is damaged: *ret_damaged. */
+struct tiktoken *tiktoken_parse(const char *text, size_t length, bool *ret_damaged, struct error *error);
+void tiktoken_free(struct tiktoken *tiktoken); /* NULL is allowed */
+size_t tiktoken_count(const struct tiktoken *tiktoken);
+
+/* tokenizer.json as TikTokenConverter makes it: the merges of each token are all pairs of tokens that it is made of, by the
+ * rank of the left and of the right one; and the 256 special tokens behind the ranks, of Llama 3.1 and later or of 3. */
+void tiktoken_write_json(const struct tiktoken *tiktoken, bool llama31, struct buffer *out);
+
+/* The `index`th special token (0 to 255) of Llama 3, or of 3.1 and later. `out` has room for 64 bytes. */
+const char *meta_special_token(bool llama31, unsigned index, char *out);

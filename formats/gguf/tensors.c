@@ -67,7 +67,9 @@ static const char *family_name(const struct synthesis *synthesis, const struct t
             name += strlen(*prefix);
     for (const char *const *part = arch->dropped_parts; part != NULL && *part != NULL; part++)
         name = without(arena, name, *part);
-    if (is_foreign(name) || (arch->skips != NULL && arch->skips(synthesis, name)))
+    if (arch->rename != NULL)
+        name = arch->rename(synthesis, name);
+    if (name == NULL || is_foreign(name))
         return NULL;
     for (size_t i = 0; i < COUNT(skipped_suffixes); i++)
         if (has_suffix(name, skipped_suffixes[i]))

@@ -80,8 +80,8 @@ struct arch {
     /* Tensors that are in no file, and keys that go with them: they come before all others. */
     bool (*add_extras)(struct synthesis *synthesis, struct error *error);
 
-    /* Whether to leave a tensor out, by its name after the prefixes are dropped. */
-    bool (*skips)(const struct synthesis *synthesis, const char *name);
+    /* The name that the rows are about, given one without the dropped parts; NULL leaves the tensor out. */
+    const char *(*rename)(const struct synthesis *synthesis, const char *name);
 
     /* A last look at the dimensions, which come from config.json. */
     bool (*adjust)(struct synthesis *synthesis, struct error *error);
@@ -128,6 +128,10 @@ extern const struct tensor_row decoder_tensors[]; /* names of Llama and most tha
 extern const struct key_row base_keys[];          /* the converter's common emitter, general.file_type at its end */
 extern const struct key_row moe_keys[];           /* expert_feed_forward_length and the shared expert's */
 
+/* Hyperparameters under which configurations have the number of layers. */
+#define BLOCK_COUNT "n_layers|num_hidden_layers|n_layer|num_layers"
+
+/* general.file_type; its value is of the output. */
 #define FILE_TYPE_KEY                                                                                                            \
     {                                                                                                                            \
         .key = ".general.file_type", .type = GGUF_U32, .when = ALWAYS                                                            \

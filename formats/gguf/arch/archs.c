@@ -2,12 +2,38 @@
 
 #include <string.h>
 
+extern const struct arch bert_arch;
+extern const struct arch bloom_arch;
+extern const struct arch deepseek2_arch;
+extern const struct arch falcon_arch;
+extern const struct arch gemma_arch;
+extern const struct arch gemma2_arch;
+extern const struct arch gemma3_arch;
+extern const struct arch gpt2_arch;
+extern const struct arch gptneox_arch;
+extern const struct arch granite_arch;
+extern const struct arch granitemoe_arch;
 extern const struct arch llama_arch;
+extern const struct arch mpt_arch;
+extern const struct arch olmo_arch;
+extern const struct arch olmo2_arch;
+extern const struct arch olmoe_arch;
+extern const struct arch phi2_arch;
+extern const struct arch phi3_arch;
+extern const struct arch qwen2_arch;
+extern const struct arch qwen2moe_arch;
+extern const struct arch qwen3_arch;
+extern const struct arch qwen3moe_arch;
+extern const struct arch stablelm_arch;
+extern const struct arch starcoder_arch;
+extern const struct arch starcoder2_arch;
 
 /* clang-format off: one row a line */
 const struct arch *const archs[] = {
-    &llama_arch,
-    NULL,
+    &bert_arch,     &bloom_arch,    &deepseek2_arch, &falcon_arch,     &gemma_arch, &gemma2_arch,   &gemma3_arch,
+    &gpt2_arch,     &gptneox_arch,  &granite_arch,   &granitemoe_arch, &llama_arch, &mpt_arch,      &olmo_arch,
+    &olmo2_arch,    &olmoe_arch,    &phi2_arch,      &phi3_arch,       &qwen2_arch, &qwen2moe_arch, &qwen3_arch,
+    &qwen3moe_arch, &stablelm_arch, &starcoder_arch, &starcoder2_arch, NULL,
 };
 /* clang-format on */
 

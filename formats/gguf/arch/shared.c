@@ -124,7 +124,7 @@ static bool emit_gating_function(struct synthesis *synthesis, struct error *erro
 }
 
 const struct key_row base_keys[] = {
-    {.key = "block_count", .type = GGUF_U32, .when = REQUIRED, .from = "n_layers|num_hidden_layers|n_layer|num_layers"},
+    {.key = "block_count", .type = GGUF_U32, .when = REQUIRED, .from = BLOCK_COUNT},
     {.key = "context_length",
      .type = GGUF_U32,
      .from = "max_position_embeddings|n_ctx|n_positions|max_length|max_sequence_length|model_max_length"},

@@ -1,0 +1,38 @@
+/* The list of tokens of a GGUF while it is put together: a text, a score and a type for every id. */
+#pragma once
+
+#include "base/arena.h"
+#include "formats/gguf/kv.h"
+
+enum token_type { TOKEN_NORMAL = 1, TOKEN_UNKNOWN, TOKEN_CONTROL, TOKEN_USER_DEFINED, TOKEN_UNUSED, TOKEN_BYTE };
+
+struct token {
+    const char *text;
+    size_t length;
+    float score;
+    enum token_type type;
+};
+
+struct token_list {
+    struct arena *arena; /* holds texts that are made, and the list */
+    struct token *tokens;
+    uint64_t n_tokens;
+};
+
+enum { TOKEN_LIST_MAX = 16 << 20 };
+
+/* `n_tokens` tokens "[PADn]", unused, of the given score. Fails above TOKEN_LIST_MAX. */
+bool token_list_init(struct token_list *list, uint64_t n_tokens, float score, struct error *error);
+void token_list_free(struct token_list *list);
+
+/* Sets one token; ids that are not in the list are passed over. */
+void token_list_set(struct token_list *list, uint64_t id, const char *text, size_t length, float score, enum token_type type);
+
+/* Writes tokenizer.ggml.tokens, .scores (if wanted) and .token_type. */
+void token_list_write(const struct token_list *list, bool with_scores, struct gguf_kvs *kvs);
+
+/* Whether the text looks like a control token whatever its file says: "<|im_start|>", "<pad>", "<unused12>" ... */
+bool token_looks_special(const char *text, size_t length);
+
+/* `text` with every U+2581 replaced by a space, in the list's arena; *length is updated. */
+const char *token_plain_spaces(struct token_list *list, const char *text, size_t *length);

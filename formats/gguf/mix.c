@@ -243,8 +243,7 @@ static bool is_70b(const struct mix_model *model)
     return strcmp(model->arch, "llama") == 0 && model->n_layers == 80 && model->n_heads != model->n_kv_heads;
 }
 
-/* The N of "blk.N."; false for another name. */
-static bool layer_of(const char *name, uint64_t *ret_layer)
+bool mix_layer_of(const char *name, uint64_t *ret_layer)
 {
     if (strncmp(name, "blk.", 4) != 0 || !isdigit((unsigned char)name[4]))
         return false;
@@ -263,7 +262,7 @@ static bool find_position(struct choice *choice, const struct mix_tensor *tensor
     if ((role & (FFN_UP | FFN_GATE | FFN_DOWN)) == 0)
         return true;
     uint64_t layer = role == FFN_DOWN ? choice->downs_seen++ : 0;
-    if (choice->model->n_experts > 1 && (!layer_of(tensor->name, &layer) || layer >= n_layers))
+    if (choice->model->n_experts > 1 && (!mix_layer_of(tensor->name, &layer) || layer >= n_layers))
         return error_set(error, "tensor '%s' is in none of the %llu layers", tensor->name, (unsigned long long)n_layers);
     if (role == FFN_DOWN)
         *facts |= position_facts(layer, n_layers);

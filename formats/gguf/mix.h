@@ -53,3 +53,6 @@ struct mix_tensor {
  * said about the tensors then. */
 bool mix_choose_types(const struct mix *mix, const struct quantize_options *options, const struct mix_model *model,
                       struct mix_tensor *tensors, size_t n_tensors, struct error *error);
+
+/* The N of a tensor's name "blk.N."; false for a name of another kind. */
+bool mix_layer_of(const char *name, uint64_t *ret_layer);

@@ -294,6 +294,9 @@ static bool read_local(const struct source *source, struct zip_member *member, u
     unsigned char *extra = header + LOCAL_BYTES + member->name_length;
     size_t name_length = member->name_length, field_length;
     const unsigned char *field;
+    *ret_reason = "its local header is outside of the file";
+    if (member->header > source_size(source) || LOCAL_BYTES + name_length > source_size(source) - member->header)
+        return false;
     *ret_reason = NULL;
     if (!source_read(source, member->header, LOCAL_BYTES + name_length, header, error))
         return false;
@@ -342,9 +345,9 @@ static bool read_locals(struct zip_directory *directory, struct zip_member **by_
             for (size_t j = i == 0 ? 0 : i + PREFETCH_AHEAD; j < i + 2 * PREFETCH_AHEAD && j < directory->n_members; j++)
                 prefetch_local(source, by_header[j]);
         if (!read_local(source, member, scratch, error, &reason)) {
-            if (reason == NULL)
-                return error_prefix(error, "zip: member '%s'", member->name);
-            return error_set(error, "%s: zip: member '%s': %s", source_name(source), member->name, reason);
+            if (reason != NULL)
+                error_set(error, "%s: zip: member '%s': %s", source_name(source), member->name, reason);
+            return false;
         }
         if (member->offset > limit || member->compressed_size > limit - member->offset)
             return error_set(error, "%s: zip: member '%s': its data [%" PRIu64 ", +%" PRIu64 ") overlaps what starts at %" PRIu64,

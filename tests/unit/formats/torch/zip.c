@@ -1,0 +1,354 @@
+/* Zip archives assembled by hand, as torch and others write them, and each with one thing wrong. */
+#include "formats/torch/zip.h"
+
+#include "base/buffer.h"
+#include "formats/torch/inflate.h"
+
+#include "tests/unit/check.h"
+#include "tests/unit/files.h"
+
+#include <fcntl.h>
+#include <zlib.h>
+
+/* What a member is, and what its two headers say where that differs; 0: the truth, ZERO: 0. */
+struct member {
+    const char *name, *content;
+    const char *local_name;
+    size_t name_length;
+    uint16_t method, flags, local_flags, local_method;
+    bool streamed; /* zeros in the local header, a descriptor behind the data: torch */
+    bool zip64;    /* numbers in zip64 fields */
+    uint64_t size, compressed_size, local_size, offset, crc, local_crc, disk;
+};
+
+#define ZERO UINT64_MAX
+#define MEMBER(text, ...)                                                                                                        \
+    {                                                                                                                            \
+        .name = text, .content = "content of " text, __VA_ARGS__                                                                 \
+    }
+
+struct archive {
+    const char *prefix, *suffix, *comment;
+    struct member members[3];
+    uint64_t count, directory_offset, directory_size, disk;
+    bool end64, wrong_end64, wrong_locator;
+    const char *error; /* NULL: it is read */
+};
+
+static uint64_t either(uint64_t said, uint64_t truth)
+{
+    return said == 0 ? truth : said == ZERO ? 0 : said;
+}
+
+static size_t deflate_raw(const char *content, size_t length, unsigned char *out, size_t capacity)
+{
+    z_stream stream = {.next_in = (Bytef *)content, .avail_in = (uInt)length, .next_out = out, .avail_out = (uInt)capacity};
+    deflateInit2(&stream, 9, Z_DEFLATED, -15, 8, Z_DEFAULT_STRATEGY);
+    deflate(&stream, Z_FINISH);
+    deflateEnd(&stream);
+    return stream.total_out;
+}
+
+struct written {
+    uint64_t header, size, compressed_size;
+    uint32_t crc;
+};
+
+static void write_member(struct buffer *file, const struct member *member, struct written *written)
+{
+    unsigned char data[1024];
+    size_t length = strlen(member->content), n_data = length;
+    const char *name = member->local_name ? member->local_name : member->name;
+    size_t name_length = member->name_length ? member->name_length : strlen(name);
+    memcpy(data, member->content, length);
+    if (member->method == ZIP_DEFLATED)
+        n_data = deflate_raw(member->content, length, data, sizeof data);
+    *written = (struct written){file->length, length, n_data, (uint32_t)crc32(0, (const Bytef *)member->content, (uInt)length)};
+    uint16_t flags = member->flags | (member->streamed ? 8 : 0);
+    bool zeros = member->streamed;
+    buffer_append_le(file, 0x04034b50, 4);
+    buffer_append_le(file, 20, 2);
+    buffer_append_le(file, member->local_flags ? member->local_flags : flags, 2);
+    buffer_append_le(file, member->local_method ? member->local_method : member->method, 2);
+    buffer_append_le(file, 0, 4);
+    buffer_append_le(file, zeros ? 0 : either(member->local_crc, written->crc), 4);
+    buffer_append_le(file, zeros ? 0 : member->zip64 ? UINT32_MAX : either(member->local_size, n_data), 4);
+    buffer_append_le(file, zeros ? 0 : member->zip64 ? UINT32_MAX : length, 4);
+    buffer_append_le(file, name_length, 2);
+    buffer_append_le(file, member->zip64 && !zeros ? 20 : 10, 2);
+    buffer_append(file, name, name_length);
+    if (member->zip64 && !zeros) {
+        buffer_append_le(file, 1, 2);
+        buffer_append_le(file, 16, 2);
+        buffer_append_le(file, length, 8);
+        buffer_append_le(file, either(member->local_size, n_data), 8);
+    } else { /* padding, as torch aligns data */
+        buffer_append(file, "FB\6\0ZZZZZZ", 10);
+    }
+    buffer_append(file, data, n_data);
+    if (member->streamed) {
+        buffer_append_le(file, 0x08074b50, 4);
+        buffer_append_le(file, written->crc, 4);
+        buffer_append_le(file, n_data, 4);
+        buffer_append_le(file, length, 4);
+    }
+}
+
+static void write_entry(struct buffer *file, const struct member *member, const struct written *written)
+{
+    size_t name_length = member->name_length ? member->name_length : strlen(member->name);
+    buffer_append_le(file, 0x02014b50, 4);
+    buffer_append_le(file, 20, 2);
+    buffer_append_le(file, 20, 2);
+    buffer_append_le(file, member->flags | (member->streamed ? 8u : 0u), 2);
+    buffer_append_le(file, member->method, 2);
+    buffer_append_le(file, 0, 4);
+    buffer_append_le(file, either(member->crc, written->crc), 4);
+    buffer_append_le(file, member->zip64 ? UINT32_MAX : either(member->compressed_size, written->compressed_size), 4);
+    buffer_append_le(file, member->zip64 ? UINT32_MAX : either(member->size, written->size), 4);
+    buffer_append_le(file, name_length, 2);
+    buffer_append_le(file, member->zip64 ? 28 : 0, 2);
+    buffer_append_le(file, 0, 2);
+    buffer_append_le(file, member->disk, 2);
+    buffer_append_le(file, 0, 6);
+    buffer_append_le(file, member->zip64 ? UINT32_MAX : either(member->offset, written->header), 4);
+    buffer_append(file, member->name, name_length);
+    if (member->zip64) {
+        buffer_append_le(file, 1, 2);
+        buffer_append_le(file, 24, 2);
+        buffer_append_le(file, either(member->size, written->size), 8);
+        buffer_append_le(file, either(member->compressed_size, written->compressed_size), 8);
+        buffer_append_le(file, either(member->offset, written->header), 8);
+    }
+}
+
+static void write_ends(struct buffer *file, const struct archive *archive, uint64_t count, uint64_t offset, uint64_t size)
+{
+    if (archive->end64) {
+        uint64_t position = file->length;
+        buffer_append_le(file, 0x06064b50, 4);
+        buffer_append_le(file, 44, 8);
+        buffer_append_le(file, 0, 4);
+        buffer_append_le(file, 0, 8);
+        buffer_append_le(file, count + archive->wrong_end64, 8);
+        buffer_append_le(file, count + archive->wrong_end64, 8);
+        buffer_append_le(file, size, 8);
+        buffer_append_le(file, offset, 8);
+        buffer_append_le(file, 0x07064b50, 4);
+        buffer_append_le(file, 0, 4);
+        buffer_append_le(file, position + archive->wrong_locator, 8);
+        buffer_append_le(file, 1, 4);
+    }
+    const char *comment = archive->comment ? archive->comment : "";
+    buffer_append_le(file, 0x06054b50, 4);
+    buffer_append_le(file, archive->disk, 2);
+    buffer_append_le(file, 0, 2);
+    buffer_append_le(file, count, 2);
+    buffer_append_le(file, count, 2);
+    buffer_append_le(file, size, 4);
+    buffer_append_le(file, offset, 4);
+    buffer_append_le(file, strlen(comment), 2);
+    buffer_append_text(file, comment);
+}
+
+static void write_archive(struct buffer *file, const struct archive *archive)
+{
+    struct written written[3];
+    uint64_t n = 0;
+    if (archive->prefix != NULL)
+        buffer_append_text(file, archive->prefix);
+    for (; n < 3 && archive->members[n].name != NULL; n++)
+        write_member(file, &archive->members[n], &written[n]);
+    uint64_t offset = file->length;
+    for (uint64_t i = 0; i < n; i++)
+        write_entry(file, &archive->members[i], &written[i]);
+    write_ends(file, archive, archive->count ? archive->count : n, archive->directory_offset ? archive->directory_offset : offset,
+               archive->directory_size ? archive->directory_size : file->length - offset);
+    if (archive->suffix != NULL)
+        buffer_append_text(file, archive->suffix);
+}
+
+static const struct archive archives[] = {
+    {.members = {MEMBER("a/x"), MEMBER("a/y")}},
+    {.members = {MEMBER("a/x", .streamed = true), MEMBER("a/y", .streamed = true)}, .end64 = true},
+    {.members = {MEMBER("a/x", .zip64 = true), MEMBER("a/y", .zip64 = true)}, .end64 = true},
+    {.members = {MEMBER("a/x", .method = ZIP_DEFLATED), MEMBER("a/y", .flags = 0x0802)}},
+    {.members = {MEMBER("a/x")}, .comment = "a comment"},
+    {.members = {{0}}},
+
+    {.members = {MEMBER("a/x", .local_name = "b/x")}, .error = "member 'a/x': its local header has another name"},
+    {.members = {MEMBER("a/x", .local_name = "a/xx")}, .error = "member 'a/x': its local header has another name"},
+    {.members = {MEMBER("a/x", .local_size = 5)}, .error = "member 'a/x': its local header has other sizes"},
+    {.members = {MEMBER("a/x", .zip64 = true, .local_size = 5)}, .error = "member 'a/x': its local header has other sizes"},
+    {.members = {MEMBER("a/x", .local_crc = 5)}, .error = "member 'a/x': its local header has another CRC"},
+    {.members = {MEMBER("a/x", .crc = 5)}, .error = "member 'a/x': its local header has another CRC"},
+    {.members = {MEMBER("a/x", .local_flags = 0x0002)},
+     .error = "member 'a/x': its local header has other flags or another method"},
+    {.members = {MEMBER("a/x", .local_flags = 0x0001)},
+     .error = "member 'a/x': its local header has other flags or another method"},
+    {.members = {MEMBER("a/x", .local_method = 8)}, .error = "member 'a/x': its local header has other flags or another method"},
+    {.members = {MEMBER("a/x", .flags = 1)}, .error = "directory entry 0 ('a/x'): it is encrypted"},
+    {.members = {MEMBER("a/x", .flags = 0x0040)}, .error = "directory entry 0 ('a/x'): it is encrypted"},
+    {.members = {MEMBER("a/x", .flags = 0x2000)}, .error = "directory entry 0 ('a/x'): it is encrypted"},
+    {.members = {MEMBER("a/x", .flags = 0x0020)}, .error = "directory entry 0 ('a/x'): it has flags that are not supported"},
+    {.members = {MEMBER("a/x", .method = 9)}, .error = "directory entry 0 ('a/x'): its compression method is neither"},
+    {.members = {MEMBER("a/x", .method = 12)}, .error = "directory entry 0 ('a/x'): its compression method is neither"},
+    {.members = {MEMBER("a/x", .method = 14)}, .error = "directory entry 0 ('a/x'): its compression method is neither"},
+    {.members = {MEMBER("a/x", .method = 93)}, .error = "directory entry 0 ('a/x'): its compression method is neither"},
+    {.members = {MEMBER("a/x", .method = 95)}, .error = "directory entry 0 ('a/x'): its compression method is neither"},
+    {.members = {MEMBER("a/x", .method = 99)}, .error = "directory entry 0 ('a/x'): its compression method is neither"},
+    {.members = {MEMBER("a/x", .size = 5)}, .error = "directory entry 0 ('a/x'): it is stored, but its two sizes differ"},
+    {.members = {MEMBER("a/x", .method = ZIP_DEFLATED, .size = 1000000)},
+     .error = "directory entry 0 ('a/x'): it says that it inflates more than deflated data can"},
+    {.members = {MEMBER("a/x", .method = ZIP_DEFLATED, .zip64 = true, .size = UINT64_C(1) << 40)},
+     .error = "directory entry 0 ('a/x'): it inflates to more than 16 GiB"},
+    {.members = {MEMBER("a/x", .disk = 1)}, .error = "directory entry 0 ('a/x'): it is on another disk"},
+    {.members = {MEMBER("a/x"), MEMBER("")}, .error = "directory entry 1 (''): its name is empty or holds a NUL"},
+    {.members = {MEMBER("a\0x", .name_length = 3)}, .error = "directory entry 0 ('a'): its name is empty or holds a NUL"},
+    {.members = {MEMBER("a/x"), MEMBER("a/x")}, .error = "two members are called 'a/x' and 'a/x'"},
+    {.members = {MEMBER("a/data.pkl"), MEMBER("a/DATA.PKL")}, .error = "two members are called 'a/"},
+    {.members = {MEMBER("a/x"), MEMBER("a/y", .offset = ZERO)}, .error = "overlaps what starts at 0"},
+    {.members = {MEMBER("a/x", .size = 80, .compressed_size = 80, .streamed = true), MEMBER("a/y")},
+     .error = "member 'a/x': its data [43, +80) overlaps what starts at"},
+    {.members = {MEMBER("a/x", .size = 80, .compressed_size = 80, .streamed = true)},
+     .error = "member 'a/x': its data [43, +80) overlaps"},
+    {.members = {MEMBER("a/x", .zip64 = true, .size = UINT64_MAX - 1, .compressed_size = UINT64_MAX - 1, .streamed = true)},
+     .end64 = true,
+     .error = "member 'a/x': its data [43, +18446744073709551614) overlaps"},
+    {.members = {MEMBER("a/x", .offset = 3)}, .error = "member 'a/x': its directory entry points at no local header"},
+    {.members = {MEMBER("a/x", .offset = 1000000)}, .error = "member 'a/x': its local header is outside of the file"},
+    {.members = {MEMBER("a/x", .zip64 = true, .offset = UINT64_MAX - 1)},
+     .end64 = true,
+     .error = "member 'a/x': its local header is outside of the file"},
+    {.members = {MEMBER("a/x")}, .prefix = "#!", .error = "2 bytes stand in front of the first member"},
+    {.members = {MEMBER("a/x")}, .suffix = "junk", .error = "no end record at the end of the file"},
+    {.members = {MEMBER("a/x")}, .count = 2, .error = "a directory of 2 members in 49 bytes"},
+    {.members = {MEMBER("a/x"), MEMBER("a/y")}, .count = 1, .error = "the directory holds more than its 1 entries"},
+    {.members = {MEMBER("a/x")}, .count = 9, .error = "a directory of 9 members in 49 bytes"},
+    {.members = {MEMBER("a/x")}, .directory_offset = 4, .error = "does not end at its end record"},
+    {.members = {MEMBER("a/x")}, .directory_size = 48, .error = "does not end at its end record"},
+    {.members = {MEMBER("a/x")}, .count = 0xffff, .error = "the zip64 end record is missing"},
+    {.members = {MEMBER("a/x")}, .directory_size = 0xffffffff, .error = "the zip64 end record is missing"},
+    {.members = {MEMBER("a/x")}, .disk = 1, .error = "spread over several disks"},
+    {.members = {MEMBER("a/x")}, .end64 = true, .wrong_end64 = true, .error = "the two end records contradict each other"},
+    {.members = {MEMBER("a/x")}, .end64 = true, .wrong_locator = true, .error = "behind its locator"},
+};
+
+static void check_archives(void)
+{
+    for (size_t i = 0; i < sizeof archives / sizeof *archives; i++) {
+        char name[200];
+        struct buffer file = {0};
+        struct error error = {"read"};
+        struct zip_directory directory;
+        struct arena *arena = arena_new();
+        write_archive(&file, &archives[i]);
+        files_write("x.pt", file.bytes, file.length);
+        struct source *source = source_open(AT_FDCWD, "x.pt", "x.pt", &error);
+        bool good = zip_directory_read(&directory, source, arena, &error);
+        snprintf(name, sizeof name, "%zu: %s", i, archives[i].error ? archives[i].error : "read");
+        bool named = strncmp(error.message, "x.pt: ", 6) == 0;
+        if (!CHECK_NAMED(archives[i].error == NULL ? good : !good && named && strstr(error.message, archives[i].error) != NULL,
+                         name))
+            printf("# actual: %s\n", good ? "read" : error.message);
+        source_close(source);
+        arena_free(arena);
+        buffer_free(&file);
+    }
+}
+
+/* A file cut off at any byte is refused. */
+static void check_truncation(void)
+{
+    struct buffer file = {0};
+    unsigned n_read = 0;
+    write_archive(&file, &archives[1]);
+    for (size_t length = 1; length < file.length; length++) {
+        struct error error;
+        struct zip_directory directory;
+        struct arena *arena = arena_new();
+        files_write("x.pt", file.bytes, length);
+        struct source *source = source_open(AT_FDCWD, "x.pt", "x.pt", &error);
+        n_read += zip_directory_read(&directory, source, arena, &error);
+        source_close(source);
+        arena_free(arena);
+    }
+    CHECK_NAMED(n_read == 0, "cut off anywhere");
+    buffer_free(&file);
+}
+
+static struct source *open_written(const struct buffer *file, struct zip_directory *directory, struct arena *arena)
+{
+    struct error error;
+    files_write("x.pt", file->bytes, file->length);
+    struct source *source = source_open(AT_FDCWD, "x.pt", "x.pt", &error);
+    files_must(zip_directory_read(directory, source, arena, &error), error.message);
+    return source;
+}
+
+static void check_contents(void)
+{
+    static const struct archive archive = {.members = {MEMBER("a/x", .method = ZIP_DEFLATED, .streamed = true), MEMBER("a/y"),
+                                                       MEMBER("a/Z", .method = ZIP_DEFLATED)}};
+    char bytes[64] = "";
+    struct error error = {""};
+    struct buffer file = {0};
+    struct zip_directory directory;
+    struct arena *arena = arena_new();
+    write_archive(&file, &archive);
+    struct source *source = open_written(&file, &directory, arena);
+    const struct zip_member *x = zip_directory_find(&directory, "a/x", 3), *y = zip_directory_find(&directory, "a/y", 3);
+    const struct zip_member *z = zip_directory_find(&directory, "a/Z", 3);
+    CHECK(x != NULL && y != NULL && z != NULL && zip_directory_find(&directory, "a/z", 3) == NULL);
+    CHECK(zip_directory_find(&directory, "a", 1) == NULL && zip_directory_find(&directory, "a/xx", 4) == NULL);
+    CHECK(source_read(source, y->offset, (size_t)y->size, bytes, &error) && strcmp(bytes, "content of a/y") == 0);
+    struct source *inflated = inflated_source_new(&directory, &error);
+    CHECK(inflated != NULL && source_size(inflated) == x->size + z->size);
+    memset(bytes, 0, sizeof bytes);
+    CHECK(source_read(inflated, x->inflated, (size_t)x->size, bytes, &error) && strcmp(bytes, "content of a/x") == 0);
+    memset(bytes, 0, sizeof bytes);
+    CHECK(source_read(inflated, z->inflated + 2, (size_t)z->size - 2, bytes, &error) && strcmp(bytes, "ntent of a/Z") == 0);
+    memset(bytes, 0, sizeof bytes); /* across both */
+    CHECK(source_read(inflated, x->size - 3, 6, bytes, &error) && strcmp(bytes, "a/xcon") == 0);
+    source_close(inflated);
+    source_close(source);
+    arena_free(arena);
+    buffer_free(&file);
+}
+
+static void check_damaged_content(void)
+{
+    static const struct archive damaged[] = {
+        {.members = {MEMBER("a/x", .method = ZIP_DEFLATED, .crc = 5, .local_crc = 5)}, .error = "a/x': CRC error"},
+        {.members = {MEMBER("a/x", .method = ZIP_DEFLATED, .size = 20, .streamed = true)},
+         .error = "member 'a/x' inflates to less"},
+    };
+    for (size_t i = 0; i < 2; i++) {
+        char bytes[64];
+        struct error error = {""};
+        struct buffer file = {0};
+        struct zip_directory directory;
+        struct arena *arena = arena_new();
+        write_archive(&file, &damaged[i]);
+        struct source *source = open_written(&file, &directory, arena);
+        struct source *inflated = inflated_source_new(&directory, &error);
+        bool good = inflated != NULL && source_read(inflated, 0, 4, bytes, &error);
+        if (!CHECK_NAMED(!good && strstr(error.message, damaged[i].error) != NULL, damaged[i].error))
+            printf("# actual: %s\n", good ? "read" : error.message);
+        source_close(inflated);
+        source_close(source);
+        arena_free(arena);
+        buffer_free(&file);
+    }
+}
+
+int main(void)
+{
+    files_begin();
+    check_archives();
+    check_truncation();
+    check_contents();
+    check_damaged_content();
+    files_remove();
+    return check_done();
+}

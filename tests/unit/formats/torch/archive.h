@@ -1,0 +1,113 @@
+/* Checkpoints of torch for tests: zip archives of stored members, pickles written in text opcodes, and what is read as a text. */
+#pragma once
+
+#include "base/buffer.h"
+#include "formats/checkpoint.h"
+#include "formats/layout.h"
+
+#include "tests/unit/check.h"
+#include "tests/unit/files.h"
+
+#include <inttypes.h>
+#include <zlib.h>
+
+struct archive_member {
+    const char *name;
+    const void *bytes;
+    size_t length;
+};
+
+/* Writes an archive of `n` members, all stored. */
+static inline void archive_write(const char *path, const struct archive_member *members, size_t n)
+{
+    struct buffer file = {0}, directory = {0};
+    for (size_t i = 0; i < n; i++) {
+        const struct archive_member *member = &members[i];
+        struct buffer head = {0};
+        buffer_append_le(&head, 20, 2);
+        buffer_append_le(&head, 0, 8);
+        buffer_append_le(&head, crc32(0, member->bytes, (uInt)member->length), 4);
+        buffer_append_le(&head, member->length, 4);
+        buffer_append_le(&head, member->length, 4);
+        buffer_append_le(&head, strlen(member->name), 2);
+        buffer_append_le(&head, 0, 2);
+        buffer_append_le(&directory, 0x02014b50, 4);
+        buffer_append_le(&directory, 20, 2);
+        buffer_append(&directory, head.bytes, head.length);
+        buffer_append_le(&directory, 0, 10);
+        buffer_append_le(&directory, file.length, 4);
+        buffer_append_text(&directory, member->name);
+        buffer_append_le(&file, 0x04034b50, 4);
+        buffer_append(&file, head.bytes, head.length);
+        buffer_append_text(&file, member->name);
+        buffer_append(&file, member->bytes, member->length);
+        buffer_free(&head);
+    }
+    uint64_t offset = file.length;
+    buffer_append(&file, directory.bytes, directory.length);
+    buffer_append_le(&file, 0x06054b50, 4);
+    buffer_append_le(&file, 0, 4);
+    buffer_append_le(&file, n, 2);
+    buffer_append_le(&file, n, 2);
+    buffer_append_le(&file, directory.length, 4);
+    buffer_append_le(&file, offset, 4);
+    buffer_append_le(&file, 0, 2);
+    files_write(path, file.bytes, file.length);
+    buffer_free(&file);
+    buffer_free(&directory);
+}
+
+/* Pieces of pickles. Integers are "I1\n", a tuple's items stand one after the other. */
+#define PICKLE_STORAGE(class, key, n) "(Vstorage\nctorch\n" class "\nV" key "\nVcpu\nI" n "\ntQ"
+#define PICKLE_TENSOR(storage, offset, size, stride)                                                                             \
+    "ctorch._utils\n_rebuild_tensor_v2\n(" storage "I" offset "\n(" size "t(" stride "tI00\nNtR"
+
+/* A value as text; complex ones and others without a number as hexadecimal bytes. */
+static inline void archive_show_values(const struct view *view, struct buffer *out)
+{
+    struct error error;
+    unsigned char units[4096];
+    float values[1024];
+    decode_function *decode = dtype_kernels(view->dtype).decode;
+    if (view_bytes(view) > sizeof units || view->n_elements > 1024) {
+        buffer_printf(out, " ...");
+        return;
+    }
+    if (!view_read(view, 0, view->n_units, units, &error)) {
+        buffer_printf(out, " error: %s", error.message);
+        return;
+    }
+    if (decode != NULL)
+        decode(units, values, view->n_units);
+    for (uint64_t i = 0; i < (decode != NULL ? view->n_elements : view_bytes(view)); i++)
+        if (decode != NULL)
+            buffer_printf(out, " %g", (double)values[i]);
+        else
+            buffer_printf(out, " %02x", units[i]);
+}
+
+/* Opens a checkpoint and tells what is in it, "NAME DTYPE [SHAPE] VALUES" or "NAME DTYPE [SHAPE] (REFUSAL)" for each tensor, and
+ * then its extras; or the error. To be freed. */
+static inline char *archive_describe(const char *path, const struct open_options *options)
+{
+    struct buffer out = {0};
+    struct error error;
+    struct checkpoint *checkpoint = checkpoint_open(path, options, &error);
+    if (checkpoint == NULL)
+        buffer_append_text(&out, error.message);
+    for (size_t i = 0; checkpoint != NULL && i < checkpoint->n_tensors; i++) {
+        char shape[400];
+        const struct tensor *tensor = &checkpoint->tensors[i];
+        buffer_printf(&out, "%s%s %s %s", i > 0 ? "\n" : "", tensor->name, tensor->dtype->name,
+                      layout_shape_text(tensor->shape, tensor->rank, shape, sizeof shape));
+        if (tensor->refusal != NULL)
+            buffer_printf(&out, " (%s)", tensor->refusal);
+        else
+            archive_show_values(tensor_view(checkpoint, tensor, checkpoint->arena), &out);
+    }
+    if (checkpoint != NULL && checkpoint->extras != NULL)
+        buffer_printf(&out, "%s%s", checkpoint->n_tensors > 0 ? "\n" : "", checkpoint->extras);
+    checkpoint_close(checkpoint);
+    buffer_append(&out, "", 1);
+    return (char *)out.bytes;
+}

@@ -2,6 +2,7 @@
 #include "formats/json.h"
 #include "formats/layout.h"
 #include "fs/command.h"
+#include "fs/info_models.h"
 #include "fs/progress.h"
 #include "fs/report.h"
 #include "fs/tensor_views.h"
@@ -193,11 +194,8 @@ static void print_notes(const struct checkpoint *checkpoint)
         printf("%s%s\n", i ? "" : "\nNOTES\n", checkpoint_note_text(checkpoint, i));
 }
 
-static int run(const struct invocation *invocation)
+static void print_page(struct tree *tree)
 {
-    struct tree *tree = command_open(invocation->arguments[0], invocation->options);
-    if (tree == NULL)
-        return EXIT_BAD_INPUT;
     const struct checkpoint *checkpoint = tree_checkpoint(tree);
     struct totals totals = sum_up(checkpoint);
     print_summary(checkpoint, &totals);
@@ -208,21 +206,54 @@ static int run(const struct invocation *invocation)
     printf("\n%-10s  %s\n", "TENSORS", "HAVE");
     print_views(checkpoint, tree_options(tree));
     print_notes(checkpoint);
+}
+
+enum { FLAG_QUANTIZATION, FLAG_ALL, FLAG_ARCHITECTURES };
+
+static int run(const struct invocation *invocation)
+{
+    struct error error;
+    int status = EXIT_SUCCESS;
+    if (invocation->flags[FLAG_ARCHITECTURES]) {
+        print_architectures();
+        return finish_output(EXIT_SUCCESS);
+    }
+    if (invocation->n_arguments == 0) {
+        report("info: no SOURCE; try 'wfs info --help'");
+        return EXIT_MISUSE;
+    }
+    struct tree *tree = command_open(invocation->arguments[0], invocation->options);
+    if (tree == NULL)
+        return EXIT_BAD_INPUT;
+    if (!invocation->flags[FLAG_QUANTIZATION]) {
+        print_page(tree);
+    } else if (!print_quantizations(tree_checkpoint(tree), &tree_options(tree)->quantize, invocation->flags[FLAG_ALL], &error)) {
+        report("%s", error.message);
+        status = EXIT_BAD_INPUT;
+    }
     command_close(tree);
-    return finish_output(EXIT_SUCCESS);
+    return finish_output(status);
 }
 
 const struct command info_command = {
     .name = "info",
     .usage = "SOURCE",
     .summary = "Say what is in SOURCE, what a mount shows of it, and what is left out and why",
+    .flags =
+        (const struct flag[]){
+            {0, "quantization", "bits, size and error of every quantization instead"},
+            {0, "all", "with --quantization: measure all weights, not a sample"},
+            {0, "architectures", "the families of models that GGUF files are made of instead; no SOURCE"},
+            {0},
+        },
     .examples =
         (const struct example[]){
             {"wfs info Qwen/Qwen2.5-0.5B", "a model from the local hub cache"},
             {"wfs info model.safetensors", "one file"},
+            {"wfs info --quantization Qwen/Qwen2.5-0.5B", "how small and how exact gguf/model-Q4_K_M.gguf would be"},
             {0},
         },
-    .min_arguments = 1,
+    .min_arguments = 0,
     .max_arguments = 1,
     .takes_options = true,
     .run = run,

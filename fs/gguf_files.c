@@ -69,7 +69,7 @@ static bool plan(const void *context, struct arena *arena, struct vfile *ret_fil
         return error_set(error, "%s", "");
     if (!make_plan(output, model, &plan, error))
         return false;
-    const struct buffer *shared = gguf_tokenizer_bytes(model);
+    const struct buffer *shared = &model->tokenizer;
     struct vfile_builder builder = {.arena = arena, .capacity = 2 * plan.n_tensors + 4};
     builder.spans = arena_array(arena, builder.capacity, sizeof *builder.spans);
     vfile_add_literal(&builder, arena_copy(arena, plan.head.bytes, plan.head.length), plan.head.length);
@@ -109,8 +109,8 @@ static bool add(struct tree *tree, struct error *error)
     directories[GGUF] = tree_add_directory(tree, TREE_ROOT, "gguf");
     directories[GGUF_CONVERTER] = tree_add_directory(tree, directories[GGUF], "converter");
     for (size_t i = 0; i < sizeof converter_outputs / sizeof *converter_outputs; i++)
-        add_output(files, directories[converter_outputs[i].directory], converter_outputs[i].name,
-                   converter_outputs[i].outtype, NULL);
+        add_output(files, directories[converter_outputs[i].directory], converter_outputs[i].name, converter_outputs[i].outtype,
+                   NULL);
     for (const struct mix *mix = mixes; mix->name != NULL; mix++) {
         char name[64];
         snprintf(name, sizeof name, "model-%s.gguf", mix->name);

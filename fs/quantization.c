@@ -105,6 +105,16 @@ static size_t divide(const struct gguf_plan *plan, bool all, struct stretch *str
     return n_stretches;
 }
 
+uint64_t quantization_bytes(const struct gguf_model *model, bool all)
+{
+    uint64_t n_elements = 0;
+    for (size_t i = 0; i < model->n_tensors; i++) {
+        uint64_t of_tensor = model->tensors[i].view->n_elements, most = (uint64_t)SAMPLED_RUNS * RUN_ELEMENTS;
+        n_elements += all || of_tensor < most ? of_tensor : most;
+    }
+    return n_elements * sizeof(float);
+}
+
 static void sum_sizes(const struct gguf_plan *plan, uint64_t *ret_elements, uint64_t *ret_bytes)
 {
     uint64_t n_elements = 0, n_bytes = 0;

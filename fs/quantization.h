@@ -14,6 +14,9 @@ struct quantization {
     double rmse, largest_error;
 };
 
+/* Bytes of F32 values that measuring one mix looks at. */
+uint64_t quantization_bytes(const struct gguf_model *model, bool all);
+
 /* Measures one mix; all weights with `all`. `progress` is called now and then with the share done, 0 to 1, from any thread; it
  * may be NULL. */
 bool quantization_measure(const struct gguf_model *model, const struct mix *mix, const struct quantize_options *options, bool all,

@@ -159,6 +159,14 @@ static const struct view *rows_from(struct arena *arena, const struct view *view
     return view_slice(arena, view, 0, first, end - first, 1);
 }
 
+static const struct view *rows_of_experts(struct arena *arena, const struct view *view, uint64_t n_experts, struct error *error)
+{
+    if (view->rank != 2 || n_experts == 0 || view->shape[0] % n_experts != 0)
+        return misfit(view, "the rows must be as many for each expert", error);
+    const uint64_t shape[] = {n_experts, view->shape[0] / n_experts, view->shape[1]};
+    return view_reshape(arena, view, 3, shape);
+}
+
 static void plus_one(float *values, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -214,6 +222,11 @@ const struct view *arrange(struct arena *arena, const struct view *view, enum ar
     case MLA_KEYS:
     case MLA_VALUES:
         return mla_part(arena, view, dimensions, arrangement == MLA_KEYS, error);
+    case ROWS_OF_EXPERTS:
+        return rows_of_experts(arena, view, dimensions->n_experts, error);
+    case COLUMNS_OF_EXPERTS:
+        view = rows_of_experts(arena, view, dimensions->n_experts, error);
+        return view ? view_transpose(arena, view) : NULL;
     case WITHOUT_PADDING:
         return rows_from(arena, view, dimensions->n_padding, UINT64_MAX, error);
     case WITHIN_VOCABULARY:

@@ -12,27 +12,29 @@
 
 enum arrangement {
     AS_IS,
-    ROTARY_Q,          /* rows of a query head: (first half, second half) of a head become pairs */
-    ROTARY_K,          /* the same for key heads */
-    PLUS_ONE,          /* x + 1 */
-    MINUS_EXP,         /* -exp(x) */
-    TRANSPOSED,        /* the last two axes swapped; vectors as they are */
-    SQUEEZED,          /* axes of length 1 dropped */
-    QKV_OF_HEADS,      /* rows (head, q|k|v, dimension) become (q|k|v, head, dimension) */
-    QKV_OF_GROUPS,     /* rows (key head, its queries|k|v, dimension) become all q, all k, all v */
-    FIRST_HALF,        /* of the rows: the last axis but one */
-    SECOND_HALF,       /* of the rows */
-    EVEN_MEMBERS,      /* 0, 2, ... of axis 1 */
-    ODD_MEMBERS,       /* 1, 3, ... of axis 1 */
-    TRANSPOSED_EVEN,   /* transposed, then EVEN_MEMBERS */
-    TRANSPOSED_ODD,    /* transposed, then ODD_MEMBERS */
-    MLA_KEYS,          /* of rows (key head, nope|value, dimension): the keys, transposed in each head */
-    MLA_VALUES,        /* of the same: the values */
-    WITHOUT_PADDING,   /* rows behind the padding position: pad_token_id + 1 and on */
-    WITHIN_VOCABULARY, /* the rows that have a token: dimensions.n_tokens */
-    ONE_EXPERT,        /* member {} of a stack of n_experts */
-    ONE_QUERY_HEAD,    /* member {} of a stack of n_heads */
-    ONE_KEY_HEAD,      /* member {} of a stack of n_kv_heads */
+    ROTARY_Q,           /* rows of a query head: (first half, second half) of a head become pairs */
+    ROTARY_K,           /* the same for key heads */
+    PLUS_ONE,           /* x + 1 */
+    MINUS_EXP,          /* -exp(x) */
+    TRANSPOSED,         /* the last two axes swapped; vectors as they are */
+    SQUEEZED,           /* axes of length 1 dropped */
+    QKV_OF_HEADS,       /* rows (head, q|k|v, dimension) become (q|k|v, head, dimension) */
+    QKV_OF_GROUPS,      /* rows (key head, its queries|k|v, dimension) become all q, all k, all v */
+    FIRST_HALF,         /* of the rows: the last axis but one */
+    SECOND_HALF,        /* of the rows */
+    EVEN_MEMBERS,       /* 0, 2, ... of axis 1 */
+    ODD_MEMBERS,        /* 1, 3, ... of axis 1 */
+    TRANSPOSED_EVEN,    /* transposed, then EVEN_MEMBERS */
+    TRANSPOSED_ODD,     /* transposed, then ODD_MEMBERS */
+    MLA_KEYS,           /* of rows (key head, nope|value, dimension): the keys, transposed in each head */
+    MLA_VALUES,         /* of the same: the values */
+    WITHOUT_PADDING,    /* rows behind the padding position: pad_token_id + 1 and on */
+    WITHIN_VOCABULARY,  /* the rows that have a token: dimensions.n_tokens */
+    ROWS_OF_EXPERTS,    /* rows (expert, row) become [expert, row] */
+    COLUMNS_OF_EXPERTS, /* the same, each expert transposed */
+    ONE_EXPERT,         /* member {} of a stack of n_experts */
+    ONE_QUERY_HEAD,     /* member {} of a stack of n_heads */
+    ONE_KEY_HEAD,       /* member {} of a stack of n_kv_heads */
 };
 
 /* What of config.json arrangements need; 0 where it is missing or out of bounds. */

@@ -175,7 +175,7 @@ static bool fill_in(struct gguf_model *model, struct error *error)
     }
     const struct arch_name *hf;
     const char *architecture = hparams_architecture(model->hparams);
-    model->arch = architecture ? arch_find(architecture, &hf) : NULL;
+    model->arch = arch_find(model->hparams, &hf);
     if (model->arch != NULL)
         return synthesize(model, hf, error);
     if (architecture == NULL)

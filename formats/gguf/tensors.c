@@ -1,6 +1,6 @@
 #include "formats/gguf/tensors.h"
 
-#include "formats/layout.h"
+#include "formats/gguf/mxfp4_view.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -126,6 +126,7 @@ struct match {
     const struct tensor_row *row;
     uint64_t numbers[2];
     const char *suffix;
+    bool is_scales; /* the name is that of a row's scales */
 };
 
 static bool match_row(const struct tensor_row *row, const char *name, struct match *ret_match)
@@ -142,11 +143,20 @@ static bool match_row(const struct tensor_row *row, const char *name, struct mat
     return true;
 }
 
+static bool match_scales(const struct tensor_row *row, const char *name, struct match *ret_match)
+{
+    struct match match = {.row = row, .suffix = "", .is_scales = true};
+    if (row->mxfp4_scales == NULL || !pattern_match(row->mxfp4_scales, name, strlen(name), match.numbers))
+        return false;
+    *ret_match = match;
+    return true;
+}
+
 static bool find_match(const struct synthesis *synthesis, const char *name, struct match *ret_match)
 {
     for (size_t i = 0; i < ARCH_MAX_TABLES && synthesis->arch->tensors[i] != NULL; i++)
         for (const struct tensor_row *row = synthesis->arch->tensors[i]; row->hf != NULL; row++)
-            if (match_row(row, name, ret_match))
+            if (match_row(row, name, ret_match) || match_scales(row, name, ret_match))
                 return true;
     return false;
 }
@@ -275,30 +285,92 @@ static const struct view *source_view(const struct synthesis *synthesis, const s
     return tensor->dtype->block_elements == 1 ? view : view_convert(synthesis->model->arena, view, &f32_dtype);
 }
 
-static bool add_tensor(struct adding *adding, const struct named_tensor *named, struct error *error)
+/* Adds what the rows make of one view: the row that fits, and those behind it that are about the same tensor. */
+static bool add_arranged(struct synthesis *synthesis, const struct match *match, const struct view *source, const char *name,
+                         struct error *error)
 {
-    struct synthesis *synthesis = adding->synthesis;
     struct arena *arena = synthesis->model->arena;
-    struct match match;
-    if (!find_match(synthesis, named->name, &match))
+    const struct tensor_row *first = match->row;
+    const struct dtype *forced = first->mxfp4_scales != NULL ? source->dtype : NULL;
+    for (const struct tensor_row *row = first; row->hf != NULL && strcmp(row->hf, first->hf) == 0; row++) {
+        const struct view *view = arrange(arena, source, row->arrangement, &synthesis->dimensions, error);
+        if (view == NULL)
+            return error_prefix(error, "model.gguf: tensor '%s'", name);
+        synthesis_add_tensor(synthesis, pattern_fill(arena, row->gguf, match->numbers, match->suffix), view, forced);
+    }
+    return true;
+}
+
+/* The row of a tensor, or an error. */
+static bool find_row(const struct synthesis *synthesis, const struct named_tensor *named, struct match *ret_match,
+                     struct error *error)
+{
+    uint64_t n_blocks = synthesis->dimensions.n_blocks;
+    if (!find_match(synthesis, named->name, ret_match))
         return error_set(error, "model.gguf: tensor '%s' is unknown to the family %s", named->tensor->name,
                          synthesis->arch->name);
-    if (match.row->gguf == NULL)
-        return true;
-    if (match.numbers[0] != UINT64_MAX && match.numbers[0] >= synthesis->dimensions.n_blocks)
+    if (ret_match->row->gguf != NULL && ret_match->numbers[0] != UINT64_MAX && ret_match->numbers[0] >= n_blocks)
         return error_set(error, "model.gguf: tensor '%s' is of a layer that config.json does not count (%" PRIu64 " layers)",
-                         named->tensor->name, synthesis->dimensions.n_blocks);
-    const struct view *source = source_view(synthesis, named, error);
+                         named->tensor->name, n_blocks);
+    return true;
+}
+
+static bool add_tensor(struct adding *adding, const struct named_tensor *named, struct error *error)
+{
+    struct match match;
+    if (!find_row(adding->synthesis, named, &match, error))
+        return false;
+    if (match.row->gguf == NULL || match.row->mxfp4_scales != NULL)
+        return true;
+    const struct view *source = source_view(adding->synthesis, named, error);
     if (source == NULL)
         return false;
     if (arrangement_is_stacked(match.row->arrangement))
         return add_member(adding, &match, source, named->tensor->name, error);
-    const struct tensor_row *first = match.row;
-    for (const struct tensor_row *row = first; row->hf != NULL && strcmp(row->hf, first->hf) == 0; row++) {
-        const struct view *view = arrange(arena, source, row->arrangement, &synthesis->dimensions, error);
-        if (view == NULL)
-            return error_prefix(error, "model.gguf: tensor '%s'", named->tensor->name);
-        synthesis_add_tensor(synthesis, pattern_fill(arena, row->gguf, match.numbers, match.suffix), view, NULL);
+    return add_arranged(adding->synthesis, &match, source, named->tensor->name, error);
+}
+
+static bool has_mxfp4_rows(const struct arch *arch)
+{
+    for (size_t i = 0; i < ARCH_MAX_TABLES && arch->tensors[i] != NULL; i++)
+        for (const struct tensor_row *row = arch->tensors[i]; row->hf != NULL; row++)
+            if (row->mxfp4_scales != NULL)
+                return true;
+    return false;
+}
+
+/* The blocks at `index` with their scales, which are somewhere near. */
+static bool add_mxfp4_tensor(struct synthesis *synthesis, const struct match *match, const struct named_tensor *tensors,
+                             size_t n_tensors, size_t index, struct error *error)
+{
+    struct arena *arena = synthesis->model->arena;
+    const char *name = tensors[index].tensor->name,
+               *scales_name = pattern_fill(arena, match->row->mxfp4_scales, match->numbers, "");
+    size_t found = (index + 1) % n_tensors;
+    while (found != index && strcmp(tensors[found].name, scales_name) != 0)
+        found = (found + 1) % n_tensors;
+    if (found == index)
+        return error_set(error, "model.gguf: tensor '%s' has no scales '%s'", name, scales_name);
+    const struct view *blocks = source_view(synthesis, &tensors[index], error);
+    const struct view *scales = blocks ? source_view(synthesis, &tensors[found], error) : NULL;
+    if (scales == NULL)
+        return false;
+    const struct view *view = mxfp4_view(arena, blocks, scales, error);
+    if (view == NULL)
+        return error_prefix(error, "model.gguf: tensor '%s'", name);
+    return add_arranged(synthesis, match, view, name, error);
+}
+
+static bool add_mxfp4_tensors(struct synthesis *synthesis, const struct named_tensor *tensors, size_t n_tensors,
+                              struct error *error)
+{
+    for (size_t i = 0; i < n_tensors; i++) {
+        struct match match;
+        if (!find_row(synthesis, &tensors[i], &match, error))
+            return false;
+        if (match.row->mxfp4_scales != NULL && !match.is_scales &&
+            !add_mxfp4_tensor(synthesis, &match, tensors, n_tensors, i, error))
+            return false;
     }
     return true;
 }
@@ -307,7 +379,7 @@ bool tensors_add(struct synthesis *synthesis, const struct named_tensor *tensors
 {
     struct adding adding = {.synthesis = synthesis};
     collect_stack_rows(&adding);
-    bool added = true;
+    bool added = !has_mxfp4_rows(synthesis->arch) || add_mxfp4_tensors(synthesis, tensors, n_tensors, error);
     for (size_t i = 0; i < n_tensors && added; i++)
         added = add_tensor(&adding, &tensors[i], error);
     if (added && adding.stacks != NULL)

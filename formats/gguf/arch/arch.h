@@ -77,6 +77,9 @@ struct arch {
 
     /* Hooks; all may be NULL. */
 
+    /* Whether it is this family, for a Hugging Face architecture that several rows name. */
+    bool (*applies)(const struct hparams *hparams);
+
     /* Tensors that are in no file, and keys that go with them: they come before all others. */
     bool (*add_extras)(struct synthesis *synthesis, struct error *error);
 
@@ -94,8 +97,8 @@ struct arch {
 /* All families, NULL at the end. */
 extern const struct arch *const archs[];
 
-/* The family of a Hugging Face architecture, or NULL; *ret_name is its row. */
-const struct arch *arch_find(const char *hf_architecture, const struct arch_name **ret_name);
+/* The family of the model that `hparams` describe, or NULL; *ret_name is the row of its architecture. */
+const struct arch *arch_find(const struct hparams *hparams, const struct arch_name **ret_name);
 
 /* general.architecture. */
 const char *arch_architecture(const struct arch *arch);

@@ -42,8 +42,8 @@ static size_t count_mixes(void)
 static void print_row(const struct quantization *row)
 {
     char size[SIZE_TEXT];
-    if (row->reason[0] != '\0')
-        printf("%-10s  %s\n", row->mix->name, row->reason);
+    if (row->reason.message[0] != '\0')
+        printf("%-10s  %s\n", row->mix->name, row->reason.message);
     else
         printf("%-10s  %6.3f  %-10s  %10.3e  %10.3e\n", row->mix->name, row->bits_per_weight, size_text(row->file_bytes, size),
                row->rmse, row->largest_error);

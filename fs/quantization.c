@@ -5,7 +5,6 @@
 
 #include <math.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 enum {
@@ -131,10 +130,8 @@ bool quantization_measure(const struct gguf_model *model, const struct mix *mix,
                           struct error *error)
 {
     struct gguf_plan plan;
-    struct error reason;
     struct quantization quantization = {.mix = mix};
-    if (!gguf_plan_quantize(model, mix, options, &plan, &reason)) {
-        snprintf(quantization.reason, sizeof quantization.reason, "%s", reason.message);
+    if (!gguf_plan_quantize(model, mix, options, &plan, &quantization.reason)) {
         *ret_quantization = quantization;
         return true;
     }

@@ -8,7 +8,7 @@
 
 struct quantization {
     const struct mix *mix;
-    char reason[256]; /* why there is no such file; "" where there is one */
+    struct error reason; /* why there is no such file; an empty message where there is one */
     uint64_t file_bytes;
     double bits_per_weight; /* of all weights, those that stay F32 included */
     double rmse, largest_error;

@@ -51,6 +51,14 @@ static inline float largest_magnitude(const struct values32 *values)
     return largest_of(largest);
 }
 
+static inline void largest_of_each(const float *values, size_t n_blocks, float *largest)
+{
+    for (size_t i = 0; i < n_blocks; i++) {
+        struct values32 loaded = load_values(values + 32 * i);
+        largest[i] = largest_magnitude(&loaded);
+    }
+}
+
 /* Bit i tells whether the magnitude of value i is `magnitude`. */
 static inline uint32_t with_magnitude(const struct values32 *values, float magnitude)
 {

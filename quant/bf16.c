@@ -27,6 +27,7 @@ static void bf16_encode(const float *values, void *blocks, size_t n_blocks)
 }
 
 #if defined(__x86_64__)
+decode_function bf16_decode_avx2;
 encode_function bf16_encode_avx2;
 #endif
 
@@ -37,9 +38,9 @@ const struct dtype bf16_dtype = {
     .block_elements = 1,
     .block_bytes = 2,
     .ggml_type = 30,
-    .encode_cost = 100,
+    .encode_cost = 130,
     .kernels[CPU_PORTABLE] = {bf16_decode, bf16_encode},
 #if defined(__x86_64__)
-    .kernels[CPU_AVX2] = {.encode = bf16_encode_avx2},
+    .kernels[CPU_AVX2] = {bf16_decode_avx2, bf16_encode_avx2},
 #endif
 };

@@ -2,7 +2,19 @@
 
 #include <immintrin.h>
 
+decode_function bf16_decode_avx2;
 encode_function bf16_encode_avx2;
+
+void bf16_decode_avx2(const void *blocks, float *values, size_t n_blocks)
+{
+    const uint8_t *bytes = blocks;
+    size_t i = 0;
+    for (; i + 8 <= n_blocks; i += 8) {
+        __m256i eight = _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(const void *)(bytes + 2 * i)));
+        _mm256_storeu_si256((__m256i *)(void *)(values + i), _mm256_slli_epi32(eight, 16));
+    }
+    bf16_dtype.kernels[CPU_PORTABLE].decode(bytes + 2 * i, values + i, n_blocks - i);
+}
 
 /* Eight numbers, the BF16 in the low half of each. */
 static __m256i round_eight(const float *values)

@@ -73,7 +73,7 @@ const struct dtype f16_dtype = {
     .block_elements = 1,
     .block_bytes = 2,
     .ggml_type = 1,
-    .encode_cost = 100,
+    .encode_cost = 140,
     .kernels[CPU_PORTABLE] = {f16_decode, f16_encode},
 #if defined(__x86_64__)
     .kernels[CPU_AVX2] = {f16_decode_avx2, f16_encode_avx2},

@@ -25,6 +25,11 @@ static void decode_block(const uint8_t *block, float *values)
 
 DEFINE_BLOCK_KERNELS(q4_0_absmax7, LEGACY_ELEMENTS, BLOCK_BYTES)
 
+#if defined(__x86_64__)
+decode_function q4_0_absmax7_decode_avx2;
+encode_function q4_0_absmax7_encode_avx2;
+#endif
+
 const struct dtype q4_0_absmax7_dtype = {
     .name = "Q4_0",
     .view_name = "q4_0",
@@ -33,6 +38,9 @@ const struct dtype q4_0_absmax7_dtype = {
     .block_bytes = BLOCK_BYTES,
     .ggml_type = 2,
     .n_scales = 1,
-    .encode_cost = 3000,
+    .encode_cost = 250,
     .kernels[CPU_PORTABLE] = {q4_0_absmax7_decode, q4_0_absmax7_encode},
+#if defined(__x86_64__)
+    .kernels[CPU_AVX2] = {q4_0_absmax7_decode_avx2, q4_0_absmax7_encode_avx2},
+#endif
 };

@@ -13,10 +13,7 @@ static inline void encode_batch(const float *values, uint8_t *block, size_t n_bl
 {
     float largest[BATCH] = {0};
     struct scales d;
-    for (size_t i = 0; i < n_blocks; i++) {
-        struct values32 loaded = load_values(values + i * LEGACY_ELEMENTS);
-        largest[i] = largest_magnitude(&loaded);
-    }
+    largest_of_each(values, n_blocks, largest);
     scales_of(largest, 127, &d);
     for (size_t i = 0; i < n_blocks; i++, block += BLOCK_BYTES) {
         struct values32 loaded = load_values(values + i * LEGACY_ELEMENTS);

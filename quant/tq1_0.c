@@ -66,6 +66,6 @@ const struct dtype tq1_0_dtype = {
     .ggml_type = 34,
     .n_scales = 1,
     .scale_offset = {D},
-    .encode_cost = 3000,
+    .encode_cost = 1300,
     .kernels[CPU_PORTABLE] = {tq1_0_decode, tq1_0_encode},
 };

@@ -33,6 +33,6 @@ const struct dtype tq2_0_dtype = {
     .ggml_type = 35,
     .n_scales = 1,
     .scale_offset = {D},
-    .encode_cost = 2000,
+    .encode_cost = 1200,
     .kernels[CPU_PORTABLE] = {tq2_0_decode, tq2_0_encode},
 };

@@ -11,8 +11,6 @@ int main(int argc, char **argv)
 {
     bool decode = argc == 3 && strcmp(argv[1], "-d") == 0;
     const struct dtype *dtype = argc == 2 || decode ? dtype_by_name(argv[argc - 1]) : NULL;
-    if (argc == 2 && strcmp(argv[1], "Q4_0/absmax7") == 0)
-        dtype = &q4_0_absmax7_dtype;
     struct kernels kernels = dtype != NULL ? dtype_kernels(dtype) : (struct kernels){0};
     if (decode ? kernels.decode == NULL : kernels.encode == NULL) {
         fprintf(stderr, "usage: encode [-d] DTYPE\n");

@@ -96,8 +96,6 @@ static const struct substitute {
     {"F8_E5M2", "F16", view_convert},
     {"F8_E4M3FNUZ", "F16", view_convert},
     {"F8_E5M2FNUZ", "F16", view_convert},
-    {"F6_E2M3", "F16", view_convert},
-    {"F6_E3M2", "F16", view_convert},
     {"F4", "F16", view_convert},
 };
 

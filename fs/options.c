@@ -1,11 +1,10 @@
 #include "fs/options.h"
 
-#include "quant/dtype.h"
+#include "formats/gguf/mix.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <unistd.h>
 
 static bool set_format(struct options *options, const char *value, struct error *error)
@@ -36,35 +35,27 @@ static bool set_q4_0(struct options *options, const char *value, struct error *e
            error_set(error, "option q4_0: '%s' is neither ggml nor absmax7", value);
 }
 
-static const struct dtype *ggml_dtype(const char *name)
+static bool set_quantize_type(const struct dtype **target, const char *option, const char *value, struct error *error)
 {
-    for (const struct dtype *const *dtype = dtypes; *dtype != NULL; dtype++)
-        if ((*dtype)->ggml_type != GGML_TYPE_NONE && strcasecmp((*dtype)->name, name) == 0)
-            return *dtype;
-    return NULL;
-}
-
-static bool set_ggml_dtype(const struct dtype **target, const char *option, const char *value, struct error *error)
-{
-    *target = ggml_dtype(value);
-    return *target != NULL || error_set(error, "option %s: '%s' is no type of ggml", option, value);
+    *target = quantize_type(value);
+    return *target != NULL || error_set(error, "option %s: '%s' is no type to quantize to", option, value);
 }
 
 static bool set_token_embedding_type(struct options *options, const char *value, struct error *error)
 {
-    return set_ggml_dtype(&options->tree.quantize.token_embedding_type, "token-embedding-type", value, error);
+    return set_quantize_type(&options->tree.quantize.token_embedding_type, "token-embedding-type", value, error);
 }
 
 static bool set_output_tensor_type(struct options *options, const char *value, struct error *error)
 {
-    return set_ggml_dtype(&options->tree.quantize.output_tensor_type, "output-tensor-type", value, error);
+    return set_quantize_type(&options->tree.quantize.output_tensor_type, "output-tensor-type", value, error);
 }
 
 static bool set_tensor_type(struct options *options, const char *value, struct error *error)
 {
-    const char *type = strrchr(value, '=');
-    if (type == NULL || type == value || ggml_dtype(type + 1) == NULL)
-        return error_set(error, "option tensor-type: '%s' is not PATTERN=TYPE with a type of ggml", value);
+    const char *const only[] = {value, NULL};
+    if (!quantize_options_check(&(struct quantize_options){.tensor_types = only}, error))
+        return error_prefix(error, "option");
     const char *const *there = options->tree.quantize.tensor_types;
     size_t count = 0;
     while (there != NULL && there[count] != NULL)

@@ -129,7 +129,7 @@ static bool override_read(const char *option, struct override *ret_override, str
 {
     const char *equals = strchr(option, '=');
     if (equals == NULL || equals == option)
-        return error_set(error, "tensor-type=%s: expected PATTERN=TYPE", option);
+        return error_set(error, "tensor-type=%s: not PATTERN=TYPE", option);
     const struct dtype *type = quantize_type(equals + 1);
     if (type == NULL)
         return error_set(error, "tensor-type=%s: no type '%s' to quantize to", option, equals + 1);

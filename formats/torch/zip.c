@@ -314,15 +314,17 @@ static bool read_local(const struct source *source, struct zip_member *member, u
     *ret_reason = "its local header has another CRC";
     if (le32(header + 14) != member->crc && !((member->flags & FLAG_DESCRIPTOR) && le32(header + 14) == 0))
         return false;
-    if (le32(header + 18) == member->compressed_size && le32(header + 22) == member->size)
+    uint32_t compressed_size = le32(header + 18), size = le32(header + 22);
+    bool left_open = (member->flags & FLAG_DESCRIPTOR) && compressed_size == 0 && size == 0;
+    if (left_open || (compressed_size == member->compressed_size && size == member->size))
         return true;
     *ret_reason = NULL;
     if (!source_read(source, member->header + LOCAL_BYTES + name_length, extra_length, extra, error))
         return false;
     *ret_reason = "its local header has other sizes";
     return find_zip64(extra, extra_length, &field, &field_length) &&
-           local_size_agrees(le32(header + 22), member->size, member->flags, &field, &field_length) &&
-           local_size_agrees(le32(header + 18), member->compressed_size, member->flags, &field, &field_length);
+           local_size_agrees(size, member->size, member->flags, &field, &field_length) &&
+           local_size_agrees(compressed_size, member->compressed_size, member->flags, &field, &field_length);
 }
 
 static void prefetch_local(const struct source *source, const struct zip_member *member)

@@ -1,0 +1,244 @@
+/* Files of the legacy container, assembled by hand: five pickles, then the storages. */
+#include "tests/unit/formats/torch/archive.h"
+
+#define MAGIC                "\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19."
+#define VERSION              "\x80\x02M\xe9\x03."
+#define SYSTEM               "(dVprotocol_version\nI1001\nsVlittle_endian\nI01\nsVtype_sizes\n(ds." /* not read further */
+#define WHOLE(class, key, n) "(Vstorage\nctorch\n" class "\nV" key "\nVcpu\nI" n "\nNtQ"
+#define WINDOW(key, n, view) "(Vstorage\nctorch\nFloatStorage\nV" key "\nVcpu\nI" n "\n(" view "ttQ"
+#define OBJECT(storage)      "(dVx\n" PICKLE_TENSOR(storage, "0", "I2\n", "I1\n") "s."
+#define GOOD                 OBJECT(WHOLE("FloatStorage", "7", "3"))
+
+struct storage {
+    uint64_t count;
+    float values[3];
+};
+
+static const struct {
+    const char *magic, *version, *system, *object, *keys;
+    struct storage storages[2];
+    unsigned n_storages;
+    size_t cut, extra; /* bytes taken from the end, or added */
+    bool allow_trailing;
+    const char *says;
+} rows[] = {
+#define FILE_OF(object, keys) MAGIC, VERSION, SYSTEM, object, keys
+    {FILE_OF(GOOD, "(lV7\na."), {{3, {1, 2, 3}}}, 1, 0, 0, false, "x F32 [2] 1 2"},
+    {"L119547037146038801333356L\n.", "I1001\n.", SYSTEM, GOOD, "(lV7\na.", {{3, {1, 2, 3}}}, 1, 0, 0, false, "x F32 [2] 1 2"},
+    {"\x80\x04\x95\x0d\0\0\0\0\0\0\0\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.",
+     VERSION,
+     SYSTEM,
+     GOOD,
+     "(lV7\na.",
+     {{3, {1, 2, 3}}},
+     1,
+     0,
+     0,
+     false,
+     "x F32 [2] 1 2"},
+    {FILE_OF(OBJECT(WINDOW("7", "3", "Vw\nI1\nI2\n")), "(lV7\na."), {{3, {1, 2, 3}}}, 1, 0, 0, false, "x F32 [2] 2 3"},
+    {FILE_OF("(dVx\n" PICKLE_TENSOR(WHOLE("FloatStorage", "8", "1"), "0", "I1\n",
+                                    "I1\n") "sVy\n" PICKLE_TENSOR(WHOLE("FloatStorage", "7", "3"), "0", "I3\n", "I1\n") "s.",
+             "(lV7\naV8\na."),
+     {{3, {1, 2, 3}}, {1, {4}}},
+     2,
+     0,
+     0,
+     false,
+     "x F32 [1] 4\ny F32 [3] 1 2 3"},
+    {FILE_OF("(dVx\n(Vmodule\nclib\nNet\nVnet.py\nVimport os\ntQ)\x81(dVw\n" PICKLE_TENSOR(WHOLE("FloatStorage", "7", "3"), "0",
+                                                                                           "I1\n", "I1\n") "sbs.",
+             "(lV7\na."),
+     {{3, {1, 2, 3}}},
+     1,
+     0,
+     0,
+     false,
+     "x.w F32 [1] 1"},
+    {FILE_OF(GOOD, "(lV7\na."), {{3, {1, 2, 3}}}, 1, 0, 5, true, "x F32 [2] 1 2"},
+    {FILE_OF("(dVn\nI1\ns.", "(l."), {{0}}, 0, 0, 0, false, "{\"n\":1}"},
+
+    {FILE_OF(GOOD, "(lV7\na."), {{3, {1, 2, 3}}}, 1, 0, 5, false, "x.pt: 5 bytes follow the last storage"},
+    {FILE_OF(GOOD, "(lV7\na."), {{3, {1, 2, 3}}}, 1, 1, 0, false, "x.pt: storage '7' ["},
+    {FILE_OF(GOOD, "(lV7\na."), {{3, {1, 2, 3}}}, 1, 13, 0, false, "storage '7': x.pt: bytes ["},
+    {FILE_OF(GOOD, "(lV7\na."), {{2, {1, 2, 3}}}, 1, 0, 0, false, "x.pt: storage '7' has 2 elements, the pickle says 3"},
+    {FILE_OF(GOOD, "(lV7\na."),
+     {{UINT64_C(1) << 63, {1, 2, 3}}},
+     1,
+     0,
+     0,
+     false,
+     "x.pt: storage '7' has -9223372036854775808 elements, the pickle says 3"},
+    {FILE_OF(GOOD, "(lV7\na."),
+     {{UINT64_MAX, {1, 2, 3}}},
+     1,
+     0,
+     0,
+     false,
+     "x.pt: storage '7' has -1 elements, the pickle says 3"},
+    {FILE_OF(GOOD, "(l."), {{0}}, 0, 0, 0, false, "x.pt: object pickle: offset 82: storage '7' is not in the file"},
+    {FILE_OF(GOOD, "(lV7\naV7\na."), {{3, {1, 2, 3}}, {3, {1}}}, 2, 0, 0, false, "x.pt: storage '7' is listed twice"},
+    {FILE_OF(GOOD, "(lV9\naV7\na."),
+     {{3, {1, 2, 3}}, {3, {1}}},
+     2,
+     0,
+     0,
+     false,
+     "x.pt: storage '9' is listed, but nothing refers"},
+    {FILE_OF(GOOD, "(lI7\na."), {{3, {1, 2, 3}}}, 1, 0, 0, false, "x.pt: the list of storage keys holds what is no text"},
+    {FILE_OF(GOOD, "(d."), {{3, {1, 2, 3}}}, 1, 0, 0, false, "x.pt: the storage keys are no list"},
+    {FILE_OF("(dVx\n" PICKLE_TENSOR(WHOLE("FloatStorage", "7", "3"), "0", "I1\n",
+                                    "I1\n") "sVy\n" PICKLE_TENSOR(WHOLE("DoubleStorage", "7", "3"), "0", "I1\n", "I1\n") "s.",
+             "(lV7\na."),
+     {{3, {1, 2, 3}}},
+     1,
+     0,
+     0,
+     false,
+     "storage '7' has 24 bytes here and 12 bytes at offset 82"},
+    {FILE_OF(OBJECT(WINDOW("7", "3", "Vw\nI2\nI2\n")), "(lV7\na."),
+     {{3, {1, 2, 3}}},
+     1,
+     0,
+     0,
+     false,
+     "a view that is outside of"},
+    {FILE_OF(OBJECT(WINDOW("7", "3", "Vw\nI-1\nI2\n")), "(lV7\na."),
+     {{3, {1, 2, 3}}},
+     1,
+     0,
+     0,
+     false,
+     "a view that is outside of"},
+    {FILE_OF(OBJECT(WINDOW("7", "3", "Vw\nI9223372036854775807\nI2\n")), "(lV7\na."),
+     {{3, {1, 2, 3}}},
+     1,
+     0,
+     0,
+     false,
+     "a view that is outside of"},
+    {FILE_OF(OBJECT(WINDOW("7", "3", "")), "(lV7\na."), {{3, {1, 2, 3}}}, 1, 0, 0, false, "a view that is outside of"},
+    {MAGIC,
+     "I1002\n.",
+     SYSTEM,
+     GOOD,
+     "(lV7\na.",
+     {{3, {1, 2, 3}}},
+     1,
+     0,
+     0,
+     false,
+     "a legacy container whose protocol is not 1001"},
+    {MAGIC, VERSION, "N.", GOOD, "(lV7\na.", {{3, {1, 2, 3}}}, 1, 0, 0, false, "a legacy container without the sizes"},
+    {FILE_OF("cos\nsystem\n(S'id'\ntR.", "(l."),
+     {{0}},
+     0,
+     0,
+     0,
+     false,
+     "x.pt: object pickle at 84: offset 19: REDUCE of os.system: not data"},
+    {FILE_OF("N.", "cos\nsystem\n(S'id'\ntR."),
+     {{0}},
+     0,
+     0,
+     0,
+     false,
+     "storage keys pickle at 86: offset 19: REDUCE of os.system"},
+    {MAGIC, "", "", "", "", {{0}}, 0, 0, 0, false, "x.pt: protocol pickle at 15: offset 0: the pickle ends without STOP"},
+};
+
+static void append_pickle(struct buffer *file, const char *pickle)
+{
+    bool framed = pickle[0] == '\x80' && pickle[1] == '\x04'; /* its FRAME holds NULs */
+    buffer_append(file, pickle, framed ? 24 : strlen(pickle));
+}
+
+static void check_rows(void)
+{
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct buffer file = {0};
+        append_pickle(&file, rows[i].magic);
+        append_pickle(&file, rows[i].version);
+        append_pickle(&file, rows[i].system);
+        append_pickle(&file, rows[i].object);
+        append_pickle(&file, rows[i].keys);
+        for (unsigned j = 0; j < rows[i].n_storages; j++) {
+            buffer_append_le(&file, rows[i].storages[j].count, 8);
+            buffer_append(&file, rows[i].storages[j].values, j == 0 ? 12 : 4);
+        }
+        buffer_append_zeros(&file, rows[i].extra);
+        files_write("x.pt", file.bytes, file.length - rows[i].cut);
+        const struct open_options options = {.allow_trailing = rows[i].allow_trailing};
+        char *described = archive_describe("x.pt", &options);
+        if (!CHECK_NAMED(strstr(described, rows[i].says) != NULL, rows[i].says))
+            printf("# actual: %s\n", described);
+        free(described);
+        buffer_free(&file);
+    }
+}
+
+/* A pickle that is longer than what is read at first. */
+static void check_long_pickle(void)
+{
+    enum { LENGTH = 3000000 };
+    struct buffer file = {0};
+    buffer_append_text(&file, MAGIC VERSION SYSTEM "(dVtext\nX");
+    buffer_append_le(&file, LENGTH, 4);
+    for (int i = 0; i < LENGTH / 10; i++)
+        buffer_append_text(&file, "0123456789");
+    buffer_append_text(&file, "sVx\n" PICKLE_TENSOR(WHOLE("FloatStorage", "7", "1"), "0", "I1\n", "I1\n") "s.(lV7\na.");
+    buffer_append_le(&file, 1, 8);
+    buffer_append(&file, (const float[]){1.5}, 4);
+    files_write("x.pt", file.bytes, file.length);
+    char *described = archive_describe("x.pt", &(const struct open_options){0});
+    CHECK_TEXT(described, "x F32 [1] 1.5");
+    free(described);
+    buffer_free(&file);
+}
+
+/* Containers that are told apart by their first bytes, and plain pickles. */
+static void check_others(void)
+{
+    static const struct {
+        const char *start, *says;
+    } others[] = {
+        {"PYTORCH1....", "x.pt: the PYTORCH1 container of the 1.0 preview is not supported"},
+        {"sys_info", "x.pt: the tar container of torch before 0.1.10 is not supported"},
+        {"pickle", "x.pt: the tar container of torch before 0.1.10 is not supported"},
+        {"\x80\x02N.", "x.pt: 508 bytes follow the pickle"},
+    };
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        char bytes[512] = "";
+        memcpy(bytes, others[i].start, strlen(others[i].start));
+        files_write("x.pt", bytes, sizeof bytes);
+        char *described = archive_describe("x.pt", &(const struct open_options){0});
+        CHECK_TEXT(described, others[i].says);
+        free(described);
+    }
+    static const char *const plain[][2] = {
+        {"\x80\x02N.", "x.pt: a pickle without tensors"},
+        {"\x80\x02I1\nQ.", "x.pt: offset 5: a persistent id in a plain pickle"},
+        {"\x80\x02"
+         "cos\nsystem\n)R.",
+         "x.pt: offset 14: REDUCE of os.system: not data; unpickling would run it"},
+        {"\x80\x03(dVa\ncnumpy.core.multiarray\n_reconstruct\n(cnumpy\nndarray\n(I0\ntC\1btR(I1\n(I2\ntcnumpy\ndtype\n(Vu1\nI00\n"
+         "I01\ntR(I3\nV|\nNNNI-1\nI-1\nI0\ntbI00\nC\2\1\2tbs.",
+         "a U8 [2] 1 2"},
+    };
+    for (size_t i = 0; i < sizeof plain / sizeof *plain; i++) {
+        files_write_text("x.pt", plain[i][0]);
+        char *described = archive_describe("x.pt", &(const struct open_options){0});
+        CHECK_TEXT(described, plain[i][1]);
+        free(described);
+    }
+}
+
+int main(void)
+{
+    files_begin();
+    check_rows();
+    check_long_pickle();
+    check_others();
+    files_remove();
+    return check_done();
+}

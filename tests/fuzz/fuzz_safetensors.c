@@ -2,36 +2,11 @@
  *
  * Holds for what is accepted: the tensors fill the data without gap or overlap, each as long as its dtype and shape say, and
  * are sorted by name. What is refused is refused with one line. */
-#include "formats/format.h"
 #include "formats/layout.h"
-#include "formats/open.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
+#include "tests/fuzz/fuzz.h"
 
 extern const struct format safetensors_format;
-
-static void require(bool condition)
-{
-    if (!condition)
-        abort();
-}
-
-static struct source *source_of_bytes(const uint8_t *data, size_t size)
-{
-    char path[64];
-    struct error error;
-    int fd = memfd_create("input", MFD_CLOEXEC);
-    require(fd >= 0 && write(fd, data, size) == (ssize_t)size);
-    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    struct source *source = source_open(-1, path, "input.safetensors", &error);
-    require(source != NULL);
-    close(fd);
-    return source;
-}
 
 static void check_tensors(const struct checkpoint *checkpoint, uint64_t size)
 {
@@ -54,12 +29,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static const struct open_options options = {.format = NULL};
     struct error error = {""};
     struct checkpoint *checkpoint = checkpoint_new("input.safetensors");
-    uint16_t source = checkpoint_add_source(checkpoint, source_of_bytes(data, size));
+    uint16_t source = checkpoint_add_source(checkpoint, source_of_bytes(data, size, "input.safetensors"));
     if (safetensors_format.read_file(checkpoint, source, &options, &error)) {
         require(checkpoint_index_tensors(checkpoint, &error));
         check_tensors(checkpoint, size);
     } else {
-        require(error.message[0] != '\0' && strchr(error.message, '\n') == NULL);
+        require_one_line(&error);
     }
     checkpoint_close(checkpoint);
     return 0;

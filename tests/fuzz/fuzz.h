@@ -1,0 +1,36 @@
+/* What the harnesses share. */
+#pragma once
+
+#include "formats/format.h"
+#include "formats/open.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static inline void require(bool condition)
+{
+    if (!condition)
+        abort();
+}
+
+/* A refusal is one line. */
+static inline void require_one_line(const struct error *error)
+{
+    require(error->message[0] != '\0' && strchr(error->message, '\n') == NULL);
+}
+
+static inline struct source *source_of_bytes(const uint8_t *data, size_t size, const char *name)
+{
+    char path[64];
+    struct error error;
+    int fd = memfd_create("input", MFD_CLOEXEC);
+    require(fd >= 0 && write(fd, data, size) == (ssize_t)size);
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    struct source *source = source_open(-1, path, name, &error);
+    require(source != NULL);
+    close(fd);
+    return source;
+}

@@ -1,0 +1,62 @@
+/* Any bytes as the directory of a zip archive.
+ *
+ * Holds for what is accepted: members lie in the file side by side, are found by their names, and what is deflated is inflated to
+ * its size or is an error. */
+#include "formats/torch/inflate.h"
+
+#include "tests/fuzz/fuzz.h"
+
+enum { MAX_INFLATED = 1 << 20 };
+
+static int compare_offsets(const void *a, const void *b)
+{
+    const struct zip_member *x = *(const struct zip_member *const *)a, *y = *(const struct zip_member *const *)b;
+    return (x->offset > y->offset) - (x->offset < y->offset);
+}
+
+static void check_members(const struct zip_directory *directory, uint64_t size, struct arena *arena)
+{
+    const struct zip_member **order = arena_array(arena, directory->n_members, sizeof *order);
+    for (size_t i = 0; i < directory->n_members; i++) {
+        const struct zip_member *member = order[i] = &directory->members[i];
+        require(member->offset <= size && member->compressed_size <= size - member->offset);
+        require(zip_directory_find(directory, member->name, member->name_length) == member);
+    }
+    if (directory->n_members > 0)
+        qsort(order, directory->n_members, sizeof *order, compare_offsets);
+    for (size_t i = 1; i < directory->n_members; i++)
+        require(order[i - 1]->offset + order[i - 1]->compressed_size <= order[i]->header);
+}
+
+static void inflate_members(const struct zip_directory *directory)
+{
+    struct error error;
+    struct source *inflated = inflated_source_new(directory, &error);
+    for (size_t i = 0; inflated != NULL && i < directory->n_members; i++) {
+        const struct zip_member *member = &directory->members[i];
+        if (member->method != ZIP_DEFLATED || member->size > MAX_INFLATED)
+            continue;
+        unsigned char *bytes = malloc((size_t)member->size + 1);
+        if (!source_read(inflated, member->inflated, (size_t)member->size, bytes, &error))
+            require_one_line(&error);
+        free(bytes);
+    }
+    source_close(inflated);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct error error = {""};
+    struct zip_directory directory;
+    struct arena *arena = arena_new();
+    struct source *source = source_of_bytes(data, size, "input.zip");
+    if (zip_directory_read(&directory, source, arena, &error)) {
+        check_members(&directory, size, arena);
+        inflate_members(&directory);
+    } else {
+        require_one_line(&error);
+    }
+    source_close(source);
+    arena_free(arena);
+    return 0;
+}

@@ -1,0 +1,34 @@
+/* Reads the beginning and the end of each tensor that a checkpoint shows. */
+#pragma once
+
+#include "formats/layout.h"
+
+#include "tests/fuzz/fuzz.h"
+
+static inline void read_ends(const struct view *view)
+{
+    enum { BYTES = 4096 };
+    static unsigned char units[BYTES];
+    struct error error;
+    uint64_t most = BYTES / view->dtype->block_bytes, n = view->n_units < most ? view->n_units : most;
+    if (!view_read(view, 0, n, units, &error) || !view_read(view, view->n_units - n, n, units, &error))
+        require_one_line(&error);
+}
+
+static inline void read_tensors(const struct checkpoint *checkpoint)
+{
+    for (size_t i = 0; i < checkpoint->n_tensors; i++) {
+        const struct tensor *tensor = &checkpoint->tensors[i];
+        uint64_t n_elements, n_bytes, file_size = source_size(checkpoint->sources[tensor->source]);
+        require(layout_size(tensor->dtype, tensor->shape, tensor->rank, &n_elements, &n_bytes, NULL));
+        require(strlen(tensor->name) <= tensor->name_length && tensor->name_length <= CHECKPOINT_MAX_NAME);
+        require(tensor->offset <= file_size && tensor->length <= file_size - tensor->offset);
+        if (tensor->refusal != NULL)
+            continue;
+        struct arena *arena = arena_new();
+        const struct view *view = tensor_view(checkpoint, tensor, arena);
+        require(view->n_elements == n_elements);
+        read_ends(view);
+        arena_free(arena);
+    }
+}

@@ -1,0 +1,126 @@
+/* Files that torch wrote, and what torch.load() makes of them: tests/data/torch, by tests/data/make_torch.py. */
+#include "formats/checkpoint.h"
+#include "formats/layout.h"
+
+#include "tests/unit/check.h"
+
+#include <stdlib.h>
+
+enum { MAX_LINE = 1 << 16, MAX_BYTES = 4096 };
+
+struct expected {
+    const char *file, *name, *dtype, *shape, *bytes;
+};
+
+static bool has_values(const struct checkpoint *checkpoint, const struct tensor *tensor, const char *hex)
+{
+    unsigned char bytes[MAX_BYTES];
+    char text[2 * MAX_BYTES + 1] = "";
+    struct error error;
+    if (strcmp(hex, "-") == 0 || tensor->refusal != NULL)
+        return tensor->refusal != NULL && strcmp(hex, "-") == 0;
+    struct arena *arena = arena_new();
+    const struct view *view = tensor_view(checkpoint, tensor, arena);
+    bool good = view_bytes(view) <= MAX_BYTES && view_read(view, 0, view->n_units, bytes, &error);
+    for (uint64_t i = 0; good && i < view_bytes(view); i++)
+        snprintf(text + 2 * i, 3, "%02x", bytes[i]);
+    arena_free(arena);
+    return good && strcmp(text, hex) == 0;
+}
+
+static void check_tensor(const struct checkpoint *checkpoint, const struct expected *expected)
+{
+    char shape[128], name[256];
+    const struct tensor *tensor = checkpoint_find(checkpoint, expected->name, strlen(expected->name));
+    snprintf(name, sizeof name, "%s: %s", expected->file, expected->name);
+    if (!CHECK_NAMED(tensor != NULL, name))
+        return;
+    layout_shape_text(tensor->shape, tensor->rank, shape, sizeof shape);
+    CHECK_NAMED(strcmp(tensor->dtype->name, expected->dtype) == 0 && strcmp(shape, expected->shape) == 0, name);
+    CHECK_NAMED(has_values(checkpoint, tensor, expected->bytes), name);
+}
+
+static bool split(char *line, struct expected *expected)
+{
+    const char **fields[] = {&expected->file, &expected->name, &expected->dtype, &expected->shape, &expected->bytes};
+    for (int i = 0; i < 5; i++)
+        if ((*fields[i] = strsep(&line, "\t\n")) == NULL)
+            return false;
+    return true;
+}
+
+static struct checkpoint *open_data(const char *file)
+{
+    char path[1024];
+    struct error error;
+    static const struct open_options options = {.format = "torch"};
+    snprintf(path, sizeof path, "%s/torch/%s", getenv("WFS_TEST_DATA"), file);
+    struct checkpoint *checkpoint = checkpoint_open(path, &options, &error);
+    if (!CHECK_NAMED(checkpoint != NULL, file))
+        printf("# %s\n", error.message);
+    return checkpoint;
+}
+
+/* As many tensors as are expected, and no others. */
+static void close_data(struct checkpoint *checkpoint, size_t n_expected)
+{
+    if (checkpoint != NULL)
+        CHECK_NAMED(checkpoint->n_tensors == n_expected, "no other tensors");
+    checkpoint_close(checkpoint);
+}
+
+static void check_files(FILE *lines)
+{
+    static char line[MAX_LINE];
+    char file[128] = "";
+    struct checkpoint *checkpoint = NULL;
+    struct expected expected;
+    size_t n_expected = 0;
+    while (fgets(line, sizeof line, lines) != NULL && split(line, &expected)) {
+        if (strcmp(file, expected.file) != 0) {
+            close_data(checkpoint, n_expected);
+            checkpoint = open_data(expected.file);
+            snprintf(file, sizeof file, "%s", expected.file);
+            n_expected = 0;
+        }
+        n_expected++;
+        if (checkpoint != NULL)
+            check_tensor(checkpoint, &expected);
+    }
+    close_data(checkpoint, n_expected);
+}
+
+static void check_extras(void)
+{
+    struct checkpoint *checkpoint = open_data("nested-2.pt");
+    CHECK_TEXT(
+        checkpoint->extras,
+        "{\"optimizer\":{\"param_groups\":[{\"lr\":0.001,\"betas\":[0.9,0.999],\"eps\":1e-08,\"weight_decay\":0,\"amsgrad\":"
+        "false,\"maximize\":false,\"foreach\":null,\"capturable\":false,\"differentiable\":false,\"fused\":null,"
+        "\"decoupled_weight_decay\":false,\"params\":[0,1]}]},\"epoch\":3,\"args\":{\"lr\":0.1,\"name\":\"x\"},\"scalar\":2.5,"
+        "\"dtype\":\"torch.bfloat16\",\"size\":[1,2]}");
+    checkpoint_close(checkpoint);
+}
+
+static void check_notes(void)
+{
+    struct checkpoint *checkpoint = open_data("module.pt");
+    CHECK(checkpoint_notes(checkpoint) == 3 &&
+          strstr(checkpoint_note_text(checkpoint, 1), "torch.nn.modules.linear.Linear") != NULL);
+    checkpoint_close(checkpoint);
+}
+
+int main(void)
+{
+    char path[1024];
+    snprintf(path, sizeof path, "%s/torch/expected.txt", getenv("WFS_TEST_DATA"));
+    FILE *lines = fopen(path, "r");
+    CHECK_NAMED(lines != NULL, path);
+    if (lines != NULL) {
+        check_files(lines);
+        fclose(lines);
+    }
+    check_extras();
+    check_notes();
+    return check_done();
+}

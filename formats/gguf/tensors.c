@@ -82,31 +82,40 @@ static const char *family_name(const struct synthesis *synthesis, const struct t
     return name;
 }
 
-/* By shard, then by name: only for formats whose header order means nothing. */
 static int compare_tensors(const void *a, const void *b)
 {
-    const struct tensor *x = *(const struct tensor *const *)a, *y = *(const struct tensor *const *)b;
-    if (x->source != y->source)
-        return x->source < y->source ? -1 : 1;
-    return strcmp(x->name, y->name);
+    return strcmp((*(const struct tensor *const *)a)->name, (*(const struct tensor *const *)b)->name);
+}
+
+/* Sorts the tensors of each safetensors file by name: their order in the header means nothing, while that of a pickled
+ * dictionary is kept. */
+static void sort_files(const struct checkpoint *checkpoint, const struct tensor **tensors, size_t n_tensors)
+{
+    for (size_t first = 0, end; first < n_tensors; first = end) {
+        uint16_t source = tensors[first]->source;
+        for (end = first + 1; end < n_tensors && tensors[end]->source == source; end++)
+            continue;
+        if (has_suffix(source_name(checkpoint->sources[source]), ".safetensors"))
+            qsort(tensors + first, end - first, sizeof *tensors, compare_tensors);
+    }
 }
 
 struct named_tensor *tensors_in_order(const struct synthesis *synthesis, size_t *ret_count)
 {
     const struct checkpoint *checkpoint = synthesis->model->checkpoint;
     size_t n_tensors = checkpoint->n_tensors, n_named = 0;
-    const struct tensor **sorted = memory_alloc(n_tensors * sizeof *sorted + 1);
+    const struct tensor **ordered = memory_alloc(n_tensors * sizeof *ordered + 1);
     for (size_t i = 0; i < n_tensors; i++)
-        sorted[i] = &checkpoint->tensors[i];
-    qsort(sorted, n_tensors, sizeof *sorted, compare_tensors);
+        ordered[i] = &checkpoint->tensors[i];
+    sort_files(checkpoint, ordered, n_tensors);
 
     struct named_tensor *named = arena_array(synthesis->model->arena, n_tensors, sizeof *named);
     for (size_t i = 0; i < n_tensors; i++) {
-        const char *name = family_name(synthesis, sorted[i]);
+        const char *name = family_name(synthesis, ordered[i]);
         if (name != NULL)
-            named[n_named++] = (struct named_tensor){name, sorted[i]};
+            named[n_named++] = (struct named_tensor){name, ordered[i]};
     }
-    free(sorted);
+    free(ordered);
     *ret_count = n_named;
     return named;
 }

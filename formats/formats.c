@@ -3,9 +3,5 @@
 extern const struct format huggingface_format, meta_format, safetensors_format, torch_format;
 
 const struct format *const formats[] = {
-    &huggingface_format,
-    &meta_format,
-    &safetensors_format,
-    &torch_format,
-    NULL,
+    &huggingface_format, &meta_format, &safetensors_format, &torch_format, NULL,
 };

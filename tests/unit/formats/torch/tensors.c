@@ -77,8 +77,7 @@ static const struct {
     {"(dVmodule.w\n" SHORT "sVw\n" SHORT "s.", "module.w F32 [1] 4\nw F32 [1] 4"},
     {"ccollections\nOrderedDict\n((l(lVw\na" SHORT "aatR.", "w F32 [1] 4"},
     {"ccollections\nOrderedDict\n(tRVw\n" SHORT "s(dV_metadata\nNsb.", "w F32 [1] 4"},
-    {"clib\nNet\n)\x81(dV_modules\n(dVfc\nclib\nLinear\n)\x81(dV_parameters\n(dVweight\n" SHORT "ssbssb.",
-     "fc.weight F32 [1] 4"},
+    {"clib\nNet\n)\x81(dV_modules\n(dVfc\nclib\nLinear\n)\x81(dV_parameters\n(dVweight\n" SHORT "ssbssb.", "fc.weight F32 [1] 4"},
     {SHORT ".", "x F32 [1] 4"},
 
     /* Walks. */

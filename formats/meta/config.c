@@ -136,22 +136,37 @@ const char *meta_special_token(bool llama31, unsigned index, char *out)
     return out;
 }
 
+static void write_added_token(struct buffer *out, bool first, uint64_t id, const char *content)
+{
+    buffer_printf(out,
+                  "%s\n    \"%" PRIu64 "\": {\"content\": \"%s\", \"lstrip\": false, \"normalized\": false, \"rstrip\": false, "
+                  "\"single_word\": false, \"special\": true}",
+                  first ? "" : ",", id, content);
+}
+
+/* As LlamaTokenizer saves itself. */
+static void write_sentencepiece_config(struct buffer *out)
+{
+    static const char *const special[] = {"<unk>", "<s>", "</s>"};
+    buffer_append_text(out, "{\n  \"add_bos_token\": true,\n  \"add_eos_token\": false,\n  \"add_prefix_space\": true,\n"
+                            "  \"added_tokens_decoder\": {");
+    for (unsigned i = 0; i < 3; i++)
+        write_added_token(out, i == 0, i, special[i]);
+    buffer_append_text(out, "\n  },\n  \"bos_token\": \"<s>\",\n  \"clean_up_tokenization_spaces\": false,\n"
+                            "  \"eos_token\": \"</s>\",\n  \"legacy\": true,\n  \"pad_token\": null,\n"
+                            "  \"tokenizer_class\": \"LlamaTokenizer\",\n  \"unk_token\": \"<unk>\"\n}\n");
+}
+
 void meta_write_tokenizer_config(const struct meta_params *params, struct buffer *out)
 {
+    char name[64];
     if (params->n_ranks == 0) {
-        buffer_append_text(
-            out, "{\n  \"add_bos_token\": true,\n  \"add_eos_token\": false,\n  \"bos_token\": \"<s>\",\n"
-                 "  \"eos_token\": \"</s>\",\n  \"tokenizer_class\": \"LlamaTokenizer\",\n  \"unk_token\": \"<unk>\"\n}\n");
+        write_sentencepiece_config(out);
         return;
     }
-    char name[64];
     buffer_append_text(out, "{\n  \"added_tokens_decoder\": {");
     for (unsigned i = 0; i < N_SPECIAL_TOKENS; i++)
-        buffer_printf(out,
-                      "%s\n    \"%" PRIu64
-                      "\": {\"content\": \"%s\", \"lstrip\": false, \"normalized\": false, \"rstrip\": false, "
-                      "\"single_word\": false, \"special\": true}",
-                      i ? "," : "", params->n_ranks + i, meta_special_token(params->use_scaled_rope, i, name));
+        write_added_token(out, i == 0, params->n_ranks + i, meta_special_token(params->use_scaled_rope, i, name));
     buffer_printf(out,
                   "\n  },\n  \"bos_token\": \"<|begin_of_text|>\",\n  \"clean_up_tokenization_spaces\": true,\n"
                   "  \"eos_token\": \"<|end_of_text|>\",\n  \"model_input_names\": [\"input_ids\", \"attention_mask\"],\n"

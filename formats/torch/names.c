@@ -570,10 +570,12 @@ bool torch_add_tensors(const struct torch_container *container, struct pickle *p
         .name_bytes = CHECKPOINT_MAX_NAME,
     };
     bool good = add_named(&walk, pickle->root, pickle);
-    if (good) {
+    if (good && container->checkpoint->n_tensors > walk.first_tensor) {
         strip_module(&walk);
         tell_apart(&walk);
         limit_expansion(&walk);
+    }
+    if (good) {
         add_extras(container, pickle->root);
         note_foreign(container, pickle);
     }

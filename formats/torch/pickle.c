@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { FIRST_STACK = 64 }; /* values; grows */
+
 /* Arguments. */
 
 static bool ends_early(struct machine *machine)
@@ -152,6 +154,8 @@ bool pickle_read(struct pickle *pickle, const void *bytes, size_t length, struct
     machine->allowance = allowance < pickle_max_nodes ? allowance : pickle_max_nodes;
     machine->error = error;
     machine->pickle = pickle;
+    machine->stack_capacity = FIRST_STACK;
+    machine->stack = memory_alloc(FIRST_STACK * sizeof *machine->stack);
     make_constants(machine);
     bool good = run(machine);
     free(machine->stack);

@@ -4,10 +4,11 @@
 #include "formats/gguf/config_class.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_CONFIG_BYTES = 16 * 1024 * 1024, MAX_DOCUMENTS = 8, MAX_LAYERS = 8 };
+enum { MAX_CONFIG_BYTES = 16 * 1024 * 1024, MAX_DOCUMENTS = 10, MAX_LAYERS = 10 };
 
 /* One object in which a key is looked for, the first that has it wins. */
 struct layer {
@@ -160,6 +161,24 @@ static bool add_document(struct hparams *hparams, const char *text, size_t lengt
     return true;
 }
 
+/* One more object in front of those that are there. */
+static bool add_front_document(struct hparams *hparams, const char *text, size_t length, struct error *error)
+{
+    if (!add_document(hparams, text, length, error))
+        return false;
+    struct layer front = hparams->layers[hparams->n_layers - 1];
+    memmove(hparams->layers + 1, hparams->layers, (hparams->n_layers - 1) * sizeof *hparams->layers);
+    hparams->layers[0] = front;
+    return true;
+}
+
+bool hparams_override(struct hparams *hparams, const char *key, uint64_t value, struct error *error)
+{
+    char text[128];
+    int length = snprintf(text, sizeof text, "{\"%s\": %" PRIu64 "}", key, value);
+    return add_front_document(hparams, text, (size_t)length, error);
+}
+
 static bool is_absent_or_null(const struct json *value)
 {
     return value == NULL || json_type(value) == JSON_NULL;
@@ -181,13 +200,8 @@ static bool add_computed(struct hparams *hparams, const struct config_class *cla
     if (text.length == 0)
         return true;
     buffer_append_text(&text, "}");
-    bool done = add_document(hparams, (const char *)text.bytes, text.length, error);
+    bool done = add_front_document(hparams, (const char *)text.bytes, text.length, error);
     buffer_free(&text);
-    if (done) {
-        struct layer computed = hparams->layers[hparams->n_layers - 1];
-        memmove(hparams->layers + 1, hparams->layers, (hparams->n_layers - 1) * sizeof *hparams->layers);
-        hparams->layers[0] = computed;
-    }
     return done;
 }
 

@@ -38,6 +38,9 @@ const struct json *hparams_rope_sliding(const struct hparams *hparams, const cha
 bool hparams_count(const struct hparams *hparams, const char *keys, uint64_t low, uint64_t high, uint64_t *ret_count,
                    struct error *error);
 
+/* Makes `key` have `value` from here on, whatever config.json says: for families that correct it. */
+bool hparams_override(struct hparams *hparams, const char *key, uint64_t value, struct error *error);
+
 /* config.json as it is in the file. */
 const struct json *hparams_raw(const struct hparams *hparams);
 

@@ -133,6 +133,20 @@ static const char *rename_tensor(const struct synthesis *synthesis, const char *
     return name;
 }
 
+/* The list of tokens is as long as the embedding: padded. */
+static bool pad_vocabulary(struct synthesis *synthesis, const struct vocab_input *input, struct error *error)
+{
+    enum { MOST = 1 << 24 };
+    uint64_t n_tokens, multiple = 8;
+    (void)input;
+    if (!hparams_count(synthesis->model->hparams, "vocab_size", 0, MOST, &n_tokens, error) ||
+        (hparams_get(synthesis->model->hparams, "pad_vocab_size_multiple") != NULL &&
+         !hparams_count(synthesis->model->hparams, "pad_vocab_size_multiple", 1, MOST, &multiple, error)))
+        return false;
+    n_tokens = (n_tokens + multiple - 1) / multiple * multiple;
+    return hparams_override(synthesis->model->hparams, "vocab_size", n_tokens, error);
+}
+
 const struct arch mamba_arch = {
     .name = "mamba",
     .summary = "Mamba, Falcon Mamba",
@@ -141,4 +155,5 @@ const struct arch mamba_arch = {
     .keys = {keys},
     .vocabs = {&bpe_vocab, &spm_vocab},
     .rename = rename_tensor,
+    .before_vocab = pad_vocabulary,
 };

@@ -62,7 +62,7 @@ const struct arch nomic_bert_arch = {
     .hf = names,
     .tensors = {tensors, bert_tensors},
     .keys = {base_keys, keys, bert_keys},
-    .vocabs = {&wordpiece_vocab, &xlmr_vocab},
+    .vocabs = {&xlmr_vocab, &wordpiece_vocab},
     .applies = has_no_experts,
     .rename = bert_rename,
 };
@@ -73,7 +73,7 @@ const struct arch nomic_bert_moe_arch = {
     .hf = names,
     .tensors = {tensors, bert_tensors},
     .keys = {base_keys, keys, bert_keys, expert_keys},
-    .vocabs = {&wordpiece_vocab, &xlmr_vocab},
+    .vocabs = {&xlmr_vocab, &wordpiece_vocab},
     .applies = has_experts,
     .rename = bert_rename,
 };

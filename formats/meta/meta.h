@@ -5,9 +5,15 @@
  * Sources: transformers' convert_llama_weights_to_hf.py and convert_slow_tokenizer.py (TikTokenConverter), llama-models'
  * tokenizer and params.json files.
  *
- * What is not in a Meta directory, and so cannot be told: the release (told from the vocabulary, norm_eps, rope_theta,
- * use_scaled_rope and the size), whether it is an instruct model (taken as none: eos is <|end_of_text|>), generation_config.json,
- * the chat template, the model card. Tensors are in the order of their names, as in a single model.safetensors. */
+ * Tensors are in the order of their names, as in a single model.safetensors. Where the output is tied to the embedding, it is
+ * left out, as the conversion does.
+ *
+ * What a Meta directory does not tell: the release (told here from the vocabulary, norm_eps, rope_theta, use_scaled_rope and the
+ * size), and whether it is an instruct model (taken as none). So model.gguf is that of the Hugging Face layout, but for the keys
+ * that only the latter knows: general.name and its parts, general.size_label, license, tags, languages and base models (the
+ * directory's name and the model card), general.sampling.* (generation_config.json), tokenizer.chat_template, of instruct models
+ * tokenizer.ggml.eos_token_id, and where its tokenizer was saved otherwise tokenizer.ggml.add_space_prefix, add_bos_token,
+ * add_eos_token and padding_token_id. */
 #pragma once
 
 #include "base/buffer.h"

@@ -447,6 +447,22 @@ static void add_made_files(const struct reader *reader)
     add_text(reader, "tokenizer.json", &tokenizer);
 }
 
+/* tokenizer.model of Llama 3 has the name of a SentencePiece model and is none: in its place stands tokenizer.json, as after the
+ * conversion. */
+static void hide_ranks(struct checkpoint *checkpoint)
+{
+    static const char name[] = "tokenizer.model";
+    for (size_t i = 0; i < checkpoint->n_side_files; i++) {
+        if (strcmp(checkpoint->side_files[i].name, name) != 0)
+            continue;
+        source_close(checkpoint->side_files[i].source);
+        checkpoint->n_side_files--;
+        memmove(&checkpoint->side_files[i], &checkpoint->side_files[i + 1],
+                (checkpoint->n_side_files - i) * sizeof *checkpoint->side_files);
+        checkpoint_hide_file(checkpoint, name, "ranks of tokens, shown as tokenizer.json");
+    }
+}
+
 static bool meta_open(struct checkpoint *checkpoint, const struct input *input, const struct open_options *options,
                       struct error *error)
 {
@@ -459,6 +475,8 @@ static bool meta_open(struct checkpoint *checkpoint, const struct input *input, 
                             input->file_name, reader.n_shards);
         add_made_files(&reader);
         format_add_side_files(checkpoint, input);
+        if (reader.tiktoken != NULL)
+            hide_ranks(checkpoint);
     }
     tiktoken_free(reader.tiktoken);
     json_free(reader.document);

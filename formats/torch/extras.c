@@ -16,7 +16,8 @@ struct writer {
     bool cut;
 };
 
-/* Each function below returns whether it wrote something that is no tensor. */
+/* Each function below returns whether it wrote something that is no tensor; where not, what it wrote is taken back by its caller.
+ */
 static bool write_node(struct writer *writer, const struct pickle_node *node, unsigned depth);
 
 static bool write_number(struct writer *writer, double value)
@@ -123,10 +124,13 @@ static bool write_array(struct writer *writer, const struct pickle_items *items,
     for (uint32_t i = 0; i < items->n && !writer->cut; i++) {
         if (i > 0)
             buffer_append_text(&writer->json, ",");
-        if (write_node(writer, items->nodes[i], depth + 1))
+        size_t before = writer->json.length;
+        if (write_node(writer, items->nodes[i], depth + 1)) {
             any = true;
-        else
+        } else {
+            writer->json.length = before;
             buffer_append_text(&writer->json, "null");
+        }
     }
     buffer_append_text(&writer->json, "]");
     return any;

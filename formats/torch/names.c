@@ -407,7 +407,7 @@ static struct pickle_node *open_wrapper(struct pickle_node *node)
 static struct tensor *tensors_of(const struct walk *walk, size_t *ret_count)
 {
     *ret_count = walk->checkpoint->n_tensors - walk->first_tensor;
-    return walk->checkpoint->tensors + walk->first_tensor;
+    return *ret_count != 0 ? walk->checkpoint->tensors + walk->first_tensor : NULL;
 }
 
 static void strip_module(const struct walk *walk)

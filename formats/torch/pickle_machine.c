@@ -103,7 +103,7 @@ bool machine_pop_mark(struct machine *machine, struct pickle_node ***ret_nodes, 
     if (machine->n_marks == 0)
         return machine_fail(machine, ": no MARK on the stack");
     size_t from = machine->marks[--machine->n_marks];
-    *ret_nodes = machine->stack + from;
+    *ret_nodes = machine->stack != NULL ? machine->stack + from : NULL;
     *ret_count = machine->n_stack - from;
     machine->n_stack = from;
     return true;

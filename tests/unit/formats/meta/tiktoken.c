@@ -17,8 +17,8 @@ static const char *const vocabulary[] = {"a",
                                          "ab",
                                          "bc",
                                          "abc",
-                                         "\xc4\xa0"
-                                         "a",
+                                         ("\xc4\xa0"
+                                          "a"),
                                          "\"\xc3\xbf",
                                          "abcab"};
 

@@ -34,7 +34,7 @@ static inline void archive_write(const char *path, const struct archive_member *
         buffer_append_le(&directory, 0x02014b50, 4);
         buffer_append_le(&directory, 20, 2);
         buffer_append(&directory, head.bytes, head.length);
-        buffer_append_le(&directory, 0, 10);
+        buffer_append_zeros(&directory, 10);
         buffer_append_le(&directory, file.length, 4);
         buffer_append_text(&directory, member->name);
         buffer_append_le(&file, 0x04034b50, 4);

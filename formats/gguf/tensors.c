@@ -184,6 +184,7 @@ enum { MAX_STACK_ROWS = 8 };
 struct adding {
     struct synthesis *synthesis;
     struct stack *stacks;
+    uint64_t n_members; /* of all stacks so far: each must be a tensor of its own */
     const struct tensor_row *stack_rows[ONE_KEY_HEAD + 1][MAX_STACK_ROWS]; /* by arrangement, in the order of the rows */
     size_t n_stack_rows[ONE_KEY_HEAD + 1];
 };
@@ -199,15 +200,19 @@ static void collect_stack_rows(struct adding *adding)
         }
 }
 
+/* The stack of a layer; NULL where there are more members to come than the checkpoint has tensors. */
 static struct stack *find_stack(struct adding *adding, uint64_t block, enum arrangement arrangement, uint64_t n_members)
 {
     struct stack **link = &adding->stacks;
     for (; *link != NULL; link = &(*link)->next)
         if ((*link)->block == block && (*link)->arrangement == arrangement)
             return *link;
+    size_t n_views = adding->n_stack_rows[arrangement] * n_members;
+    adding->n_members += n_views;
+    if (adding->n_members > adding->synthesis->model->checkpoint->n_tensors)
+        return NULL;
     struct stack *stack = memory_alloc(sizeof *stack);
     *stack = (struct stack){.block = block, .arrangement = arrangement};
-    size_t n_views = adding->n_stack_rows[arrangement] * n_members;
     stack->members = memory_alloc(n_views * sizeof *stack->members);
     memset(stack->members, 0, n_views * sizeof *stack->members);
     return *link = stack;
@@ -273,6 +278,8 @@ static bool add_member(struct adding *adding, const struct match *match, const s
     while (adding->stack_rows[arrangement][index] != match->row)
         index++;
     struct stack *stack = find_stack(adding, match->numbers[0], arrangement, n_members);
+    if (stack == NULL)
+        return error_set(error, "model.gguf: there are fewer tensors than config.json counts experts or heads");
     const struct view **member = &stack->members[index * n_members + match->numbers[1]];
     if (*member != NULL)
         return error_set(error, "model.gguf: tensor '%s' is there twice under different names", name);

@@ -192,9 +192,12 @@ char *source_read_text(const struct source *source, size_t limit, size_t *ret_le
     return text;
 }
 
-const void *source_mapping(const struct source *source, uint64_t offset)
+const void *source_mapping(const struct source *source, uint64_t offset, uint64_t length)
 {
-    return source->mapping == MAP_FAILED ? NULL : (const unsigned char *)source->mapping + offset;
+    struct stat now;
+    if (source->mapping == MAP_FAILED || fstat(source->fd, &now) != 0 || (uint64_t)now.st_size < offset + length)
+        return NULL;
+    return (const unsigned char *)source->mapping + offset;
 }
 
 void source_prefetch(const struct source *source, uint64_t offset, uint64_t length)

@@ -52,8 +52,9 @@ bool source_read(const struct source *source, uint64_t offset, size_t length, vo
 /* The whole source as a NUL-terminated text in memory that the caller frees; refused above `limit` bytes. */
 char *source_read_text(const struct source *source, size_t limit, size_t *ret_length, struct error *error);
 
-/* Where the bytes from `offset` on are mapped, to be handed to the kernel; NULL where the source is not mapped. */
-const void *source_mapping(const struct source *source, uint64_t offset);
+/* Where the bytes [offset, offset + length) are mapped, to be handed to the kernel; NULL where they are not, or where the file
+ * does not reach that far any more: the kernel would find zeros on its last page. */
+const void *source_mapping(const struct source *source, uint64_t offset, uint64_t length);
 
 /* Tells the kernel that [offset, offset + length) will be wanted soon. */
 void source_prefetch(const struct source *source, uint64_t offset, uint64_t length);

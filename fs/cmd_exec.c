@@ -91,7 +91,6 @@ static bool start(struct execution *execution, char **program, struct error *err
     }
     close(ends[0]);
     execution->go = ends[1];
-    signal(SIGQUIT, SIG_IGN); /* of a terminal: it is meant for the program */
     return true;
 }
 

@@ -30,7 +30,7 @@ static void signalled(void *context, const siginfo_t *info)
 {
     struct mounting *mounting = context;
     struct error error;
-    if (info->si_signo == SIGCHLD)
+    if (info->si_signo == SIGCHLD || info->si_signo == SIGUSR1 || info->si_signo == SIGUSR2)
         return;
     if (mounting->n_signals++ == 0) {
         if (mountpoint_is_descriptor(mounting->mountpoint.path))

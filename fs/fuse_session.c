@@ -35,12 +35,11 @@ static void keep_words(enum fuse_log_level level, const char *format, va_list ar
 
 static sigset_t awaited_signals(void)
 {
+    static const int awaited[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCHLD};
     sigset_t signals;
     sigemptyset(&signals);
-    sigaddset(&signals, SIGINT);
-    sigaddset(&signals, SIGTERM);
-    sigaddset(&signals, SIGHUP);
-    sigaddset(&signals, SIGCHLD);
+    for (size_t i = 0; i < sizeof awaited / sizeof *awaited; i++)
+        sigaddset(&signals, awaited[i]);
     return signals;
 }
 

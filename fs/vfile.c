@@ -205,11 +205,11 @@ static size_t stored_run(const struct span *span, uint64_t offset, size_t length
     if (n_bytes <= skip)
         return 0;
     n_bytes -= skip;
-    const void *mapped = source_mapping(extent.source, extent.offset + skip);
-    if (mapped == NULL || (n_bytes < MIN_STORED_RUN && n_bytes < length))
+    if (n_bytes < MIN_STORED_RUN && n_bytes < length)
         return 0;
-    *ret_bytes = mapped;
-    return n_bytes < length ? (size_t)n_bytes : length;
+    size_t run = n_bytes < length ? (size_t)n_bytes : length;
+    *ret_bytes = source_mapping(extent.source, extent.offset + skip, run);
+    return *ret_bytes != NULL ? run : 0;
 }
 
 /* How far from `offset` on the span has to be computed: up to the next run that can be sent as it is. */

@@ -117,7 +117,7 @@ static void mapped_runs(const struct vfile *file, struct source *source)
     struct error error;
     size_t count;
     CHECK(vfile_iov(file, 6, 1 << 20, iov, &count, scratch, &error) && count == 1);
-    CHECK_NAMED(iov[0].iov_base == source_mapping(source, 0), "stored bytes come from the mapping");
+    CHECK_NAMED(iov[0].iov_base == source_mapping(source, 0, 1), "stored bytes come from the mapping");
     free(scratch);
 }
 

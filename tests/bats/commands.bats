@@ -1,0 +1,216 @@
+# The command without a mount: ls, cat, cp, info, help, and what is said about mistakes. Needs neither root nor /dev/fuse.
+
+load lib
+
+setup_file() {
+    load lib
+    mkdir "$BATS_FILE_TMPDIR/model"
+    make_input dtypes "$BATS_FILE_TMPDIR/model/model.safetensors"
+    echo '{"architectures":["LlamaForCausalLM"]}' >"$BATS_FILE_TMPDIR/model/config.json"
+    make_input large "$BATS_FILE_TMPDIR/large.safetensors"
+    make_input infinite "$BATS_FILE_TMPDIR/infinite.safetensors"
+}
+
+setup() {
+    MODEL=$BATS_FILE_TMPDIR/model
+    SOURCE=$MODEL/model.safetensors
+    LARGE=$BATS_FILE_TMPDIR/large.safetensors
+    OUT=$BATS_TEST_TMPDIR/out
+    mkdir "$OUT"
+}
+
+# fails STATUS TEXT COMMAND...: with one line on stderr that holds the text, and nothing on stdout.
+fails() {
+    local wanted=$1 text=$2
+    shift 2
+    run --separate-stderr "$@"
+    echo "status $status: $stderr"
+    [ "$status" -eq "$wanted" ] && [[ $stderr == "wfs: "*"$text"* ]] && [ "${#stderr_lines[@]}" -eq 1 ] && [ -z "$output" ]
+}
+
+@test "ls: the tree, sorted as it is" {
+    [ "$("$WFS" ls "$SOURCE" tensors/c64)" = "metadata.json
+raw
+raw.npy" ]
+    [ "$("$WFS" ls "$SOURCE" /tensors/c64/raw)" = /tensors/c64/raw ]
+    "$WFS" ls "$MODEL" | grep -qx config.json
+    [ "$("$WFS" ls "$SOURCE" tensors | wc -l)" -eq 17 ]
+}
+
+@test "ls -l and -R: mode, exact size, time" {
+    touch -d '2024-02-03 04:05:06' "$SOURCE"
+    [ "$("$WFS" ls -l "$SOURCE" tensors/f32/q8_0)" = "-r--r--r-- 34816 2024-02-03 04:05 tensors/f32/q8_0" ]
+    "$WFS" ls -l "$SOURCE" tensors | grep -qE '^dr-xr-xr-x +[0-9]+ 2024-02-03 04:05 f32$'
+    "$WFS" ls -lR "$SOURCE" | grep -qE '^-r--r--r-- +34816 .* q8_0$'
+    [ "$("$WFS" ls -R "$SOURCE" | grep -c '^tensors/.*:$')" -eq 17 ]
+    [ "$("$WFS" ls --recursive --long "$SOURCE")" = "$("$WFS" ls -Rl "$SOURCE")" ]
+}
+
+@test "cat: one file, several, ranges of a pipe" {
+    cmp <("$WFS" cat "$SOURCE" tensors/f32/raw) <("$WFS" cat "$SOURCE" tensors/f32/f32)
+    cmp <("$WFS" cat "$SOURCE" tensors/u8/raw tensors/i8/raw) <("$WFS" cat "$SOURCE" tensors/u8/raw; "$WFS" cat "$SOURCE" tensors/i8/raw)
+    [ "$("$WFS" cat "$LARGE" tensors/large/f32 | head -c 1000 | wc -c)" -eq 1000 ]
+    [ "$("$WFS" cat "$LARGE" tensors/large/q4_0 | wc -c)" -eq $((64 * 1024 * 1024 / 2 / 32 * 18)) ]
+}
+
+@test "cat: a reader that goes away is no error worth a word" {
+    run --separate-stderr bash -c '"$0" cat "$1" tensors/large/f32 | true' "$WFS" "$LARGE"
+    [ -z "$stderr" ]
+}
+
+@test "what is not there" {
+    fails 1 "tensors/nothing: there is no 'tensors/nothing'" "$WFS" cat "$SOURCE" tensors/nothing
+    fails 1 "there is no 'nothing'" "$WFS" ls "$SOURCE" nothing/else
+    fails 1 "is not a directory" "$WFS" cat "$SOURCE" metadata.json/x
+    fails 1 "tensors: is a directory" "$WFS" cat "$SOURCE" tensors
+    fails 1 "No such file or directory" "$WFS" info "$OUT/nothing"
+    fails 1 "there is no '..'" "$WFS" ls "$SOURCE" ../..
+    echo '{' >"$OUT/bad.safetensors"
+    for command in ls info "cat:metadata.json" "cp:metadata.json:$OUT/x"; do
+        IFS=: read -ra words <<<"$command"
+        fails 1 "bad.safetensors" "$WFS" "${words[0]}" "$OUT/bad.safetensors" "${words[@]:1}"
+    done
+}
+
+@test "mistakes: status 2, and where to read on" {
+    fails 2 "wfs --help" "$WFS"
+    fails 2 "there is no command 'nonsense'" "$WFS" nonsense
+    fails 2 "there is no flag -x" "$WFS" ls -x "$SOURCE"
+    fails 2 "there is no flag --nonsense" "$WFS" ls --nonsense "$SOURCE"
+    fails 2 "wfs ls --help" "$WFS" ls
+    fails 2 "SOURCE [PATH]" "$WFS" ls a b c
+    fails 2 "SOURCE PATH DEST" "$WFS" cp a b
+    fails 2 "something must follow -o" "$WFS" ls "$SOURCE" -o
+    fails 2 "no option 'nonsense'" "$WFS" ls -o nonsense "$OUT/nothing"
+    fails 2 "option pure takes no value" "$WFS" ls -o pure=1 "$SOURCE"
+    fails 2 "option name: '=NAME' is missing" "$WFS" ls -o name "$SOURCE"
+    fails 2 "option q4_0: 'best'" "$WFS" ls -o q4_0=best "$SOURCE"
+    fails 2 "option umask: '999' is not an octal number" "$WFS" ls -o umask=999 "$SOURCE"
+    fails 2 "option uid: '-1'" "$WFS" ls -o uid=-1 "$SOURCE"
+    fails 2 "option tensor-type: 'x'" "$WFS" ls -o tensor-type=x "$SOURCE"
+    fails 2 "'Q9_9' is no type of ggml" "$WFS" ls -o token-embedding-type=Q9_9 "$SOURCE"
+}
+
+@test "options: a comma in a value, '-' for '_', words of fstab, several -o" {
+    "$WFS" cat "$SOURCE" metadata.json -o 'name=a\,b' | grep -qF '"a,b"'
+    "$WFS" ls -o leave_output_tensor,token_embedding_type=q8_0 -o output-tensor-type=F16 -o 'tensor_type=a\,b\.c=q4_K' "$SOURCE"
+    "$WFS" ls -o defaults,ro,noauto,nofail,_netdev,x-anything=1,,umask=022 "$SOURCE"
+    cmp <("$WFS" cat -o q4_0=ggml "$SOURCE" tensors/f32/q4_0) <("$WFS" cat "$SOURCE" tensors/f32/q4_0)
+    ! cmp -s <("$WFS" cat -o q4-0=absmax7 "$SOURCE" tensors/f32/q4_0) <("$WFS" cat "$SOURCE" tensors/f32/q4_0)
+    "$WFS" ls -- "$SOURCE" tensors
+}
+
+@test "cp: to a file, into a directory, over a file, through a link, to a pipe" {
+    "$WFS" cat "$LARGE" tensors/large/q8_0 >"$OUT/wanted"
+    "$WFS" cp "$LARGE" tensors/large/q8_0 "$OUT/file"
+    cmp "$OUT/file" "$OUT/wanted"
+    [ "$(stat -c %a "$OUT/file")" = "$(stat -c %a "$OUT/wanted")" ]
+    mkdir "$OUT/directory"
+    "$WFS" cp "$LARGE" tensors/large/q8_0 "$OUT/directory"
+    cmp "$OUT/directory/q8_0" "$OUT/wanted"
+    echo old >"$OUT/old"
+    ln -s old "$OUT/link"
+    "$WFS" cp "$LARGE" tensors/large/q8_0 "$OUT/link"
+    [ -L "$OUT/link" ] && cmp "$OUT/old" "$OUT/wanted"
+    (cd "$OUT" && "$WFS" cp "$LARGE" tensors/large/q8_0 here && cmp here wanted)
+    "$WFS" cp "$LARGE" tensors/large/q8_0 /dev/stdout | cmp - "$OUT/wanted"
+    "$WFS" cp "$LARGE" tensors/large/q8_0 /dev/null
+    [ -z "$(find "$OUT" -name '.*' -type f)" ]
+}
+
+@test "cp -r: a directory; without -r it is refused" {
+    fails 1 "is a directory; -r" "$WFS" cp "$SOURCE" tensors "$OUT/x"
+    "$WFS" cp -r "$SOURCE" tensors/f32 "$OUT"
+    [ "$(ls "$OUT/f32" | wc -l)" -eq "$("$WFS" ls "$SOURCE" tensors/f32 | wc -l)" ]
+    cmp "$OUT/f32/raw" <("$WFS" cat "$SOURCE" tensors/f32/raw)
+    "$WFS" cp -r "$SOURCE" / "$OUT/all"
+    cmp "$OUT/all/tensors/%2E%2E/raw" <("$WFS" cat "$SOURCE" tensors/%2E%2E/raw)
+}
+
+@test "cp: a copy that fails leaves nothing, and the old file alone" {
+    echo old >"$OUT/file"
+    fails 1 "is not finite" "$WFS" cp "$BATS_FILE_TMPDIR/infinite.safetensors" tensors/infinite/q4_0 "$OUT/file"
+    [ "$(cat "$OUT/file")" = old ] && [ "$(ls -A "$OUT")" = file ]
+    fails 1 "No such file or directory" "$WFS" cp "$SOURCE" metadata.json "$OUT/no/such/place"
+}
+
+@test "cp: a full disk leaves nothing" {
+    need strace
+    run strace -f -o /dev/null -e trace=pwrite64 -e inject=pwrite64:error=ENOSPC:when=3+ \
+        "$WFS" cp "$LARGE" tensors/large/f32 "$OUT/file"
+    [ "$status" -eq 1 ] && [[ $output == *"No space left on device"* ]]
+    run strace -f -o /dev/null -e trace=fallocate -e inject=fallocate:error=ENOSPC \
+        "$WFS" cp "$LARGE" tensors/large/f32 "$OUT/file"
+    [ "$status" -eq 1 ] && [[ $output == *"there is no room for its 134217728 bytes"* ]]
+    [ -z "$(ls -A "$OUT")" ]
+}
+
+@test "cp: where files cannot be made without a name, a signal leaves nothing either" {
+    need strace pgrep
+    refuse_tmpfile=(-f -o /dev/null -P "$OUT" -e trace=openat -e inject=openat:error=EOPNOTSUPP)
+    strace "${refuse_tmpfile[@]}" "$WFS" cp "$LARGE" tensors/large/q8_0 "$OUT/file"
+    cmp "$OUT/file" <("$WFS" cat "$LARGE" tensors/large/q8_0)
+    rm "$OUT/file"
+    mkfifo "$BATS_TEST_TMPDIR/fifo"
+    strace -f -o /dev/null -P "$OUT" -P "$LARGE" -e trace=openat,pread64 -e inject=openat:error=EOPNOTSUPP:when=2+ \
+        -e inject=pread64:delay_enter=300000:when=5+ "$WFS" cp "$LARGE" tensors/large/q8_0 "$OUT/file" 3>&- &
+    tracer=$!
+    await has_temporary
+    [ ! -e "$OUT/file" ]
+    kill -TERM "$(pgrep -P "$tracer")"
+    status=0
+    wait "$tracer" || status=$?
+    [ "$status" -eq 143 ]
+    [ -z "$(ls -A "$OUT")" ]
+}
+
+has_temporary() {
+    [ -n "$(find "$OUT" -name '.file.wfs-*')" ]
+}
+
+@test "cp: a bar on a terminal, silence in a pipe" {
+    need script
+    run --separate-stderr "$WFS" cp "$LARGE" tensors/large/q8_0 "$OUT/file"
+    [ -z "$output$stderr" ]
+    run script -qec "'$WFS' cp '$LARGE' tensors/large/f32 '$OUT/file'" /dev/null
+    [[ $output == *"f32"*"100%"*"134 MB of 134 MB"*"/s"* ]]
+}
+
+@test "info: a page about it" {
+    run --separate-stderr "$WFS" info "$MODEL"
+    [ "$status" -eq 0 ] && [ -z "$stderr" ]
+    [[ $output == *"LlamaForCausalLM"* && $output == *"tensors       17"* && $output == *"DTYPE"*"F8_E4M3"* ]]
+    grep -qE '^F32 +7 ' <<<"$output"
+    grep -qE '^131 kB +F32 +\[64, 512\] +f32$' <<<"$output"
+    grep -qE '^[0-9]+ +tensors/NAME/q8_0$' <<<"$output"
+    grep -qE 'metadata.json$' <<<"$output"
+    run "$WFS" info "$LARGE"
+    [[ $output == *"33.55 million"* || $output == *"33.6 million"* ]]
+}
+
+@test "output that cannot be written is an error" {
+    [ -w /dev/full ] || skip "there is no /dev/full"
+    for command in "ls $SOURCE" "cat $SOURCE metadata.json" "info $SOURCE"; do
+        run --separate-stderr bash -c "'$WFS' $command >/dev/full"
+        [ "$status" -eq 1 ] && [[ $stderr == *"No space left on device"* ]]
+    done
+}
+
+@test "--help teaches, --version says" {
+    [[ $("$WFS" --version) =~ ^wfs\ [0-9]+\.[0-9]+\.[0-9]+$ ]]
+    run --separate-stderr "$WFS" --help
+    [ "$status" -eq 0 ] && [ -z "$stderr" ]
+    for command in mount umount exec ls cat cp info; do
+        grep -qE "^  $command +[A-Z]" <<<"$output"
+        help=$("$WFS" "$command" --help)
+        grep -qF "Usage: wfs $command" <<<"$help"
+        grep -qE "^  wfs $command .*" <<<"$help" # an example
+        [ "$help" = "$("$WFS" "$command" -h)" ]
+    done
+    for option in format name allow_trailing q4_0 tensor-type token-embedding-type output-tensor-type pure leave-output-tensor \
+        allow_other uid gid umask nonempty no_readahead; do
+        grep -qE "^  $option(=[A-Z=]+)? " <<<"$output "
+        "$WFS" ls --help | grep -qE "^  $option\b"
+    done
+    [ "$("$WFS" --help | awk 'length > 130' | wc -l)" -eq 0 ]
+}

@@ -1,0 +1,93 @@
+# What is in the files of a mounted safetensors file, against numpy; and that any range of it can be read in any way.
+
+load lib
+
+setup_file() {
+    load lib
+    need_fuse
+    make_input dtypes "$BATS_FILE_TMPDIR/model.safetensors"
+    make_input large "$BATS_FILE_TMPDIR/large.safetensors"
+}
+
+setup() {
+    SOURCE=$BATS_FILE_TMPDIR/model.safetensors
+    LARGE=$BATS_FILE_TMPDIR/large.safetensors
+    MNT=$BATS_TEST_TMPDIR/mnt
+}
+
+teardown() {
+    clean_up
+}
+
+teardown_file() {
+    load lib
+    nothing_left
+}
+
+@test "every tensor: names, views, sizes, bytes, metadata" {
+    serve "$SOURCE" "$MNT"
+    check contents "$MNT" "$SOURCE"
+    unmount "$MNT"
+    server_is_quiet
+}
+
+@test "-o q4_0=absmax7 is the other rule" {
+    serve -o q4_0=absmax7 "$SOURCE" "$MNT"
+    check contents "$MNT" "$SOURCE" absmax7
+    unmount "$MNT"
+}
+
+@test "any range of any file is a slice of the whole" {
+    serve "$SOURCE" "$MNT"
+    check ranges "$MNT"
+    unmount "$MNT"
+}
+
+@test "what a mount shows is what wfs cat and wfs cp give" {
+    serve "$SOURCE" "$MNT"
+    "$WFS" cp -r "$SOURCE" / "$BATS_TEST_TMPDIR/copy"
+    diff -r "$MNT" "$BATS_TEST_TMPDIR/copy"
+    "$WFS" cat "$SOURCE" tensors/f32/q8_0 | cmp - "$MNT/tensors/f32/q8_0"
+    unmount "$MNT"
+}
+
+@test "large files: eight readers at once, stored and computed" {
+    serve "$LARGE" "$MNT"
+    check threads "$MNT/tensors/large/raw"
+    check threads "$MNT/tensors/large/q8_0"
+    unmount "$MNT"
+}
+
+@test "large files: mappings, sendfile, holes, locks" {
+    serve "$LARGE" "$MNT"
+    for view in raw f32 q4_0; do
+        check mapped "$MNT/tensors/large/$view"
+        check system_calls "$MNT/tensors/large/$view"
+    done
+    unmount "$MNT"
+}
+
+@test "large files: what programs read is what numpy reads" {
+    serve "$LARGE" "$MNT"
+    file=$MNT/tensors/large/f32
+    sum=$(sha256sum <"$file")
+    [ "$(cat "$file" | sha256sum)" = "$sum" ]
+    [ "$(dd if="$file" bs=1000003 status=none | sha256sum)" = "$sum" ]
+    [ "$(dd if="$file" bs=4M iflag=direct status=none | sha256sum)" = "$sum" ]
+    [ "$("$WFS" cat "$LARGE" tensors/large/f32 | sha256sum)" = "$sum" ]
+    cp "$file" "$BATS_TEST_TMPDIR/copied"
+    [ "$(sha256sum <"$BATS_TEST_TMPDIR/copied")" = "$sum" ]
+    "$WFS" cp "$LARGE" tensors/large/f32 "$BATS_TEST_TMPDIR/copied"
+    [ "$(sha256sum <"$BATS_TEST_TMPDIR/copied")" = "$sum" ]
+    tail -c 1000 "$file" | cmp - <(tail -c 1000 "$BATS_TEST_TMPDIR/copied")
+    unmount "$MNT"
+}
+
+@test "a second mount of the same source shows the same, inode numbers included" {
+    serve "$SOURCE" "$MNT"
+    before=$(cd "$MNT" && find . -type f -printf '%i %s %P\n' -exec sha256sum {} + | sort)
+    unmount "$MNT"
+    serve "$SOURCE" "$MNT"
+    [ "$(cd "$MNT" && find . -type f -printf '%i %s %P\n' -exec sha256sum {} + | sort)" = "$before" ]
+    unmount "$MNT"
+}

@@ -1,0 +1,111 @@
+# wfs exec: a program that sees the mount, and nobody else does.
+
+load lib
+
+setup_file() {
+    load lib
+    need_fuse
+    make_input dtypes "$BATS_FILE_TMPDIR/model.safetensors"
+}
+
+setup() {
+    SOURCE=$BATS_FILE_TMPDIR/model.safetensors
+    export TMPDIR=$BATS_TEST_TMPDIR
+}
+
+teardown() {
+    clean_up
+}
+
+teardown_file() {
+    load lib
+    nothing_left
+}
+
+# No directory of a mount is left.
+nothing_remains() {
+    [ -z "$(ls -d "$BATS_TEST_TMPDIR"/wfs-* 2>/dev/null)" ]
+}
+
+@test "the program's status is returned" {
+    "$WFS" exec "$SOURCE" -- true
+    run "$WFS" exec "$SOURCE" -- sh -c 'exit 7'
+    [ "$status" -eq 7 ] && [ -z "$output" ]
+    run "$WFS" exec "$SOURCE" -- sh -c 'kill -9 $$'
+    [ "$status" -eq 137 ]
+    run -127 "$WFS" exec "$SOURCE" -- "$BATS_TEST_TMPDIR/nothing"
+    [[ $output == "wfs: "*"No such file"* ]]
+    run "$WFS" exec "$SOURCE" -- "$BATS_TEST_TMPDIR"
+    [ "$status" -eq 126 ]
+    nothing_remains
+}
+
+@test "{} is the mount point, wherever it stands in an argument" {
+    run "$WFS" exec "$SOURCE" -- sh -c 'cmp "{}/tensors/f32/raw" {}/tensors/f32/f32 && echo "$1" | tr -d -c "<>:{}"' '{}' '<{}:{}>{'
+    [ "$status" -eq 0 ] && [ "$output" = '<:>{' ]
+    nothing_remains
+}
+
+@test "input and output are the program's" {
+    [ "$(echo hello | "$WFS" exec "$SOURCE" -- tr a-z A-Z)" = HELLO ]
+}
+
+@test "the mount is seen by nobody else, and gone afterwards" {
+    mkfifo "$BATS_TEST_TMPDIR/go"
+    "$WFS" exec "$SOURCE" -- sh -c 'ls {} >/dev/null && echo there >"$1"; read -r _ <"$0"; ls {}' "$BATS_TEST_TMPDIR/go" "$BATS_TEST_TMPDIR/out" >"$BATS_TEST_TMPDIR/list" 3>&- &
+    wfs=$!
+    await grep -qs there "$BATS_TEST_TMPDIR/out"
+    ! grep -F " $BATS_TEST_TMPDIR/wfs-" /proc/self/mounts
+    echo >"$BATS_TEST_TMPDIR/go"
+    wait "$wfs"
+    grep metadata.json "$BATS_TEST_TMPDIR/list"
+    nothing_remains
+}
+
+@test "signals are handed on, once" {
+    for signal in TERM HUP USR1; do # a shell ignores INT for what it starts in the background
+        "$WFS" exec "$SOURCE" -- bash -c 'trap "echo got >>$0; exit 9" '$signal'; echo up >$0; while :; do sleep 0.05; done' "$BATS_TEST_TMPDIR/out" 3>&- &
+        wfs=$!
+        await grep -qs up "$BATS_TEST_TMPDIR/out"
+        kill -$signal "$wfs"
+        status=0
+        wait "$wfs" || status=$?
+        [ "$status" -eq 9 ]
+        [ "$(grep -c got "$BATS_TEST_TMPDIR/out")" -eq 1 ]
+        rm "$BATS_TEST_TMPDIR/out"
+    done
+    nothing_remains
+}
+
+@test "a program that leaves others behind does not hold it up" {
+    need timeout
+    timeout 10 "$WFS" exec "$SOURCE" -- sh -c 'cd {} && exec 1>&- 2>&- && sleep 15 3>&- & exit 3' || [ "$?" -eq 3 ]
+    nothing_remains
+}
+
+@test "a source that is bad: nothing is run" {
+    run --separate-stderr "$WFS" exec "$BATS_TEST_TMPDIR/nothing" -- touch "$BATS_TEST_TMPDIR/run"
+    [ "$status" -eq 1 ] && [[ $stderr == "wfs: "*"No such file or directory" ]]
+    run --separate-stderr "$WFS" exec "$SOURCE"
+    [ "$status" -eq 2 ]
+    run --separate-stderr "$WFS" exec "$SOURCE" -o nonsense -- touch "$BATS_TEST_TMPDIR/run"
+    [ "$status" -eq 2 ]
+    [ ! -e "$BATS_TEST_TMPDIR/run" ]
+    nothing_remains
+}
+
+@test "an ordinary user, by a user namespace" {
+    need_root
+    need unshare setpriv
+    open_to_others "$BATS_TEST_TMPDIR"
+    open_to_others "$BATS_FILE_TMPDIR"
+    chmod a+w "$BATS_TEST_TMPDIR"
+    cp "$WFS" "$BATS_TEST_TMPDIR/wfs"
+    mknod -m 666 "$BATS_TEST_TMPDIR/fuse" c 10 229 || skip "no devices may be made here"
+    as_other unshare -Um true || skip "no user namespaces for users here"
+    run unshare -m sh -c 'mount --bind "$0" /dev/fuse && exec setpriv --reuid 65534 --regid 65534 --clear-groups "$@"' \
+        "$BATS_TEST_TMPDIR/fuse" "$BATS_TEST_TMPDIR/wfs" exec "$SOURCE" -- sh -c 'id -u; stat -c %u {}/metadata.json; exit 5'
+    [ "$status" -eq 5 ] && [ "$output" = "65534
+65534" ]
+    nothing_remains
+}

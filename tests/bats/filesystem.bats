@@ -1,0 +1,148 @@
+# What people expect of a read-only file system.
+
+load lib
+
+setup_file() {
+    load lib
+    need_fuse
+    mkdir "$BATS_FILE_TMPDIR/model"
+    make_input dtypes "$BATS_FILE_TMPDIR/model/model.safetensors"
+    echo '{}' >"$BATS_FILE_TMPDIR/model/config.json"
+    touch -d '2024-02-03 04:05:06.789' "$BATS_FILE_TMPDIR"/model/*
+}
+
+setup() {
+    SOURCE=$BATS_FILE_TMPDIR/model/model.safetensors
+    MNT=$BATS_TEST_TMPDIR/mnt
+}
+
+teardown() {
+    clean_up
+}
+
+teardown_file() {
+    load lib
+    nothing_left
+}
+
+@test "nothing can be written: EROFS" {
+    serve "$SOURCE" "$MNT"
+    check writers_of_read_only_mount "$MNT"
+    unmount "$MNT"
+    server_is_quiet
+}
+
+@test "root who remounts it read-write still gets EROFS" {
+    need_root
+    serve "$SOURCE" "$MNT"
+    mount -o remount,rw "$MNT" || skip "this mount program does not remount"
+    check writers "$MNT"
+    unmount "$MNT"
+}
+
+@test "attributes are the same in listings, stat and fstat, and complete" {
+    serve "$SOURCE" "$MNT"
+    check attributes "$MNT"
+    check same_times "$MNT" "$SOURCE"
+    unmount "$MNT"
+}
+
+@test "mountinfo: ro, nosuid, nodev, type fuse.wfs, the source's path" {
+    serve "$SOURCE" "$MNT"
+    grep -F " $MNT ro,nosuid,nodev" /proc/self/mountinfo | grep -F " - fuse.wfs $SOURCE ro" | grep default_permissions
+    unmount "$MNT"
+}
+
+@test "mountinfo: a source with commas, spaces and backslashes in its path" {
+    directory="$BATS_TEST_TMPDIR/a, b\\c"
+    mkdir "$directory"
+    cp "$SOURCE" "$directory/m,o=1.safetensors"
+    serve "$directory/m,o=1.safetensors" "$MNT"
+    [ "$(findmnt -n -o SOURCE "$MNT" || true)" = "$directory/m,o=1.safetensors" ] ||
+        grep -F 'a,\040b\134c/m,o=1.safetensors' /proc/self/mountinfo
+    unmount "$MNT"
+}
+
+@test "uid, gid and umask" {
+    serve -o uid=123,gid=456,umask=027 "$SOURCE" "$MNT"
+    [ "$(stat -c '%u %g %a' "$MNT/metadata.json" "$MNT/tensors")" = "123 456 440
+123 456 550" ]
+    unmount "$MNT"
+}
+
+@test "allow_other lets others in, and modes decide" {
+    need_root
+    need setpriv
+    open_to_others "$BATS_TEST_TMPDIR"
+    serve "$SOURCE" "$MNT"
+    run ! as_other cat "$MNT/metadata.json"
+    unmount "$MNT"
+    serve -o allow_other "$SOURCE" "$MNT"
+    as_other cat "$MNT/metadata.json" | cmp - "$MNT/metadata.json"
+    unmount "$MNT"
+    serve -o allow_other,umask=007 "$SOURCE" "$MNT"
+    run ! as_other cat "$MNT/metadata.json"
+    unmount "$MNT"
+}
+
+@test "df, du, find, tar, ls" {
+    serve "$SOURCE" "$MNT"
+    [ "$(df --output=size -B4096 "$MNT" | tail -1)" -gt 0 ]
+    [ "$(df --output=avail "$MNT" | tail -1)" -eq 0 ]
+    [ "$(du -s "$MNT" | cut -f 1)" -eq 0 ]
+    [ "$(du -sb --apparent-size "$MNT" | cut -f 1)" -gt 100000 ]
+    [ "$(find "$MNT" -name raw -size 131072c)" = "$MNT/tensors/f32/raw" ]
+    tar -C "$MNT" -cf "$BATS_TEST_TMPDIR/all.tar" .
+    mkdir "$BATS_TEST_TMPDIR/out"
+    tar -C "$BATS_TEST_TMPDIR/out" -xf "$BATS_TEST_TMPDIR/all.tar"
+    diff -r "$MNT" "$BATS_TEST_TMPDIR/out"
+    ls -lRaZ "$MNT" >/dev/null
+    [ "$(ls "$MNT")" = "config.json
+metadata.json
+tensors" ]
+    cd "$MNT/tensors/f32/.."
+    [ "$(cd .. && pwd -P)" = "$MNT" ]
+    cd "$BATS_TEST_TMPDIR"
+    unmount "$MNT"
+}
+
+@test "names that are not there stay away" {
+    serve "$SOURCE" "$MNT"
+    for name in nothing tensors/nothing tensors/f32/nothing tensors/c64/f32 metadata.json/x "tensors/$(printf 'x%.0s' {1..255})"; do
+        [ ! -e "$MNT/$name" ]
+        [ ! -e "$MNT/$name" ]
+    done
+    unmount "$MNT"
+}
+
+@test "extended attributes" {
+    need getfattr
+    serve "$SOURCE" "$MNT"
+    file=$MNT/tensors/f16/f32
+    value() { getfattr --absolute-names --only-values -n "user.wfs.$1" "$file"; }
+    [ "$(value name)" = f16 ]
+    [ "$(value elements)" = 3168 ]
+    [ "$(value stored)" = false ]
+    file=$MNT/tensors/f16/raw
+    [ "$(value stored)" = true ]
+    [ "$(value source)" = model.safetensors ]
+    getfattr --absolute-names -d "$MNT/tensors/f16" | grep -qF 'user.wfs.dtype="F16"'
+    getfattr --absolute-names -d "$MNT/tensors/f16" | grep -qF 'user.wfs.shape="[33'
+    [ -z "$(getfattr --absolute-names -d "$MNT/metadata.json")" ]
+    run getfattr --absolute-names -n user.wfs.nothing "$file"
+    [[ $output == *"No such attribute"* ]]
+    run getfattr --absolute-names -n security.selinux "$file"
+    [[ $output == *"not supported"* || $output == *"No such attribute"* ]]
+    unmount "$MNT"
+}
+
+@test "fifty thousand tensors are listed without a wait" {
+    make_input many "$BATS_TEST_TMPDIR/many.safetensors" 50000
+    need timeout
+    serve "$BATS_TEST_TMPDIR/many.safetensors" "$MNT"
+    [ "$(timeout 20 ls -f "$MNT/tensors" | wc -l)" -eq 50002 ]
+    [ "$(timeout 20 ls -l "$MNT/tensors" | wc -l)" -eq 50001 ]
+    [ "$(timeout 20 find "$MNT/tensors" -maxdepth 1 -type d | sort -u | wc -l)" -eq 50001 ]
+    [ "$(stat -c %s "$MNT/tensors/model.layers.781.experts.15.weight/f32")" -eq 16 ]
+    unmount "$MNT"
+}

@@ -1,0 +1,143 @@
+# What the tests of the command and of mounts share. WFS is the program, from meson.
+#
+# A mount is served in the foreground, so that its exit status, its messages and, in sanitizer builds, its reports are seen.
+
+bats_require_minimum_version 1.5.0
+
+HERE=$BATS_TEST_DIRNAME
+DATA=$HERE/../data
+WFS=${WFS:-$HERE/../../build/wfs}
+export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
+
+# A python3 that has numpy: Debian's, where another one is first in PATH.
+PYTHON=
+for candidate in python3 /usr/bin/python3; do
+    if "$candidate" -c 'import numpy' 2>/dev/null; then
+        PYTHON=$candidate
+        break
+    fi
+done
+
+# Skips the test; fails where everything must be there.
+missing() {
+    if [ "${WFS_TEST_STRICT:-}" = 1 ]; then
+        echo "missing: $1" >&2
+        return 1
+    fi
+    skip "$1"
+}
+
+need() {
+    local tool
+    for tool; do
+        command -v "$tool" >/dev/null || missing "$tool"
+    done
+}
+
+need_numpy() {
+    [ -n "$PYTHON" ] || missing "python3 with numpy"
+}
+
+need_fuse() {
+    [ -w /dev/fuse ] || missing "a /dev/fuse that may be opened"
+    [ "$(id -u)" -eq 0 ] || command -v fusermount3 >/dev/null || missing "fusermount3"
+}
+
+need_root() {
+    [ "$(id -u)" -eq 0 ] || missing "root"
+}
+
+make_input() {
+    need_numpy
+    "$PYTHON" "$HERE/make_inputs.py" "$@"
+}
+
+check() {
+    "$PYTHON" "$HERE/check.py" "$@"
+}
+
+# Lets other users reach a directory of this test, and runs a command as one of them.
+open_to_others() {
+    local directory=$1
+    while [[ $directory == "$BATS_RUN_TMPDIR"* ]]; do
+        chmod a+rx "$directory"
+        directory=$(dirname "$directory")
+    done
+}
+
+as_other() {
+    setpriv --reuid 65534 --regid 65534 --clear-groups "$@"
+}
+
+# Waits until a command succeeds, for ten seconds at most.
+await() {
+    local i
+    for ((i = 0; i < 200; i++)); do
+        "$@" && return
+        sleep 0.05
+    done
+    echo "waited in vain for: $*" >&2
+    return 1
+}
+
+is_mounted() {
+    grep -qF " $1 fuse.wfs " /proc/self/mounts
+}
+
+not_mounted() {
+    ! is_mounted "$1"
+}
+
+# serve [FLAGS] SOURCE MOUNTPOINT: mounts in the foreground. Sets SERVER (pid) and SERVER_LOG.
+serve() {
+    SERVER_LOG=$BATS_TEST_TMPDIR/server.log
+    "$WFS" mount -f "$@" >"$SERVER_LOG" 2>&1 3>&- &
+    SERVER=$!
+    await served_or_dead "${@: -1}"
+    is_mounted "${@: -1}" || { cat "$SERVER_LOG" >&2; return 1; }
+}
+
+served_or_dead() {
+    is_mounted "$1" || ! kill -0 "$SERVER" 2>/dev/null
+}
+
+# Waits for the server to end by itself; its status must be the one given.
+server_ends_with() {
+    local status=0
+    wait "$SERVER" || status=$?
+    SERVER=
+    if [ "$status" -ne "$1" ]; then
+        echo "the server ended with $status instead of $1:" >&2
+        cat "$SERVER_LOG" >&2
+        return 1
+    fi
+}
+
+unmount() {
+    "$WFS" umount "$1"
+    server_ends_with 0
+}
+
+# The server has said nothing.
+server_is_quiet() {
+    [ ! -s "$SERVER_LOG" ] || { cat "$SERVER_LOG" >&2; return 1; }
+}
+
+# For teardown: ends what a failed test has left, and shows what the server said.
+clean_up() {
+    local mountpoint
+    if [ -n "${SERVER:-}" ]; then
+        cat "$SERVER_LOG" >&2
+        kill -KILL "$SERVER" 2>/dev/null
+        wait "$SERVER" 2>/dev/null
+    fi
+    while read -r _ mountpoint _; do
+        umount -l "$mountpoint" 2>/dev/null || fusermount3 -uz "$mountpoint" 2>/dev/null
+    done < <(grep -F " $BATS_TEST_TMPDIR/" /proc/self/mounts)
+    true
+}
+
+# For teardown_file: nothing that these tests mounted is left.
+nothing_left() {
+    ! grep -F " $BATS_FILE_TMPDIR/" /proc/self/mounts
+}

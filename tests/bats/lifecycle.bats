@@ -1,0 +1,267 @@
+# How mounts begin and end.
+
+load lib
+
+setup_file() {
+    load lib
+    need_fuse
+    make_input dtypes "$BATS_FILE_TMPDIR/model.safetensors"
+}
+
+setup() {
+    SOURCE=$BATS_FILE_TMPDIR/model.safetensors
+    MNT=$BATS_TEST_TMPDIR/mnt
+}
+
+teardown() {
+    clean_up
+}
+
+teardown_file() {
+    load lib
+    nothing_left
+}
+
+@test "in the background: the files are there on return, at once and each time" {
+    for ((i = 0; i < 10; i++)); do
+        "$WFS" mount "$SOURCE" "$MNT"
+        cat "$MNT/tensors/f32/raw" >/dev/null
+        "$WFS" umount "$MNT"
+        [ ! -e "$MNT" ]
+    done
+}
+
+@test "in the background: nothing of the caller's is held" {
+    output=$("$WFS" mount "$SOURCE" "$MNT")
+    [ -z "$output" ]
+    "$WFS" mount --replace "$SOURCE" "$MNT" | cat
+    "$WFS" umount "$MNT"
+}
+
+@test "in the background: with closed standard input, output and error" {
+    "$WFS" mount "$SOURCE" "$MNT" 0<&- 1>&- 2>&-
+    cmp "$MNT/tensors/f32/f32" "$MNT/tensors/f32/raw"
+    "$WFS" umount "$MNT"
+    "$WFS" cat "$SOURCE" tensors/f32/raw 0<&- | cmp - <("$WFS" cat "$SOURCE" tensors/f32/f32)
+}
+
+@test "a relative source and a relative mount point" {
+    cd "$BATS_FILE_TMPDIR"
+    "$WFS" mount model.safetensors "test mnt"
+    grep -qF "$BATS_FILE_TMPDIR/test\\040mnt fuse.wfs" /proc/self/mounts
+    "$WFS" umount "test mnt/"
+    [ ! -e "test mnt" ]
+}
+
+@test "a mount point that exists is kept, one that is made is removed" {
+    mkdir "$MNT"
+    "$WFS" mount "$SOURCE" "$MNT"
+    "$WFS" umount "$MNT"
+    [ -d "$MNT" ]
+    "$WFS" mount "$SOURCE" "$MNT/made"
+    "$WFS" umount "$MNT/made"
+    [ ! -e "$MNT/made" ]
+}
+
+@test "umount(8) ends it as well" {
+    need_root
+    serve "$SOURCE" "$MNT"
+    umount "$MNT"
+    server_ends_with 0
+    [ ! -e "$MNT" ]
+}
+
+@test "what cannot be mounted fails at once, with one line, and makes nothing" {
+    echo nonsense >"$BATS_TEST_TMPDIR/bad.safetensors"
+    for front in "" -f; do
+        run --separate-stderr "$WFS" mount $front "$BATS_TEST_TMPDIR/nothing" "$MNT"
+        [ "$status" -eq 1 ] && [ "$stderr" = "wfs: $BATS_TEST_TMPDIR/nothing: No such file or directory" ]
+        run --separate-stderr "$WFS" mount $front "$BATS_TEST_TMPDIR/bad.safetensors" "$MNT"
+        [ "$status" -eq 1 ] && [[ $stderr == "wfs: "*bad.safetensors* ]] && [ "${#stderr_lines[@]}" -eq 1 ]
+        [ ! -e "$MNT" ]
+    done
+}
+
+@test "mount points that will not do" {
+    run --separate-stderr "$WFS" mount "$SOURCE" "$BATS_TEST_TMPDIR/no/such"
+    [ "$status" -eq 1 ] && [[ $stderr == *"/no/such: No such file or directory" ]]
+    touch "$BATS_TEST_TMPDIR/file"
+    run --separate-stderr "$WFS" mount "$SOURCE" "$BATS_TEST_TMPDIR/file"
+    [ "$status" -eq 1 ] && [[ $stderr == *"/file: is not a directory" ]]
+    mkdir "$MNT"
+    touch "$MNT/precious"
+    run --separate-stderr "$WFS" mount "$SOURCE" "$MNT"
+    [ "$status" -eq 1 ] && [[ $stderr == *"is not empty; -o nonempty"* ]]
+    "$WFS" mount -o nonempty "$SOURCE" "$MNT"
+    [ ! -e "$MNT/precious" ]
+    run --separate-stderr "$WFS" mount "$SOURCE" "$MNT"
+    [ "$status" -eq 1 ] && [[ $stderr == *"$SOURCE is mounted here; --replace"* ]]
+    "$WFS" umount "$MNT"
+    [ -e "$MNT/precious" ]
+    run --separate-stderr "$WFS" umount "$MNT"
+    [ "$status" -eq 1 ] && [[ $stderr == *"no wfs is mounted here" ]]
+}
+
+@test "without the right to mount it says so" {
+    need_root
+    need setpriv
+    open_to_others "$BATS_TEST_TMPDIR"
+    open_to_others "$BATS_FILE_TMPDIR"
+    cp "$WFS" "$BATS_TEST_TMPDIR/wfs"
+    mkdir "$MNT"
+    chown 65534 "$MNT"
+    run --separate-stderr as_other "$BATS_TEST_TMPDIR/wfs" mount "$SOURCE" "$BATS_TEST_TMPDIR/made"
+    [ "$status" -eq 1 ] && [[ $stderr == *"/made: cannot be made: Permission denied" ]]
+    # Without capabilities to be had fusermount3 cannot help either.
+    run --separate-stderr as_other setpriv --no-new-privs "$BATS_TEST_TMPDIR/wfs" mount "$SOURCE" "$MNT"
+    [ "$status" -eq 1 ] && [[ ${stderr_lines[-1]} == "wfs: $MNT: cannot mount: "* ]]
+    run --separate-stderr as_other "$BATS_TEST_TMPDIR/wfs" mount -o allow_other "$SOURCE" "$MNT"
+    grep -q '^user_allow_other' /etc/fuse.conf && skip "user_allow_other is set here"
+    [ "$status" -eq 2 ] && [[ $stderr == *'/etc/fuse.conf has the line "user_allow_other"'* ]]
+}
+
+@test "a mount point inside the model's own directory, and the directory itself" {
+    mkdir "$BATS_TEST_TMPDIR/model"
+    cp "$SOURCE" "$BATS_TEST_TMPDIR/model/"
+    "$WFS" mount "$BATS_TEST_TMPDIR/model" "$BATS_TEST_TMPDIR/model/mnt"
+    cmp "$BATS_TEST_TMPDIR/model/mnt/tensors/f32/f32" "$BATS_TEST_TMPDIR/model/mnt/tensors/f32/raw"
+    "$WFS" umount "$BATS_TEST_TMPDIR/model/mnt"
+    "$WFS" mount -o nonempty "$BATS_TEST_TMPDIR/model" "$BATS_TEST_TMPDIR/model"
+    cmp "$BATS_TEST_TMPDIR/model/tensors/f32/f32" "$BATS_TEST_TMPDIR/model/tensors/f32/raw"
+    "$WFS" umount "$BATS_TEST_TMPDIR/model"
+    [ -e "$BATS_TEST_TMPDIR/model/model.safetensors" ]
+}
+
+@test "SIGTERM: the mount is gone, an open file lives until it is closed" {
+    serve "$SOURCE" "$MNT"
+    cp "$MNT/tensors/f32/q8_0" "$BATS_TEST_TMPDIR/wanted"
+    exec 7<"$MNT/tensors/f32/q8_0"
+    kill -TERM "$SERVER"
+    await not_mounted "$MNT"
+    cmp "$BATS_TEST_TMPDIR/wanted" - <&7
+    kill -0 "$SERVER"
+    exec 7<&-
+    server_ends_with 0
+    [ ! -e "$MNT" ]
+}
+
+@test "a second signal does not wait" {
+    serve "$SOURCE" "$MNT"
+    exec 7<"$MNT/tensors/f32/q8_0"
+    kill -INT "$SERVER"
+    await not_mounted "$MNT"
+    kill -INT "$SERVER"
+    server_ends_with 130
+    run cat <&7
+    [[ $output == *"not connected"* ]]
+    exec 7<&-
+    [ ! -e "$MNT" ]
+}
+
+@test "umount while it is used is refused, -l lets the user finish" {
+    serve "$SOURCE" "$MNT"
+    exec 7<"$MNT/tensors/f32/raw"
+    run --separate-stderr "$WFS" umount "$MNT"
+    [ "$status" -eq 1 ] && [[ $stderr == *"is in use; -l"* || $stderr == *fusermount3* ]]
+    "$WFS" umount -l "$MNT"
+    [ ! -e "$MNT" ]
+    cmp - <("$WFS" cat "$SOURCE" tensors/f32/raw) <&7
+    exec 7<&-
+    server_ends_with 0
+}
+
+@test "umount -l while somebody reads: the reader gets all of it" {
+    make_input large "$BATS_TEST_TMPDIR/large.safetensors"
+    serve "$BATS_TEST_TMPDIR/large.safetensors" "$MNT"
+    sha256sum <"$MNT/tensors/large/q8_0" >"$BATS_TEST_TMPDIR/sum" 3>&- &
+    reader=$!
+    "$WFS" umount -l "$MNT"
+    wait "$reader"
+    [ "$("$WFS" cat "$BATS_TEST_TMPDIR/large.safetensors" tensors/large/q8_0 | sha256sum)" = "$(cat "$BATS_TEST_TMPDIR/sum")" ]
+    server_ends_with 0
+}
+
+@test "kill -9: the dead mount is named, and umount clears it with the directory that was made" {
+    serve "$SOURCE" "$MNT"
+    kill -KILL "$SERVER"
+    wait "$SERVER" || true
+    SERVER=
+    run --separate-stderr "$WFS" mount "$SOURCE" "$MNT"
+    [ "$status" -eq 1 ] && [[ $stderr == *"has died; --replace or"* ]]
+    is_mounted "$MNT"
+    "$WFS" umount "$MNT"
+    not_mounted "$MNT"
+    [ ! -e "$MNT" ] || ! setfattr -n user.wfs.test -v 1 "$BATS_TEST_TMPDIR"
+}
+
+@test "--replace takes a dead mount away, and a living one" {
+    serve "$SOURCE" "$MNT"
+    kill -KILL "$SERVER"
+    wait "$SERVER" || true
+    SERVER=
+    "$WFS" mount --replace "$SOURCE" "$MNT"
+    exec 7<"$MNT/tensors/f32/raw"
+    "$WFS" mount --replace "$SOURCE" "$MNT"
+    [ "$(grep -cF " $MNT fuse.wfs " /proc/self/mounts)" -eq 1 ]
+    cmp - "$MNT/tensors/f32/raw" <&7
+    exec 7<&-
+    sleep 0.2 # the replaced one ends now, and must leave the directory alone
+    cmp "$MNT/tensors/f32/f32" "$MNT/tensors/f32/raw"
+    "$WFS" umount "$MNT"
+}
+
+@test "mount(8): -t fuse.wfs, mount.wfs and the words of fstab" {
+    need_root
+    mkdir "$BATS_TEST_TMPDIR/bin" "$MNT"
+    ln -s "$(realpath "$WFS")" "$BATS_TEST_TMPDIR/bin/mount.fuse.wfs"
+    helper=$BATS_TEST_TMPDIR/bin/mount.fuse.wfs
+    words=rw,noauto,user,nofail,_netdev,x-systemd.automount,x-gvfs-show,comment=mine,noatime,dev,suid,umask=077
+    "$helper" "$SOURCE" "$MNT" -n -v -o "$words"
+    [ "$(stat -c %a "$MNT/metadata.json")" = 400 ]
+    umount "$MNT"
+    run --separate-stderr "$helper" "$SOURCE" "$MNT" -o rw,nonsense
+    [ "$status" -eq 1 ] && [[ $stderr == *"no option 'nonsense'"* ]]
+    run --separate-stderr "$helper" "$BATS_TEST_TMPDIR/nothing" "$MNT" -s -o rw
+    [ "$status" -eq 32 ] && [[ $stderr == *"No such file"* ]]
+    "$helper" "$SOURCE" "$MNT" -f -o rw
+    not_mounted "$MNT"
+    "$WFS" "$SOURCE" "$MNT" -o rw,dev,suid
+    umount "$MNT"
+    if [ -x /sbin/mount.fuse3 ]; then
+        ln -s "$(realpath "$WFS")" "$BATS_TEST_TMPDIR/bin/wfs"
+        PATH=$BATS_TEST_TMPDIR/bin:$PATH mount.fuse3 "$SOURCE" "$MNT" -t fuse.wfs -o ro,uid=7
+        [ "$(stat -c %u "$MNT/metadata.json")" = 7 ]
+        umount "$MNT"
+    fi
+}
+
+@test "/dev/fd/N: a mount that somebody else has made" {
+    need_root
+    need_numpy
+    mkdir "$MNT"
+    "$PYTHON" - "$WFS" "$SOURCE" "$MNT" <<'END'
+import ctypes, os, subprocess, sys
+wfs, source, mountpoint = sys.argv[1:]
+libc = ctypes.CDLL(None, use_errno=True)
+fuse = os.open("/dev/fuse", os.O_RDWR)
+options = f"fd={fuse},rootmode=40000,user_id={os.getuid()},group_id={os.getgid()}"
+assert libc.mount(b"other", mountpoint.encode(), b"fuse.wfs", 0, options.encode()) == 0, os.strerror(ctypes.get_errno())
+subprocess.run([wfs, "mount", source, f"/dev/fd/{fuse}"], pass_fds=[fuse], check=True, timeout=10)
+os.close(fuse)
+END
+    cmp "$MNT/tensors/f32/f32" "$MNT/tensors/f32/raw"
+    check writers "$MNT"
+    "$WFS" umount "$MNT"
+}
+
+@test "the read-ahead window is raised, unless told not to" {
+    need_root
+    window() { cat "/sys/class/bdi/$(mountpoint -d "$MNT")/read_ahead_kb"; }
+    mkdir "$MNT"
+    "$WFS" mount "$SOURCE" "$MNT"
+    [ -w "/sys/class/bdi/$(mountpoint -d "$MNT")/read_ahead_kb" ] || skip "/sys is not writable here"
+    [ "$(window)" -eq 4096 ]
+    "$WFS" mount --replace -o no_readahead "$SOURCE" "$MNT"
+    [ "$(window)" -lt 4096 ]
+    "$WFS" umount "$MNT"
+}

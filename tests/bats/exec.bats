@@ -30,7 +30,8 @@ nothing_remains() {
 @test "the program's status is returned" {
     "$WFS" exec "$SOURCE" -- true
     run "$WFS" exec "$SOURCE" -- sh -c 'exit 7'
-    [ "$status" -eq 7 ] && [ -z "$output" ]
+    [ "$status" -eq 7 ]
+    [ -z "$output" ]
     run "$WFS" exec "$SOURCE" -- sh -c 'kill -9 $$'
     [ "$status" -eq 137 ]
     run -127 "$WFS" exec "$SOURCE" -- "$BATS_TEST_TMPDIR/nothing"
@@ -41,8 +42,9 @@ nothing_remains() {
 }
 
 @test "{} is the mount point, wherever it stands in an argument" {
-    run "$WFS" exec "$SOURCE" -- sh -c 'cmp "{}/tensors/f32/raw" {}/tensors/f32/f32 && echo "$1" | tr -d -c "<>:{}"' '{}' '<{}:{}>{'
-    [ "$status" -eq 0 ] && [ "$output" = '<:>{' ]
+    run "$WFS" exec "$SOURCE" -- sh -c 'cmp "{}/tensors/f32/raw" {}/tensors/f32/f32 && echo "$1" | sed "s,$0,@,g"' '{}' '<{}:{}>{'
+    [ "$status" -eq 0 ]
+    [ "$output" = '<@:@>{' ]
     nothing_remains
 }
 
@@ -55,7 +57,7 @@ nothing_remains() {
     "$WFS" exec "$SOURCE" -- sh -c 'ls {} >/dev/null && echo there >"$1"; read -r _ <"$0"; ls {}' "$BATS_TEST_TMPDIR/go" "$BATS_TEST_TMPDIR/out" >"$BATS_TEST_TMPDIR/list" 3>&- &
     wfs=$!
     await grep -qs there "$BATS_TEST_TMPDIR/out"
-    ! grep -F " $BATS_TEST_TMPDIR/wfs-" /proc/self/mounts
+    run ! grep -F " $BATS_TEST_TMPDIR/wfs-" /proc/self/mounts
     echo >"$BATS_TEST_TMPDIR/go"
     wait "$wfs"
     grep metadata.json "$BATS_TEST_TMPDIR/list"
@@ -85,7 +87,8 @@ nothing_remains() {
 
 @test "a source that is bad: nothing is run" {
     run --separate-stderr "$WFS" exec "$BATS_TEST_TMPDIR/nothing" -- touch "$BATS_TEST_TMPDIR/run"
-    [ "$status" -eq 1 ] && [[ $stderr == "wfs: "*"No such file or directory" ]]
+    [ "$status" -eq 1 ]
+    [[ $stderr == "wfs: "*"No such file or directory" ]]
     run --separate-stderr "$WFS" exec "$SOURCE"
     [ "$status" -eq 2 ]
     run --separate-stderr "$WFS" exec "$SOURCE" -o nonsense -- touch "$BATS_TEST_TMPDIR/run"
@@ -105,7 +108,8 @@ nothing_remains() {
     as_other unshare -Um true || skip "no user namespaces for users here"
     run unshare -m sh -c 'mount --bind "$0" /dev/fuse && exec setpriv --reuid 65534 --regid 65534 --clear-groups "$@"' \
         "$BATS_TEST_TMPDIR/fuse" "$BATS_TEST_TMPDIR/wfs" exec "$SOURCE" -- sh -c 'id -u; stat -c %u {}/metadata.json; exit 5'
-    [ "$status" -eq 5 ] && [ "$output" = "65534
+    [ "$status" -eq 5 ]
+    [ "$output" = "65534
 65534" ]
     nothing_remains
 }

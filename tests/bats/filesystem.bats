@@ -97,9 +97,8 @@ teardown_file() {
     tar -C "$BATS_TEST_TMPDIR/out" -xf "$BATS_TEST_TMPDIR/all.tar"
     diff -r "$MNT" "$BATS_TEST_TMPDIR/out"
     ls -lRaZ "$MNT" >/dev/null
-    [ "$(ls "$MNT")" = "config.json
-metadata.json
-tensors" ]
+    [ "$(ls -d "$MNT"/{config.json,metadata.json,tensors})" = "$(printf '%s\n' "$MNT"/{config.json,metadata.json,tensors})" ]
+    [ "$(ls "$MNT" | sort)" = "$("$WFS" ls "$SOURCE" | sort)" ]
     cd "$MNT/tensors/f32/.."
     [ "$(cd .. && pwd -P)" = "$MNT" ]
     cd "$BATS_TEST_TMPDIR"

@@ -75,31 +75,39 @@ teardown_file() {
     echo nonsense >"$BATS_TEST_TMPDIR/bad.safetensors"
     for front in "" -f; do
         run --separate-stderr "$WFS" mount $front "$BATS_TEST_TMPDIR/nothing" "$MNT"
-        [ "$status" -eq 1 ] && [ "$stderr" = "wfs: $BATS_TEST_TMPDIR/nothing: No such file or directory" ]
+        [ "$status" -eq 1 ]
+        [ "$stderr" = "wfs: $BATS_TEST_TMPDIR/nothing: No such file or directory" ]
         run --separate-stderr "$WFS" mount $front "$BATS_TEST_TMPDIR/bad.safetensors" "$MNT"
-        [ "$status" -eq 1 ] && [[ $stderr == "wfs: "*bad.safetensors* ]] && [ "${#stderr_lines[@]}" -eq 1 ]
+        [ "$status" -eq 1 ]
+        [[ $stderr == "wfs: "*bad.safetensors* ]]
+        [ "${#stderr_lines[@]}" -eq 1 ]
         [ ! -e "$MNT" ]
     done
 }
 
 @test "mount points that will not do" {
     run --separate-stderr "$WFS" mount "$SOURCE" "$BATS_TEST_TMPDIR/no/such"
-    [ "$status" -eq 1 ] && [[ $stderr == *"/no/such: No such file or directory" ]]
+    [ "$status" -eq 1 ]
+    [[ $stderr == *"/no/such: No such file or directory" ]]
     touch "$BATS_TEST_TMPDIR/file"
     run --separate-stderr "$WFS" mount "$SOURCE" "$BATS_TEST_TMPDIR/file"
-    [ "$status" -eq 1 ] && [[ $stderr == *"/file: is not a directory" ]]
+    [ "$status" -eq 1 ]
+    [[ $stderr == *"/file: is not a directory" ]]
     mkdir "$MNT"
     touch "$MNT/precious"
     run --separate-stderr "$WFS" mount "$SOURCE" "$MNT"
-    [ "$status" -eq 1 ] && [[ $stderr == *"is not empty; -o nonempty"* ]]
+    [ "$status" -eq 1 ]
+    [[ $stderr == *"is not empty; -o nonempty"* ]]
     "$WFS" mount -o nonempty "$SOURCE" "$MNT"
     [ ! -e "$MNT/precious" ]
     run --separate-stderr "$WFS" mount "$SOURCE" "$MNT"
-    [ "$status" -eq 1 ] && [[ $stderr == *"$SOURCE is mounted here; --replace"* ]]
+    [ "$status" -eq 1 ]
+    [[ $stderr == *"$SOURCE is mounted here; --replace"* ]]
     "$WFS" umount "$MNT"
     [ -e "$MNT/precious" ]
     run --separate-stderr "$WFS" umount "$MNT"
-    [ "$status" -eq 1 ] && [[ $stderr == *"no wfs is mounted here" ]]
+    [ "$status" -eq 1 ]
+    [[ $stderr == *"no wfs is mounted here" ]]
 }
 
 @test "without the right to mount it says so" {
@@ -111,13 +119,16 @@ teardown_file() {
     mkdir "$MNT"
     chown 65534 "$MNT"
     run --separate-stderr as_other "$BATS_TEST_TMPDIR/wfs" mount "$SOURCE" "$BATS_TEST_TMPDIR/made"
-    [ "$status" -eq 1 ] && [[ $stderr == *"/made: cannot be made: Permission denied" ]]
+    [ "$status" -eq 1 ]
+    [[ $stderr == *"/made: cannot be made: Permission denied" ]]
     # Without capabilities to be had fusermount3 cannot help either.
     run --separate-stderr as_other setpriv --no-new-privs "$BATS_TEST_TMPDIR/wfs" mount "$SOURCE" "$MNT"
-    [ "$status" -eq 1 ] && [[ ${stderr_lines[-1]} == "wfs: $MNT: cannot mount: "* ]]
+    [ "$status" -eq 1 ]
+    [[ ${stderr_lines[-1]} == "wfs: $MNT: cannot mount: "* ]]
     run --separate-stderr as_other "$BATS_TEST_TMPDIR/wfs" mount -o allow_other "$SOURCE" "$MNT"
     grep -q '^user_allow_other' /etc/fuse.conf && skip "user_allow_other is set here"
-    [ "$status" -eq 2 ] && [[ $stderr == *'/etc/fuse.conf has the line "user_allow_other"'* ]]
+    [ "$status" -eq 2 ]
+    [[ $stderr == *'/etc/fuse.conf has the line "user_allow_other"'* ]]
 }
 
 @test "a mount point inside the model's own directory, and the directory itself" {
@@ -162,7 +173,8 @@ teardown_file() {
     serve "$SOURCE" "$MNT"
     exec 7<"$MNT/tensors/f32/raw"
     run --separate-stderr "$WFS" umount "$MNT"
-    [ "$status" -eq 1 ] && [[ $stderr == *"is in use; -l"* || $stderr == *fusermount3* ]]
+    [ "$status" -eq 1 ]
+    [[ $stderr == *"is in use; -l"* || $stderr == *fusermount3* ]]
     "$WFS" umount -l "$MNT"
     [ ! -e "$MNT" ]
     cmp - <("$WFS" cat "$SOURCE" tensors/f32/raw) <&7
@@ -173,8 +185,10 @@ teardown_file() {
 @test "umount -l while somebody reads: the reader gets all of it" {
     make_input large "$BATS_TEST_TMPDIR/large.safetensors"
     serve "$BATS_TEST_TMPDIR/large.safetensors" "$MNT"
-    sha256sum <"$MNT/tensors/large/q8_0" >"$BATS_TEST_TMPDIR/sum" 3>&- &
+    exec 7<"$MNT/tensors/large/q8_0"
+    sha256sum <&7 >"$BATS_TEST_TMPDIR/sum" 3>&- &
     reader=$!
+    exec 7<&-
     "$WFS" umount -l "$MNT"
     wait "$reader"
     [ "$("$WFS" cat "$BATS_TEST_TMPDIR/large.safetensors" tensors/large/q8_0 | sha256sum)" = "$(cat "$BATS_TEST_TMPDIR/sum")" ]
@@ -187,11 +201,14 @@ teardown_file() {
     wait "$SERVER" || true
     SERVER=
     run --separate-stderr "$WFS" mount "$SOURCE" "$MNT"
-    [ "$status" -eq 1 ] && [[ $stderr == *"has died; --replace or"* ]]
+    [ "$status" -eq 1 ]
+    [[ $stderr == *"has died; --replace or"* ]]
     is_mounted "$MNT"
     "$WFS" umount "$MNT"
     not_mounted "$MNT"
-    [ ! -e "$MNT" ] || ! setfattr -n user.wfs.test -v 1 "$BATS_TEST_TMPDIR"
+    if setfattr -n user.wfs.test -v 1 "$BATS_TEST_TMPDIR"; then # where a directory can be marked
+        [ ! -e "$MNT" ]
+    fi
 }
 
 @test "--replace takes a dead mount away, and a living one" {
@@ -220,9 +237,11 @@ teardown_file() {
     [ "$(stat -c %a "$MNT/metadata.json")" = 400 ]
     umount "$MNT"
     run --separate-stderr "$helper" "$SOURCE" "$MNT" -o rw,nonsense
-    [ "$status" -eq 1 ] && [[ $stderr == *"no option 'nonsense'"* ]]
+    [ "$status" -eq 1 ]
+    [[ $stderr == *"no option 'nonsense'"* ]]
     run --separate-stderr "$helper" "$BATS_TEST_TMPDIR/nothing" "$MNT" -s -o rw
-    [ "$status" -eq 32 ] && [[ $stderr == *"No such file"* ]]
+    [ "$status" -eq 32 ]
+    [[ $stderr == *"No such file"* ]]
     "$helper" "$SOURCE" "$MNT" -f -o rw
     not_mounted "$MNT"
     "$WFS" "$SOURCE" "$MNT" -o rw,dev,suid

@@ -43,6 +43,29 @@ static void signalled(void *context, const siginfo_t *info)
     _exit(128 + info->si_signo);
 }
 
+/* Prepares the mount point and mounts; again, where the wfs that was there before has removed the directory meanwhile. */
+static struct session *mount_session(struct mounting *mounting, const struct served *served,
+                                     const struct session_options *options, const struct invocation *invocation,
+                                     struct error *error)
+{
+    const struct mountpoint_options mountpoint_options = {
+        .nonempty = invocation->options->mount.nonempty,
+        .replace = invocation->flags[FLAG_REPLACE],
+    };
+    struct session *session = NULL;
+    for (int attempt = 0; session == NULL && attempt < 3; attempt++) {
+        if (!mountpoint_prepare(&mounting->mountpoint, invocation->arguments[1], &mountpoint_options, error))
+            return NULL;
+        session = session_new(served, mounting->mountpoint.path, options, error);
+        bool vanished = session == NULL && mountpoint_vanished(&mounting->mountpoint);
+        if (session == NULL)
+            mountpoint_release(&mounting->mountpoint);
+        if (!vanished)
+            break;
+    }
+    return session;
+}
+
 static bool serve(struct mounting *mounting, struct tree *tree, const struct invocation *invocation, struct error *error)
 {
     const struct options *options = invocation->options;
@@ -54,27 +77,14 @@ static bool serve(struct mounting *mounting, struct tree *tree, const struct inv
         .allow_other = options->mount.allow_other,
         .no_readahead = options->mount.no_readahead,
     };
-    struct session *session = session_new(&served, mounting->mountpoint.path, &session_options, error);
+    struct session *session = mount_session(mounting, &served, &session_options, invocation, error);
     bool done = false;
     if (session != NULL) {
         done = session_serve(session, &(struct session_events){ready, signalled, mounting}, error);
         session_free(session);
+        mountpoint_release(&mounting->mountpoint);
     }
     free(source);
-    return done;
-}
-
-static bool mount_tree(struct mounting *mounting, struct tree *tree, const struct invocation *invocation, struct error *error)
-{
-    const struct mountpoint_options options = {
-        .nonempty = invocation->options->mount.nonempty,
-        .replace = invocation->flags[FLAG_REPLACE],
-    };
-    mounting->checkpoint = tree_checkpoint(tree);
-    if (!mountpoint_prepare(&mounting->mountpoint, invocation->arguments[1], &options, error))
-        return false;
-    bool done = serve(mounting, tree, invocation, error);
-    mountpoint_release(&mounting->mountpoint);
     return done;
 }
 
@@ -88,7 +98,8 @@ static int run(const struct invocation *invocation)
     if (tree == NULL)
         return EXIT_BAD_INPUT;
     struct error error;
-    bool done = mount_tree(&mounting, tree, invocation, &error);
+    mounting.checkpoint = tree_checkpoint(tree);
+    bool done = serve(&mounting, tree, invocation, &error);
     if (!done)
         report("%s", error.message);
     command_close(tree);

@@ -87,11 +87,15 @@ static struct mounted find_mount(const char *path)
     return mounted;
 }
 
-static void mark(const char *path)
+/* Makes the directory ours, to be removed at the end. */
+static void adopt(struct mountpoint *mountpoint)
 {
     char pid[16];
+    struct stat status;
     int length = snprintf(pid, sizeof pid, "%d", (int)getpid());
-    setxattr(path, made_mark, pid, (size_t)length, 0); /* best effort */
+    mountpoint->made = true;
+    mountpoint->marked = setxattr(mountpoint->path, made_mark, pid, (size_t)length, 0) == 0;
+    mountpoint->inode = stat(mountpoint->path, &status) == 0 ? status.st_ino : 0;
 }
 
 /* The pid in the mark of a directory; 0 where it has none. */
@@ -127,8 +131,7 @@ static bool check_directory(struct mountpoint *mountpoint, bool nonempty, struct
     struct stat status;
     const char *path = mountpoint->path;
     if (mkdir(path, 0777) == 0) {
-        mountpoint->made = true;
-        mark(path);
+        adopt(mountpoint);
         return true;
     }
     if (errno != EEXIST)
@@ -139,6 +142,8 @@ static bool check_directory(struct mountpoint *mountpoint, bool nonempty, struct
         return error_set(error, "%s: is not a directory", path);
     if (!nonempty && !is_empty(path))
         return error_set(error, "%s: is not empty; -o nonempty hides what is in it", path);
+    if (marked_by(path) != 0) /* by a wfs that was replaced, was killed, or is about to end */
+        adopt(mountpoint);
     return true;
 }
 
@@ -154,20 +159,28 @@ bool mountpoint_prepare(struct mountpoint *mountpoint, const char *path, const s
     bool done = true;
     if (mounted.ours)
         done = take_away(mountpoint->path, &mounted, options->replace, error);
-    if (mounted.ours && done && marked_by(mountpoint->path) != 0) {
-        mountpoint->made = true;
-        mark(mountpoint->path);
-    }
     if (done && check_directory(mountpoint, options->nonempty, error))
         return true;
     free(mountpoint->path);
     return false;
 }
 
+bool mountpoint_vanished(const struct mountpoint *mountpoint)
+{
+    return access(mountpoint->path, F_OK) != 0 && errno == ENOENT;
+}
+
+/* Whether the directory is still the one that we made, and no other wfs has made it its own. */
+static bool is_ours(const struct mountpoint *mountpoint)
+{
+    struct stat status;
+    return mountpoint->made && stat(mountpoint->path, &status) == 0 && status.st_ino == mountpoint->inode &&
+           (!mountpoint->marked || marked_by(mountpoint->path) == getpid());
+}
+
 void mountpoint_release(struct mountpoint *mountpoint)
 {
-    int maker = mountpoint->made ? marked_by(mountpoint->path) : 0;
-    if (mountpoint->made && (maker == 0 || maker == getpid()))
+    if (is_ours(mountpoint))
         rmdir(mountpoint->path);
     free(mountpoint->path);
     *mountpoint = (struct mountpoint){0};

@@ -3,9 +3,13 @@
 
 #include "base/error.h"
 
+#include <sys/types.h>
+
 struct mountpoint {
-    char *path; /* absolute, or /dev/fd/N: a descriptor of /dev/fuse that somebody else has mounted */
-    bool made;  /* by us: it is removed at the end */
+    char *path;  /* absolute, or /dev/fd/N: a descriptor of /dev/fuse that somebody else has mounted */
+    bool made;   /* by us: it is removed at the end */
+    ino_t inode; /* of the directory that we made */
+    bool marked; /* and it says so */
 };
 
 struct mountpoint_options {
@@ -20,6 +24,9 @@ bool mountpoint_prepare(struct mountpoint *mountpoint, const char *path, const s
 /* Once nothing is mounted there any more: removes the directory if it was made by us, and frees what mountpoint_prepare() made.
  */
 void mountpoint_release(struct mountpoint *mountpoint);
+
+/* Whether the directory is gone: the wfs that was there before may have removed it after we looked. */
+bool mountpoint_vanished(const struct mountpoint *mountpoint);
 
 /* Whether it stands for a descriptor. */
 bool mountpoint_is_descriptor(const char *path);

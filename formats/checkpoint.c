@@ -160,7 +160,15 @@ static uint64_t stored_extent(const struct view *view, uint64_t first, struct ex
     return view->n_units - first;
 }
 
-static const struct view_op stored_op = {"tensor", stored_read, stored_extent};
+static bool stored_read_runs(const struct view *view, const struct runs *runs, void *out, struct error *error)
+{
+    const struct stored *stored = (const struct stored *)view;
+    size_t unit = view->dtype->block_bytes;
+    return source_read_runs(stored->source, stored->offset + runs->first * unit, runs->count, runs->length * unit,
+                            runs->stride * unit, out, error);
+}
+
+static const struct view_op stored_op = {"tensor", stored_read, stored_extent, stored_read_runs};
 
 const struct view *view_of_source(struct arena *arena, struct source *source, uint64_t offset, const struct dtype *dtype,
                                   unsigned rank, const uint64_t *shape)

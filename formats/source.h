@@ -49,6 +49,12 @@ bool source_same_file(const struct source *a, const struct source *b);
 /* Reads exactly [offset, offset + length); a range outside the source, or bytes that are gone, is an error. */
 bool source_read(const struct source *source, uint64_t offset, size_t length, void *out, struct error *error);
 
+/* Reads `count` runs of `length` bytes, `stride` bytes from the start of one to the start of the next, packed: a column of a
+ * matrix. Short runs of a mapped file are gathered from the mapping by the kernel, many with one call, and what is gone is an
+ * error as above. */
+bool source_read_runs(const struct source *source, uint64_t offset, uint64_t count, size_t length, uint64_t stride, void *out,
+                      struct error *error);
+
 /* The whole source as a NUL-terminated text in memory that the caller frees; refused above `limit` bytes. */
 char *source_read_text(const struct source *source, size_t limit, size_t *ret_length, struct error *error);
 

@@ -212,7 +212,8 @@ static size_t stored_run(const struct span *span, uint64_t offset, size_t length
     return *ret_bytes != NULL ? run : 0;
 }
 
-/* How far from `offset` on the span has to be computed: up to the next run that can be sent as it is. */
+/* How far from `offset` on the span has to be computed: up to a run that can be sent as it is. Looked for in steps of
+ * MIN_STORED_RUN at least: a transposed matrix has runs of one element. */
 static size_t computed_run(const struct span *span, uint64_t offset, size_t length)
 {
     const void *bytes;
@@ -223,7 +224,7 @@ static size_t computed_run(const struct span *span, uint64_t offset, size_t leng
         struct extent extent;
         size_t unit = span->dtype->block_bytes, skip = (offset + run) % unit;
         uint64_t n_bytes = view_stored(span->view, (offset + run) / unit, &extent) * unit;
-        run += n_bytes > skip ? (size_t)(n_bytes - skip) : MIN_STORED_RUN;
+        run += n_bytes > skip + MIN_STORED_RUN ? (size_t)(n_bytes - skip) : MIN_STORED_RUN;
     }
     return run < length ? run : length;
 }

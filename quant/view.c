@@ -11,6 +11,17 @@ bool view_read(const struct view *view, uint64_t first, uint64_t count, void *ou
     return count == 0 || view->op->read(view, first, count, out, error);
 }
 
+bool view_read_runs(const struct view *view, const struct runs *runs, void *out, struct error *error)
+{
+    if (view->op->read_runs != NULL && runs->count > 1)
+        return view->op->read_runs(view, runs, out, error);
+    unsigned char *to = out;
+    for (uint64_t i = 0; i < runs->count; i++, to += runs->length * view->dtype->block_bytes)
+        if (!view_read(view, runs->first + i * runs->stride, runs->length, to, error))
+            return false;
+    return true;
+}
+
 uint64_t view_stored(const struct view *view, uint64_t first, struct extent *ret_extent)
 {
     return view->op->stored != NULL && first < view->n_units ? view->op->stored(view, first, ret_extent) : 0;
@@ -50,7 +61,12 @@ static uint64_t reshaped_stored(const struct view *view, uint64_t first, struct 
     return view_stored(((const struct reshaped *)view)->inner, first, ret_extent);
 }
 
-static const struct view_op reshaped_op = {"reshape", reshaped_read, reshaped_stored};
+static bool reshaped_read_runs(const struct view *view, const struct runs *runs, void *out, struct error *error)
+{
+    return view_read_runs(((const struct reshaped *)view)->inner, runs, out, error);
+}
+
+static const struct view_op reshaped_op = {"reshape", reshaped_read, reshaped_stored, reshaped_read_runs};
 
 const struct view *view_reshape(struct arena *arena, const struct view *view, unsigned rank, const uint64_t *shape)
 {
@@ -66,6 +82,7 @@ const struct view *view_reshape(struct arena *arena, const struct view *view, un
 enum {
     SPAN_BYTES = 64 * 1024, /* how much is read at once around the wanted units, on the stack */
     READ_WORTH = 2048,      /* bytes that are read in the time one more read call takes */
+    RUN_WORTH = 256,        /* and one more run of one call */
 };
 
 struct axis {
@@ -151,6 +168,26 @@ static bool read_box_parts(const struct view *inner, const struct box *box, unsi
     return true;
 }
 
+/* Reads the box by runs of `rest` units, each with all that it needs at one index of the axis, as many at once as fit. */
+static bool read_box_runs(const struct view *inner, const struct box *box, unsigned axis, uint64_t rest, struct error *error)
+{
+    unsigned char around[SPAN_BYTES];
+    size_t unit = inner->dtype->block_bytes;
+    const struct axis *split = &box->axes[axis];
+    struct box part = *box;
+    part.axes[axis].from = rest;
+    uint64_t step = SPAN_BYTES / (rest * unit);
+    for (uint64_t i = 0; i < split->size; i += step) {
+        uint64_t count = split->size - i < step ? split->size - i : step;
+        const struct runs runs = {box->from + i * split->from, count, rest, split->from};
+        if (!view_read_runs(inner, &runs, around, error))
+            return false;
+        part.axes[axis].size = count;
+        copy_box(around, box->to + i * split->to * unit, part.axes, part.n_axes, unit);
+    }
+    return true;
+}
+
 static bool read_box(const struct view *inner, const struct box *box, struct error *error)
 {
     size_t unit = inner->dtype->block_bytes;
@@ -166,6 +203,9 @@ static bool read_box(const struct view *inner, const struct box *box, struct err
     const struct axis *axis = &box->axes[widest];
     uint64_t span = box_span(box), rest = span - (axis->size - 1) * axis->from;
     uint64_t span_bytes = span * unit, rest_bytes = rest * unit;
+    bool gathers = inner->op->read_runs != NULL && 2 * rest_bytes <= SPAN_BYTES;
+    if (gathers && axis->size > 1 && span_bytes > axis->size * (rest_bytes + RUN_WORTH))
+        return read_box_runs(inner, box, widest, rest, error);
     if (span_bytes > axis->size * (rest_bytes + READ_WORTH))
         return read_box_parts(inner, box, widest, 1, error);
     if (span_bytes > SPAN_BYTES) {

@@ -29,6 +29,11 @@ struct extent {
     uint64_t offset; /* bytes from the start of the source */
 };
 
+/* `count` runs of `length` units each, `stride` units from the start of one to the start of the next. */
+struct runs {
+    uint64_t first, count, length, stride;
+};
+
 struct view_op {
     const char *name; /* for diagnostics: "tensor", "concatenate" */
 
@@ -38,6 +43,9 @@ struct view_op {
     /* The number of units from `first` on that lie stored one after the other, with *ret_extent telling where; 0 if unit
      * `first` has to be computed. NULL: every unit is computed. */
     uint64_t (*stored)(const struct view *view, uint64_t first, struct extent *ret_extent);
+
+    /* As view_read_runs(). NULL: each run is read for itself. */
+    bool (*read_runs)(const struct view *view, const struct runs *runs, void *out, struct error *error);
 };
 
 struct view {
@@ -61,6 +69,9 @@ static inline uint64_t view_row_elements(const struct view *view)
 
 bool view_read(const struct view *view, uint64_t first, uint64_t count, void *out, struct error *error);
 uint64_t view_stored(const struct view *view, uint64_t first, struct extent *ret_extent);
+
+/* Reads runs, one packed behind the other: the fast way to many short ones. */
+bool view_read_runs(const struct view *view, const struct runs *runs, void *out, struct error *error);
 
 /* Fills in the common part of a view whose op the caller defines (see view.c for examples). */
 void view_init(struct view *view, struct arena *arena, const struct view_op *op, const struct dtype *dtype, unsigned rank,

@@ -104,6 +104,33 @@ static void texts(void)
 }
 
 /* More files than the soft limit of descriptors. */
+/* Columns of a matrix of 3000 rows of 40 bytes, which are gathered, and of long rows, which are read one by one. */
+static void runs(void)
+{
+    enum { ROWS = 3000, ROW = 40 };
+    static unsigned char bytes[ROWS * ROW], out[ROWS * ROW];
+    struct error error = {""};
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (unsigned char)(i * 2654435761u >> 13);
+    files_write("matrix", bytes, sizeof bytes);
+    struct source *source = source_open(AT_FDCWD, "matrix", "matrix", &error);
+    static const size_t lengths[] = {1, 7, ROW};
+    for (size_t i = 0; i < 3; i++) {
+        bool same = source_read_runs(source, ROW - lengths[i], ROWS, lengths[i], ROW, out, &error);
+        for (size_t row = 0; row < ROWS; row++)
+            same = same && memcmp(out + row * lengths[i], bytes + (row + 1) * ROW - lengths[i], lengths[i]) == 0;
+        CHECK_NAMED(same, "a column");
+    }
+    CHECK(source_read_runs(source, 0, 3, 20000, 40000, out, &error) && memcmp(out + 20000, bytes + 40000, 20000) == 0);
+    CHECK(source_read_runs(source, 0, 0, 5, 5, out, &error));
+    CHECK(!source_read_runs(source, 1, ROWS, ROW, ROW, out, &error));
+    CHECK(!source_read_runs(source, 0, 3, 8, UINT64_MAX / 2, out, &error));
+    CHECK(truncate("matrix", ROWS * ROW / 2) == 0);
+    CHECK_NAMED(!source_read_runs(source, 0, ROWS, 4, ROW, out, &error), "rows that are gone are an error");
+    CHECK(strstr(error.message, "matrix: ends at offset") != NULL);
+    source_close(source);
+}
+
 static void many(void)
 {
     enum { SOFT_LIMIT = 64, N_FILES = 80 };
@@ -128,6 +155,7 @@ int main(void)
     checkpoints_of_other_kinds();
     reading();
     texts();
+    runs();
     many();
     files_remove();
     return check_done();

@@ -38,7 +38,18 @@ static uint64_t leaf_stored(const struct view *view, uint64_t first, struct exte
     return view->n_units - first;
 }
 
-static const struct view_op leaf_op = {"leaf", leaf_read, leaf_stored};
+static bool leaf_read_runs(const struct view *view, const struct runs *runs, void *out, struct error *error)
+{
+    for (uint64_t i = 0; i < runs->count; i++)
+        if (!leaf_read(view, runs->first + i * runs->stride, runs->length,
+                       (unsigned char *)out + i * runs->length * view->dtype->block_bytes, error))
+            return false;
+    return true;
+}
+
+/* With a way to read many runs at once, and without. */
+static const struct view_op leaf_ops[] = {{"leaf", leaf_read, leaf_stored, leaf_read_runs},
+                                          {"leaf", leaf_read, leaf_stored, NULL}};
 
 /* A view and what is known of it: its shape in units and, unit by unit, the number of the leaf's. */
 struct model {
@@ -87,7 +98,7 @@ static uint64_t at(const struct model *model, const uint64_t *index)
 static struct model make_leaf(const struct dtype *dtype, unsigned rank, const uint64_t *shape)
 {
     struct leaf *leaf = arena_alloc(arena, sizeof *leaf);
-    view_init(&leaf->view, arena, &leaf_op, dtype, rank, shape);
+    view_init(&leaf->view, arena, &leaf_ops[below(2)], dtype, rank, shape);
     leaf->bytes = arena_alloc(arena, leaf->view.n_units * dtype->block_bytes + 1);
     for (uint64_t i = 0; i < leaf->view.n_units * dtype->block_bytes; i++)
         leaf->bytes[i] = (unsigned char)below(256);

@@ -8,19 +8,8 @@ static const char ranks[] =
     "YQ== 0\nYg== 1\nYw== 2\n/w== 3\nIA== 4\nIg== 5\nYWI= 6\nYmM= 7\nYWJj 8\nIGE= 9\nIv8= 10\nYWJjYWI= 11\n";
 
 static const char *const merges[] = {"a b", "b c", "a bc", "ab c", "\xc4\xa0 a", "\" \xc3\xbf", "abc ab"};
-static const char *const vocabulary[] = {"a",
-                                         "b",
-                                         "c",
-                                         "\xc3\xbf",
-                                         "\xc4\xa0",
-                                         "\"",
-                                         "ab",
-                                         "bc",
-                                         "abc",
-                                         ("\xc4\xa0"
-                                          "a"),
-                                         "\"\xc3\xbf",
-                                         "abcab"};
+static const char *const vocabulary[] = {"a",  "b",  "c",   "\xc3\xbf",  "\xc4\xa0",   "\"",
+                                         "ab", "bc", "abc", ("\u0120a"), "\"\xc3\xbf", "abcab"};
 
 static void check_json(void)
 {
@@ -96,7 +85,7 @@ static void check_refused(void)
         struct error error;
         bool damaged;
         struct tiktoken *tiktoken = tiktoken_parse(texts[i].text, strlen(texts[i].text), &damaged, &error);
-        CHECK_NAMED(tiktoken == NULL && damaged == texts[i].damaged, texts[i].text);
+        CHECK(tiktoken == NULL && damaged == texts[i].damaged);
         tiktoken_free(tiktoken);
     }
 }

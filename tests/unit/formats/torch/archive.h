@@ -111,3 +111,13 @@ static inline char *archive_describe(const char *path, const struct open_options
     buffer_append(&out, "", 1);
     return (char *)out.bytes;
 }
+
+/* A text of several lines as the name of a test, which is one line. */
+static inline const char *archive_test_name(const char *text, char out[120])
+{
+    snprintf(out, 120, "%s", text);
+    for (char *c = out; *c != '\0'; c++)
+        if (*c == '\n')
+            *c = ';';
+    return out;
+}

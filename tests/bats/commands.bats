@@ -140,7 +140,7 @@ raw.npy" ]
 }
 
 @test "cp: a full disk leaves nothing" {
-    need strace
+    need_strace
     run strace -f -o /dev/null -e trace=pwrite64 -e inject=pwrite64:error=ENOSPC:when=3+ \
         "$WFS" cp "$LARGE" tensors/large/f32 "$OUT/file"
     [ "$status" -eq 1 ]
@@ -153,7 +153,8 @@ raw.npy" ]
 }
 
 @test "cp: where files cannot be made without a name, a signal leaves nothing either" {
-    need strace pgrep
+    need_strace
+    need pgrep
     refuse_tmpfile=(-f -o /dev/null -P "$OUT" -e trace=openat -e inject=openat:error=EOPNOTSUPP)
     strace "${refuse_tmpfile[@]}" "$WFS" cp "$LARGE" tensors/large/q8_0 "$OUT/file"
     cmp "$OUT/file" <("$WFS" cat "$LARGE" tensors/large/q8_0)

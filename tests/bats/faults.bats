@@ -82,7 +82,7 @@ END
 }
 
 @test "a failing disk: EIO, and the files live when it does again" {
-    need strace
+    need_strace
     cp "$BATS_FILE_TMPDIR/large.safetensors" "$SOURCE"
     serve -o no_readahead "$SOURCE" "$MNT"
     strace -f -o "$BATS_TEST_TMPDIR/trace" -e trace=pread64 -e inject=pread64:error=EIO -p "$SERVER" 2>"$BATS_TEST_TMPDIR/attached" 3>&- &
@@ -116,7 +116,7 @@ END
 }
 
 @test "/dev/fuse that cannot be opened twice: served all the same" {
-    need strace
+    need_strace
     cp "$BATS_FILE_TMPDIR/large.safetensors" "$SOURCE"
     SERVER_LOG=$BATS_TEST_TMPDIR/server.log
     strace -f -o "$BATS_TEST_TMPDIR/trace" -P /dev/fuse -e trace=openat -e inject=openat:error=EPERM:when=2+ \

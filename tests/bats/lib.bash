@@ -5,7 +5,6 @@
 bats_require_minimum_version 1.5.0
 
 HERE=$BATS_TEST_DIRNAME
-DATA=$HERE/../data
 WFS=${WFS:-$HERE/../../build/wfs}
 export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 
@@ -32,6 +31,12 @@ need() {
     for tool; do
         command -v "$tool" >/dev/null || missing "$tool"
     done
+}
+
+need_strace() {
+    need strace
+    strace -o /dev/null true 2>/dev/null || missing "the right to trace"
+    export ASAN_OPTIONS=detect_leaks=0 # not while traced
 }
 
 need_numpy() {

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,12 +15,15 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+enum { MAPPED_BYTES = 16 << 20 };
+
 struct source {
     char *name;
     uint64_t size;
     struct stat identity;
-    int fd;        /* -1 for a source that is computed */
-    void *mapping; /* MAP_FAILED where there is none */
+    int fd;                      /* -1 for a source that is computed */
+    void *mapping;               /* MAP_FAILED where there is none */
+    _Atomic uint64_t handed_out; /* bytes of the mapping since its pages were last given back */
     const struct source_ops *ops;
     void *context;
 };
@@ -279,11 +283,15 @@ char *source_read_text(const struct source *source, size_t limit, size_t *ret_le
     return text;
 }
 
-const void *source_mapping(const struct source *source, uint64_t offset, uint64_t length)
+const void *source_mapping(struct source *source, uint64_t offset, uint64_t length)
 {
     struct stat now;
     if (source->mapping == MAP_FAILED || fstat(source->fd, &now) != 0 || (uint64_t)now.st_size < offset + length)
         return NULL;
+    if (atomic_fetch_add(&source->handed_out, length) + length >= MAPPED_BYTES) {
+        atomic_store(&source->handed_out, 0);
+        madvise(source->mapping, (size_t)source->size, MADV_DONTNEED); /* whoever is copying from it faults it in again */
+    }
     return (const unsigned char *)source->mapping + offset;
 }
 

@@ -59,8 +59,9 @@ bool source_read_runs(const struct source *source, uint64_t offset, uint64_t cou
 char *source_read_text(const struct source *source, size_t limit, size_t *ret_length, struct error *error);
 
 /* Where the bytes [offset, offset + length) are mapped, to be handed to the kernel; NULL where they are not, or where the file
- * does not reach that far any more: the kernel would find zeros on its last page. */
-const void *source_mapping(const struct source *source, uint64_t offset, uint64_t length);
+ * does not reach that far any more: the kernel would find zeros on its last page. Pages that the kernel copied from stay in
+ * our page tables, and count as our memory, until some more have been handed out: then they are given back. */
+const void *source_mapping(struct source *source, uint64_t offset, uint64_t length);
 
 /* Tells the kernel that [offset, offset + length) will be wanted soon. */
 void source_prefetch(const struct source *source, uint64_t offset, uint64_t length);

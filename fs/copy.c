@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 enum { CHUNK_BYTES = 1 << 20 }; /* stays in a core's cache between being made and being written */
@@ -30,19 +31,54 @@ struct copy {
     struct error *error;
 };
 
-static bool write_chunk(const struct copy *copy, const unsigned char *bytes, size_t length, uint64_t offset, struct error *error)
+/* Writes all of a vector; false with errno set. */
+static bool write_vector(const struct copy *copy, struct iovec *iov, size_t count, uint64_t offset)
 {
-    while (length > 0) {
-        ssize_t n = copy->at_offsets ? pwrite(copy->fd, bytes, length, (off_t)offset) : write(copy->fd, bytes, length);
+    while (count > 0) {
+        ssize_t n = copy->at_offsets ? pwritev(copy->fd, iov, (int)count, (off_t)offset) : writev(copy->fd, iov, (int)count);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
-            return error_set_errno(error, errno, "writing at offset %llu", (unsigned long long)offset);
-        bytes += n;
+            return false;
         offset += (uint64_t)n;
-        length -= (size_t)n;
+        for (; count > 0 && (size_t)n >= iov->iov_len; iov++, count--)
+            n -= (ssize_t)iov->iov_len;
+        if (count > 0) {
+            iov->iov_base = (char *)iov->iov_base + n;
+            iov->iov_len -= (size_t)n;
+        }
     }
     return true;
+}
+
+/* Waits until all chunks before this one are written; false where one of them failed. Chunks are taken in order, so the one
+ * waited for is being worked on. */
+static bool await_turn(struct copy *copy, size_t index)
+{
+    pthread_mutex_lock(&copy->lock);
+    while (copy->turn != index && !copy->failed)
+        pthread_cond_wait(&copy->turn_came, &copy->lock);
+    bool may_write = !copy->failed;
+    pthread_mutex_unlock(&copy->lock);
+    return may_write;
+}
+
+/* Bytes that lie stored in a source go from its page cache to the file in one copy, which is the kernel's. */
+static bool write_range(struct copy *copy, size_t index, uint64_t offset, size_t length, unsigned char *scratch,
+                        struct error *error)
+{
+    struct iovec iov[VFILE_MAX_IOV];
+    size_t count;
+    if (!vfile_iov(copy->file, offset, length, iov, &count, scratch, error))
+        return false;
+    if (!copy->at_offsets && !await_turn(copy, index))
+        return true; /* another chunk has failed, and said so */
+    if (write_vector(copy, iov, count, offset))
+        return true;
+    int reason = errno;
+    if (reason == EFAULT && !vfile_read(copy->file, offset, length, scratch, error))
+        return false; /* the source is gone in part: it says where */
+    return error_set_errno(error, reason, "writing at offset %llu", (unsigned long long)offset);
 }
 
 /* A buffer; NULL once the copy has failed. */
@@ -57,18 +93,6 @@ static struct chunk *begin_chunk(struct copy *copy)
     if (failed)
         return NULL;
     return chunk != NULL ? chunk : memory_alloc(sizeof *chunk);
-}
-
-/* Waits until all chunks before this one are written; false where one of them failed. Chunks are taken in order, so the one
- * waited for is being worked on. */
-static bool await_turn(struct copy *copy, size_t index)
-{
-    pthread_mutex_lock(&copy->lock);
-    while (copy->turn != index && !copy->failed)
-        pthread_cond_wait(&copy->turn_came, &copy->lock);
-    bool may_write = !copy->failed;
-    pthread_mutex_unlock(&copy->lock);
-    return may_write;
 }
 
 static void end_chunk(struct copy *copy, struct chunk *chunk, size_t index, size_t length)
@@ -101,9 +125,7 @@ static void copy_chunk(void *context, size_t index)
     struct chunk *chunk = begin_chunk(copy);
     if (chunk == NULL)
         return;
-    if (!vfile_read(copy->file, offset, length, chunk->bytes, &error))
-        fail(copy, &error);
-    else if ((copy->at_offsets || await_turn(copy, index)) && !write_chunk(copy, chunk->bytes, length, offset, &error))
+    if (!write_range(copy, index, offset, length, chunk->bytes, &error))
         fail(copy, &error);
     end_chunk(copy, chunk, index, length);
 }

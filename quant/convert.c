@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -65,22 +66,76 @@ static bool encode_piece(const struct dtype *target, const float *values, size_t
     return true;
 }
 
+/* Where the units of a range come from, piece by piece: the view, or memory that all of them were read into. */
+struct input {
+    const struct view *view;
+    const unsigned char *gathered; /* units from first_gathered on, or NULL */
+    uint64_t first_gathered;
+};
+
+static bool read_units(const struct input *input, uint64_t first, uint64_t count, void *out, struct error *error)
+{
+    size_t unit = input->view->dtype->block_bytes;
+    if (input->gathered == NULL)
+        return view_read(input->view, first, count, out, error);
+    memcpy(out, input->gathered + (first - input->first_gathered) * unit, count * unit);
+    return true;
+}
+
 /* The F32 values of elements [first, first + count), with up to a source block before them: *ret_skip of them. */
-static bool decode_piece(const struct view *view, uint64_t first, size_t count, float *values, size_t *ret_skip,
+static bool decode_piece(const struct input *input, uint64_t first, size_t count, float *values, size_t *ret_skip,
                          struct error *error)
 {
-    if (view->dtype == &f32_dtype) {
+    const struct dtype *dtype = input->view->dtype;
+    if (dtype == &f32_dtype) {
         *ret_skip = 0;
-        return view_read(view, first, count, values, error);
+        return read_units(input, first, count, values, error);
     }
     _Alignas(64) unsigned char stored[(PIECE_ELEMENTS + 2 * MARGIN_ELEMENTS) * MAX_ELEMENT_BYTES];
-    uint64_t block = view->dtype->block_elements, first_unit = first / block;
+    uint64_t block = dtype->block_elements, first_unit = first / block;
     uint64_t n_units = (first + count + block - 1) / block - first_unit;
-    if (!view_read(view, first_unit, n_units, stored, error))
+    if (!read_units(input, first_unit, n_units, stored, error))
         return false;
-    dtype_kernels(view->dtype).decode(stored, values, n_units);
+    dtype_kernels(dtype).decode(stored, values, n_units);
     *ret_skip = first % block;
     return true;
+}
+
+/* Converts elements [element, end). */
+static bool convert_elements(const struct input *input, const struct dtype *target, uint64_t element, uint64_t end,
+                             unsigned char *to, struct error *error)
+{
+    _Alignas(64) float values[PIECE_ELEMENTS + 2 * MARGIN_ELEMENTS];
+    while (element < end) {
+        size_t piece = end - element < PIECE_ELEMENTS ? (size_t)(end - element) : PIECE_ELEMENTS, skip;
+        /* F32 is the decoded form: it needs no second copy where the place for it is aligned. */
+        bool direct = target == &f32_dtype && input->view->dtype->block_elements == 1 && (uintptr_t)to % sizeof(float) == 0;
+        if (!decode_piece(input, element, piece, direct ? (float *)(void *)to : values, &skip, error))
+            return false;
+        if (!direct && !encode_piece(target, values + skip, piece, to, error))
+            return false;
+        to += piece / target->block_elements * target->block_bytes;
+        element += piece;
+    }
+    return true;
+}
+
+/* Scattered units are read all at once: one read of the source then serves as many neighbours as the whole range has. */
+static bool convert_gathered(struct input *input, const struct dtype *target, uint64_t element, uint64_t end, unsigned char *to,
+                             struct error *error)
+{
+    enum { MOST_BYTES = 8 << 20 };
+    uint64_t block = input->view->dtype->block_elements, first_unit = element / block;
+    uint64_t n_units = (end + block - 1) / block - first_unit, n_bytes = n_units * input->view->dtype->block_bytes;
+    if (n_bytes > MOST_BYTES)
+        return convert_elements(input, target, element, end, to, error);
+    unsigned char *gathered = memory_alloc(n_bytes);
+    input->gathered = gathered;
+    input->first_gathered = first_unit;
+    bool converted =
+        view_read(input->view, first_unit, n_units, gathered, error) && convert_elements(input, target, element, end, to, error);
+    free(gathered);
+    return converted;
 }
 
 bool convert_read(const struct view *view, const struct dtype *target, uint64_t first, uint64_t count, void *out,
@@ -89,21 +144,11 @@ bool convert_read(const struct view *view, const struct dtype *target, uint64_t 
     if (view->dtype == target)
         return view_read(view, first, count, out, error);
     assert(view->dtype->block_elements <= MARGIN_ELEMENTS && PIECE_ELEMENTS % target->block_elements == 0);
-    _Alignas(64) float values[PIECE_ELEMENTS + 2 * MARGIN_ELEMENTS];
-    unsigned char *to = out;
+    struct input input = {.view = view};
     uint64_t element = first * target->block_elements, end = element + count * target->block_elements;
-    while (element < end) {
-        size_t piece = end - element < PIECE_ELEMENTS ? (size_t)(end - element) : PIECE_ELEMENTS, skip;
-        /* F32 is the decoded form: it needs no second copy where the place for it is aligned. */
-        bool direct = target == &f32_dtype && view->dtype->block_elements == 1 && (uintptr_t)to % sizeof(float) == 0;
-        if (!decode_piece(view, element, piece, direct ? (float *)(void *)to : values, &skip, error))
-            return false;
-        if (!direct && !encode_piece(target, values + skip, piece, to, error))
-            return false;
-        to += piece / target->block_elements * target->block_bytes;
-        element += piece;
-    }
-    return true;
+    if (view->scattered && end - element > PIECE_ELEMENTS)
+        return convert_gathered(&input, target, element, end, out, error);
+    return convert_elements(&input, target, element, end, out, error);
 }
 
 uint64_t convert_cost(const struct view *view, const struct dtype *target, uint64_t count)

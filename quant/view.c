@@ -74,6 +74,7 @@ const struct view *view_reshape(struct arena *arena, const struct view *view, un
     view_init(&reshaped->view, arena, &reshaped_op, view->dtype, rank, shape);
     assert(reshaped->view.n_elements == view->n_elements);
     reshaped->inner = view;
+    reshaped->view.scattered = view->scattered;
     return &reshaped->view;
 }
 
@@ -310,6 +311,7 @@ const struct view *view_strided(struct arena *arena, const struct view *view, un
     assert(strided->view.n_units == 0 || furthest < view->n_units);
     if (strided->view.n_units != 0)
         simplify_axes(strided);
+    strided->view.scattered = view->scattered || (strided->n_axes > 0 && strided->axes[strided->n_axes - 1].from != 1);
     return &strided->view;
 }
 
@@ -442,6 +444,8 @@ const struct view *view_concatenate(struct arena *arena, const struct view *cons
         shape[axis] += parts[i]->shape[axis];
     }
     view_init(&joined->view, arena, &concatenated_op, parts[0]->dtype, parts[0]->rank, shape);
+    for (size_t i = 0; i < n_parts; i++)
+        joined->view.scattered |= parts[i]->scattered;
     return &joined->view;
 }
 

@@ -54,6 +54,7 @@ struct view {
     unsigned rank;
     const uint64_t *shape; /* elements */
     uint64_t n_elements, n_units;
+    bool scattered; /* neighbours lie apart, as in a transpose: many are read at once much sooner than a few at a time */
 };
 
 static inline uint64_t view_bytes(const struct view *view)

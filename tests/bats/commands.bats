@@ -141,7 +141,7 @@ raw.npy" ]
 
 @test "cp: a full disk leaves nothing" {
     need_strace
-    run strace -f -o /dev/null -e trace=pwrite64 -e inject=pwrite64:error=ENOSPC:when=3+ \
+    run strace -f -o /dev/null -e trace=pwritev -e inject=pwritev:error=ENOSPC:when=3+ \
         "$WFS" cp "$LARGE" tensors/large/f32 "$OUT/file"
     [ "$status" -eq 1 ]
     [[ $output == *"No space left on device"* ]]

@@ -105,6 +105,7 @@ static bool add(struct tree *tree, struct error *error)
     struct gguf_files *files = arena_alloc(tree_arena(tree), sizeof *files);
     *files = (struct gguf_files){.tree = tree};
     tree_on_free(tree, release, files);
+    gguf_note_family(tree_checkpoint(tree));
     node_id directories[DIRECTORIES] = {TREE_ROOT};
     directories[GGUF] = tree_add_directory(tree, TREE_ROOT, "gguf");
     directories[GGUF_CONVERTER] = tree_add_directory(tree, directories[GGUF], "converter");

@@ -162,29 +162,47 @@ static bool make_plain(struct gguf_model *model, const char *architecture, struc
     return true;
 }
 
+/* The family of a model, or NULL with a note that says why it becomes a plain container. */
+static const struct arch *find_family(const struct checkpoint *checkpoint, const struct hparams *hparams,
+                                      const struct arch_name **ret_hf)
+{
+    static const char consequence[] = "so it is a plain container of the tensors";
+    const struct arch *arch = hparams != NULL ? arch_find(hparams, ret_hf) : NULL;
+    const char *architecture = hparams != NULL ? hparams_architecture(hparams) : NULL;
+    if (arch != NULL)
+        return arch;
+    if (hparams == NULL)
+        checkpoint_note(checkpoint, "model.gguf: no config.json, %s", consequence);
+    else if (architecture == NULL)
+        checkpoint_note(checkpoint, "model.gguf: config.json names no architecture, %s", consequence);
+    else
+        checkpoint_note(checkpoint, "model.gguf: the architecture %s is unknown, %s", architecture, consequence);
+    return NULL;
+}
+
+void gguf_note_family(const struct checkpoint *checkpoint)
+{
+    bool absent;
+    struct error reason;
+    const struct arch_name *hf;
+    struct hparams *hparams = hparams_load(checkpoint, &absent, &reason);
+    if (hparams != NULL || absent)
+        find_family(checkpoint, hparams, &hf);
+    hparams_free(hparams);
+}
+
 static bool fill_in(struct gguf_model *model, struct error *error)
 {
     bool absent;
     struct error reason;
+    const struct arch_name *hf;
     model->hparams = hparams_load(model->checkpoint, &absent, &reason);
     if (model->hparams == NULL && !absent)
         return error_set(error, "model.gguf: %s", reason.message);
-    if (model->hparams == NULL) {
-        checkpoint_note(model->checkpoint, "model.gguf: no config.json, so it is a plain container of the tensors");
-        return make_plain(model, NULL, error);
-    }
-    const struct arch_name *hf;
-    const char *architecture = hparams_architecture(model->hparams);
-    model->arch = arch_find(model->hparams, &hf);
+    model->arch = find_family(model->checkpoint, model->hparams, &hf);
     if (model->arch != NULL)
         return synthesize(model, hf, error);
-    if (architecture == NULL)
-        checkpoint_note(model->checkpoint,
-                        "model.gguf: config.json names no architecture, so it is a plain container of the tensors");
-    else
-        checkpoint_note(model->checkpoint,
-                        "model.gguf: the architecture %s is unknown, so it is a plain container of the tensors", architecture);
-    return make_plain(model, architecture, error);
+    return make_plain(model, model->hparams != NULL ? hparams_architecture(model->hparams) : NULL, error);
 }
 
 struct gguf_model *gguf_model_new(const struct checkpoint *checkpoint, struct error *error)

@@ -41,6 +41,9 @@ struct gguf_model {
 struct gguf_model *gguf_model_new(const struct checkpoint *checkpoint, struct error *error);
 void gguf_model_free(struct gguf_model *model); /* NULL is allowed */
 
+/* Notes, from config.json alone, where gguf_model_new() would make a plain container: to be said before anything is asked for. */
+void gguf_note_family(const struct checkpoint *checkpoint);
+
 /* One output file: which tensors as what, and where. */
 struct gguf_plan_tensor {
     const struct gguf_tensor *tensor;

@@ -91,3 +91,10 @@ teardown_file() {
     [ "$(cd "$MNT" && find . -type f -printf '%i %s %P\n' -exec sha256sum {} + | sort)" = "$before" ]
     unmount "$MNT"
 }
+
+@test "a mount says at once why model.gguf is a plain container" {
+    run "$WFS" mount "$SOURCE" "$BATS_TEST_TMPDIR/mnt"
+    "$WFS" umount "$BATS_TEST_TMPDIR/mnt"
+    [ "$status" -eq 0 ]
+    [[ $output == *"note: model.gguf: no config.json"* ]]
+}

@@ -42,7 +42,7 @@ teardown_file() {
     cmp "$large/raw" <("$WFS" cat "$BATS_FILE_TMPDIR/large.safetensors" tensors/large/raw)
     unmount "$MNT"
     grep "ends at offset" "$SERVER_LOG"
-    [ "$(wc -l <"$SERVER_LOG")" -eq 2 ] # one for each file
+    [ "$(server_lines)" -eq 2 ] # one for each file
 }
 
 @test "a reader who has mapped the file when the source is cut: the server lives" {
@@ -96,7 +96,7 @@ END
     cmp "$MNT/tensors/large/f32" <("$WFS" cat "$SOURCE" tensors/large/f32)
     unmount "$MNT"
     grep "source.safetensors: offset .*: Input/output error" "$SERVER_LOG"
-    [ "$(wc -l <"$SERVER_LOG")" -eq 1 ]
+    [ "$(server_lines)" -eq 1 ]
 }
 
 @test "a weight that is not finite: EIO for the quantized range that holds it, said once" {
@@ -112,7 +112,7 @@ END
     cmp "$MNT/tensors/infinite/f32" "$MNT/tensors/infinite/raw"
     unmount "$MNT"
     grep "is not finite" "$SERVER_LOG"
-    [ "$(wc -l <"$SERVER_LOG")" -eq 1 ]
+    [ "$(server_lines)" -eq 1 ]
 }
 
 @test "/dev/fuse that cannot be opened twice: served all the same" {

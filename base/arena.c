@@ -31,6 +31,14 @@ void *memory_alloc(size_t size)
     return memory;
 }
 
+void *memory_alloc_aligned(size_t alignment, size_t size)
+{
+    void *memory = aligned_alloc(alignment, size);
+    if (memory == NULL)
+        out_of_memory(size);
+    return memory;
+}
+
 void *memory_resize(void *memory, size_t size)
 {
     void *resized = realloc(memory, size ? size : 1);

@@ -23,4 +23,5 @@ char *arena_vprintf(struct arena *arena, const char *format, va_list arguments);
 
 /* malloc and realloc that end the process with a message when there is no memory; free() releases. */
 void *memory_alloc(size_t size);
+void *memory_alloc_aligned(size_t alignment, size_t size); /* a size that is a multiple of the alignment, a power of two */
 void *memory_resize(void *memory, size_t size);

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/statvfs.h>
 
-enum { BLOCK_BYTES = 4096, MAX_BACKGROUND = 64, CONGESTION_THRESHOLD = 48, MAX_REPORTED = 256 };
+enum { PAGE_BYTES = 4096, MAX_BACKGROUND = 64, CONGESTION_THRESHOLD = 48, MAX_REPORTED = 256 };
 
 static const double forever = 1e9; /* seconds */
 
@@ -18,12 +18,8 @@ static const struct served *served_by(fuse_req_t req)
     return fuse_req_userdata(req);
 }
 
-/* A buffer of each thread for what it replies, as large as the largest request so far. */
-
-struct scratch {
-    size_t size;
-    unsigned char bytes[];
-};
+/* A buffer of each thread for what it replies, as large as the largest request so far. It begins a page, since the kernel copies
+ * from it page by page. */
 
 static pthread_key_t scratch_key;
 static pthread_once_t scratch_once = PTHREAD_ONCE_INIT;
@@ -35,15 +31,16 @@ static void make_scratch_key(void)
 
 static void *scratch(size_t size)
 {
+    static _Thread_local size_t capacity;
     pthread_once(&scratch_once, make_scratch_key);
-    struct scratch *mine = pthread_getspecific(scratch_key);
-    if (mine == NULL || mine->size < size) {
-        free(mine);
-        mine = memory_alloc(sizeof *mine + size);
-        mine->size = size;
-        pthread_setspecific(scratch_key, mine);
+    void *bytes = pthread_getspecific(scratch_key);
+    if (bytes == NULL || capacity < size) {
+        free(bytes);
+        capacity = (size + PAGE_BYTES) / PAGE_BYTES * PAGE_BYTES;
+        bytes = memory_alloc_aligned(PAGE_BYTES, capacity);
+        pthread_setspecific(scratch_key, bytes);
     }
-    return mine->bytes;
+    return bytes;
 }
 
 /* Failed reads: what an application does with EIO is its own business, the reason goes to the log. Once for each file and
@@ -79,7 +76,7 @@ static void fill_stat(const struct served *served, const struct node_attributes 
         .st_uid = served->uid,
         .st_gid = served->gid,
         .st_size = (off_t)attributes->size,
-        .st_blksize = BLOCK_BYTES,
+        .st_blksize = PAGE_BYTES,
         .st_atim = attributes->mtime,
         .st_mtim = attributes->mtime,
         .st_ctim = attributes->mtime,
@@ -242,9 +239,9 @@ static void op_statfs(fuse_req_t req, fuse_ino_t ino)
     for (size_t i = 0; i < checkpoint->n_sources; i++)
         n_bytes += source_size(checkpoint->sources[i]);
     struct statvfs status = {
-        .f_bsize = BLOCK_BYTES,
-        .f_frsize = BLOCK_BYTES,
-        .f_blocks = (n_bytes + BLOCK_BYTES - 1) / BLOCK_BYTES,
+        .f_bsize = PAGE_BYTES,
+        .f_frsize = PAGE_BYTES,
+        .f_blocks = (n_bytes + PAGE_BYTES - 1) / PAGE_BYTES,
         .f_namemax = TREE_MAX_NAME,
     };
     fuse_reply_statfs(req, &status);

@@ -5,15 +5,23 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/sysmacros.h>
+#include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 /* Above 4 MiB a larger window brings nothing. One thread is not enough even on one core: one slow read would hold up all. */
 enum { READAHEAD_KIB = 4096, MIN_THREADS = 2, MAX_THREADS = 16 };
+
+/* How long a thread asks for its next request before it sleeps. To be woken takes about as long as to copy a megabyte, and
+ * threads woken together often find themselves on one core. */
+enum { AWAKE_NANOSECONDS = 50 * 1000 };
 
 struct session {
     struct fuse_session *fuse;
@@ -61,6 +69,32 @@ static char *mount_options(const struct session_options *options)
     return (char *)text.bytes;
 }
 
+static long nanoseconds_since(const struct timespec *start)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (now.tv_sec - start->tv_sec) * 1000000000L + now.tv_nsec - start->tv_nsec;
+}
+
+static ssize_t receive_request(int device, void *bytes, size_t size, void *userdata)
+{
+    (void)userdata;
+    struct pollfd request = {.fd = device, .events = POLLIN};
+    struct timespec start;
+    clock_gettime(CLOCK_MONOTONIC, &start);
+    while (poll(&request, 1, 0) == 0 && nanoseconds_since(&start) < AWAKE_NANOSECONDS)
+        sched_yield();
+    return read(device, bytes, size);
+}
+
+static ssize_t send_reply(int device, struct iovec *iov, int count, void *userdata)
+{
+    (void)userdata;
+    return writev(device, iov, count);
+}
+
+static const struct fuse_custom_io device_io = {.read = receive_request, .writev = send_reply};
+
 struct session *session_new(const struct served *served, const char *mountpoint, const struct session_options *options,
                             struct error *error)
 {
@@ -79,6 +113,7 @@ struct session *session_new(const struct served *served, const char *mountpoint,
             fuse_session_destroy(fuse);
         return NULL;
     }
+    fuse_session_custom_io(fuse, &device_io, fuse_session_fd(fuse)); /* refused, libfuse reads and writes by itself */
     struct session *session = memory_alloc(sizeof *session);
     *session = (struct session){.fuse = fuse, .mountpoint = mountpoint, .raise_readahead = !options->no_readahead};
     return session;

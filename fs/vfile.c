@@ -246,12 +246,12 @@ bool vfile_iov(const struct vfile *file, uint64_t offset, size_t length, struct 
             if (!read_span(span, within, run, to, error))
                 return false;
             bytes = to;
-            to += run;
         }
         if (count > 0 && (const char *)iov[count - 1].iov_base + iov[count - 1].iov_len == bytes)
             iov[count - 1].iov_len += run;
         else
             iov[count++] = (struct iovec){(void *)bytes, run};
+        to += run;
         offset += run;
         length -= run;
         if (run == left)

@@ -34,7 +34,8 @@ bool vfile_read(const struct vfile *file, uint64_t offset, size_t length, void *
 
 /* The same range as a vector, for writev to the kernel: runs that lie in a source as they are point into its mapping (they must
  * not be touched by us; the kernel's copy fails where the source has been truncated), all others into `scratch`, which has
- * room for `length` bytes. At most VFILE_MAX_IOV elements. */
+ * room for `length` bytes: each at its own place of the range, so that a page of `scratch` becomes a page of the file where the
+ * range begins one. At most VFILE_MAX_IOV elements. */
 enum { VFILE_MAX_IOV = 256 };
 bool vfile_iov(const struct vfile *file, uint64_t offset, size_t length, struct iovec *iov, size_t *ret_count, void *scratch,
                struct error *error);

@@ -15,15 +15,6 @@ setup() {
     MNT=$BATS_TEST_TMPDIR/mnt
 }
 
-teardown() {
-    clean_up
-}
-
-teardown_file() {
-    load lib
-    nothing_left
-}
-
 @test "every tensor: names, views, sizes, bytes, metadata" {
     serve "$SOURCE" "$MNT"
     check contents "$MNT" "$SOURCE"

@@ -13,15 +13,6 @@ setup() {
     export TMPDIR=$BATS_TEST_TMPDIR
 }
 
-teardown() {
-    clean_up
-}
-
-teardown_file() {
-    load lib
-    nothing_left
-}
-
 # No directory of a mount is left.
 nothing_remains() {
     [ -z "$(ls -d "$BATS_TEST_TMPDIR"/wfs-* 2>/dev/null)" ]

@@ -15,15 +15,6 @@ setup() {
     MNT=$BATS_TEST_TMPDIR/mnt
 }
 
-teardown() {
-    clean_up
-}
-
-teardown_file() {
-    load lib
-    nothing_left
-}
-
 @test "a source that is cut: EIO for what is gone, to the byte, and everything else lives" {
     need jq
     cp "$BATS_FILE_TMPDIR/large.safetensors" "$SOURCE"

@@ -16,15 +16,6 @@ setup() {
     MNT=$BATS_TEST_TMPDIR/mnt
 }
 
-teardown() {
-    clean_up
-}
-
-teardown_file() {
-    load lib
-    nothing_left
-}
-
 @test "nothing can be written: EROFS" {
     serve "$SOURCE" "$MNT"
     check writers_of_read_only_mount "$MNT"

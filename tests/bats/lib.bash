@@ -133,8 +133,8 @@ server_is_quiet() {
     [ "$(server_lines)" -eq 0 ] || { cat "$SERVER_LOG" >&2; return 1; }
 }
 
-# For teardown: ends what a failed test has left, and shows what the server said.
-clean_up() {
+# Ends what a failed test has left, and shows what the server said.
+teardown() {
     local mountpoint
     if [ -n "${SERVER:-}" ]; then
         cat "$SERVER_LOG" >&2
@@ -147,7 +147,7 @@ clean_up() {
     true
 }
 
-# For teardown_file: nothing that these tests mounted is left.
-nothing_left() {
+# Nothing that these tests mounted is left.
+teardown_file() {
     ! grep -F " $BATS_FILE_TMPDIR/" /proc/self/mounts
 }

@@ -13,15 +13,6 @@ setup() {
     MNT=$BATS_TEST_TMPDIR/mnt
 }
 
-teardown() {
-    clean_up
-}
-
-teardown_file() {
-    load lib
-    nothing_left
-}
-
 @test "in the background: the files are there on return, at once and each time" {
     for ((i = 0; i < 10; i++)); do
         "$WFS" mount "$SOURCE" "$MNT"

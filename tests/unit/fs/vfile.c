@@ -79,9 +79,12 @@ static bool range_is(const struct vfile *file, const unsigned char *whole, uint6
         return false;
     if (!vfile_iov(file, offset, length, iov, &count, scratch, &error) || count > VFILE_MAX_IOV)
         return false;
-    for (size_t i = 0; i < count; at += iov[i++].iov_len)
-        if (memcmp(iov[i].iov_base, whole + offset + at, iov[i].iov_len) != 0)
+    for (size_t i = 0; i < count; at += iov[i++].iov_len) {
+        const unsigned char *bytes = iov[i].iov_base;
+        bool computed = bytes >= scratch && bytes < scratch + file->size;
+        if ((computed && bytes != scratch + at) || memcmp(bytes, whole + offset + at, iov[i].iov_len) != 0)
             return false;
+    }
     return at == length;
 }
 

@@ -15,53 +15,70 @@ enum { VECTORS = 2, WIDTH = VECTORS * LANES };
 
 #define EACH_VECTOR(v) for (int v = 0; v < VECTORS; v++)
 
-/* WIDTH sub-blocks: value i of all of them is x[i]. */
+/* So many blocks are worked on together, in whole vectors whatever the format if they are a multiple of WHOLE_BLOCKS. */
+enum { STRETCH_BLOCKS = 16, STRETCH_SUB_BLOCKS = STRETCH_BLOCKS * K_MOST_SUB_BLOCKS, WHOLE_BLOCKS = 4 };
+
+/* A number for each of WIDTH sub-blocks. */
 typedef vf wide[VECTORS];
 
-struct v_search {
-    wide x[32], weights[32], levels[32], scale, minimum;
+/* What is kept of value i of each sub-block. It lies together: in arrays of their own the parts of a value would be a multiple of
+ * 4096 bytes apart, and contend for the same lines of the cache. */
+struct v_value {
+    wide x, weight, weighted, level;
 };
 
 /* k_level() of every lane. */
 static inline vf v_level(vf value, vf low, vf high)
 {
-    return v_min(v_max(value, low), high) + v_set(K_ROUND) - v_set(K_ROUND);
+    return v_round(v_min(v_max(value, low), high));
 }
 
-/* Turns LANES vectors of LANES into their transpose: every round deals the halves into each other. */
-static inline void v_transpose(vf rows[LANES])
+/* Turns four vectors into their transpose within every 128 bits: each round deals the halves into each other. */
+static inline void v_transpose(vf rows[4])
 {
-    vf dealt[LANES];
-    for (int round = 1; round < LANES; round *= 2) {
-        for (int i = 0; i < LANES / 2; i++)
-            v_interleave(rows[i], rows[i + LANES / 2], &dealt[2 * i], &dealt[2 * i + 1]);
+    vf dealt[4];
+    for (int round = 1; round < 4; round *= 2) {
+        for (int i = 0; i < 2; i++) {
+            dealt[2 * i] = v_interleave_low(rows[i], rows[i + 2]);
+            dealt[2 * i + 1] = v_interleave_high(rows[i], rows[i + 2]);
+        }
         memcpy(rows, dealt, sizeof dealt);
     }
 }
 
-static inline void load_lanes(const float *values, int n, wide *x)
+/* The values of WIDTH sub-blocks of n; value i goes to x[i * stride]. */
+static inline void load_lanes(const float *values, int n, wide *x, int stride)
 {
-    vf rows[LANES];
+    vf rows[4];
     EACH_VECTOR(v)
-    for (int first = 0; first < n; first += LANES) {
-        for (int lane = 0; lane < LANES; lane++)
-            rows[lane] = v_load(values + (v * LANES + lane) * n + first);
+    for (int first = 0; first < n; first += 4) {
+        for (int i = 0; i < 4; i++)
+            rows[i] = v_load_quads(values + (v * LANES + i) * n + first, n);
         v_transpose(rows);
-        for (int i = 0; i < LANES; i++)
-            x[first + i][v] = rows[i];
+        for (int i = 0; i < 4; i++)
+            x[(first + i) * stride][v] = rows[i];
     }
 }
 
-static inline void store_levels(wide *levels, int n, uint8_t *out)
+/* The value of the largest magnitude of 16, the first of equals. */
+static inline void v_signed_largest(wide *x, int stride, wide largest)
 {
-    vf rows[LANES];
+    wide above, below;
+    EACH_VECTOR(v) above[v] = below[v] = v_set(0);
+    for (int i = 0; i < 16; i++)
+        EACH_VECTOR(v)
+        {
+            above[v] = v_max(x[i * stride][v], above[v]);
+            below[v] = v_min(x[i * stride][v], below[v]);
+        }
     EACH_VECTOR(v)
-    for (int first = 0; first < n; first += LANES) {
-        for (int i = 0; i < LANES; i++)
-            rows[i] = levels[first + i][v];
-        v_transpose(rows);
-        for (int lane = 0; lane < LANES; lane++)
-            v_store_bytes(rows[lane], out + (v * LANES + lane) * n + first);
+    {
+        largest[v] = v_select(v_less(above[v], -below[v]), below[v], above[v]);
+        if (v_bits(v_equal(above[v], -below[v])) != 0)
+            for (int i = 15; i >= 0; i--) {
+                vf value = x[i * stride][v];
+                largest[v] = v_select(v_equal(v_abs(value), v_abs(largest[v])), value, largest[v]);
+            }
     }
 }
 
@@ -70,7 +87,7 @@ struct v_range_sums {
     wide l, l2, xl;
 };
 
-static inline void v_sum_levels(struct v_search *search, int n, wide inverse, wide minimum, vf n_max, struct v_range_sums *sums)
+static inline void v_sum_levels(struct v_value *values, int n, wide inverse, wide minimum, vf n_max, struct v_range_sums *sums)
 {
     wide usable;
     EACH_VECTOR(v)
@@ -81,63 +98,63 @@ static inline void v_sum_levels(struct v_search *search, int n, wide inverse, wi
     for (int i = 0; i < n; i++)
         EACH_VECTOR(v)
         {
-            vf level = v_level(usable[v] * (search->x[i][v] - minimum[v]), v_set(0), n_max);
-            vf weighted = search->weights[i][v] * level;
-            search->levels[i][v] = level;
+            vf level = v_level(usable[v] * (values[i].x[v] - minimum[v]), v_set(0), n_max);
+            vf weighted = values[i].weight[v] * level;
+            values[i].level[v] = level;
             sums->l[v] += weighted;
             sums->l2[v] += weighted * level;
-            sums->xl[v] += weighted * search->x[i][v];
+            sums->xl[v] += weighted * values[i].x[v];
         }
 }
 
-static inline void v_range_error(struct v_search *search, int n, bool absolute, wide scale, wide minimum, wide error)
+static inline void v_range_error(const struct v_value *values, int n, bool absolute, wide scale, wide minimum, wide error)
 {
     EACH_VECTOR(v) error[v] = v_set(0);
     for (int i = 0; i < n; i++)
         EACH_VECTOR(v)
         {
-            vf difference = scale[v] * search->levels[i][v] + minimum[v] - search->x[i][v], weighed = difference * difference;
+            vf difference = scale[v] * values[i].level[v] + minimum[v] - values[i].x[v], weighed = difference * difference;
             if (absolute)
                 weighed = v_abs(difference);
-            error[v] += search->weights[i][v] * weighed;
+            error[v] += values[i].weight[v] * weighed;
         }
 }
 
-/* k_search_range(). Of the best levels only how to make them again is kept: their scale and minimum. */
-static inline void v_search_range(struct v_search *search, const struct k_range_search *range, int n, bool absolute)
+/* k_search_range(), without the levels. */
+static inline void v_search_range(struct v_value *values, const struct k_range_search *range, int n, bool absolute,
+                                  wide ret_scale, wide ret_minimum)
 {
-    wide *x = search->x, *w = search->weights;
-    wide minimum, maximum, sum_w, sum_x, lowest, inverse, scale, best, best_inverse, best_minimum;
+    wide minimum, maximum, sum_w, sum_x, lowest, inverse, scale, best;
     vf n_max = v_set((float)range->n_max);
     struct v_range_sums sums;
     EACH_VECTOR(v)
     {
-        minimum[v] = maximum[v] = x[0][v];
-        sum_w[v] = w[0][v];
-        sum_x[v] = w[0][v] * x[0][v];
+        minimum[v] = maximum[v] = values[0].x[v];
+        sum_w[v] = values[0].weight[v];
+        sum_x[v] = values[0].weight[v] * values[0].x[v];
     }
     for (int i = 1; i < n; i++)
         EACH_VECTOR(v)
         {
-            minimum[v] = v_min(x[i][v], minimum[v]);
-            maximum[v] = v_max(x[i][v], maximum[v]);
-            sum_w[v] += w[i][v];
-            sum_x[v] += w[i][v] * x[i][v];
+            minimum[v] = v_min(values[i].x[v], minimum[v]);
+            maximum[v] = v_max(values[i].x[v], maximum[v]);
+            sum_w[v] += values[i].weight[v];
+            sum_x[v] += values[i].weight[v] * values[i].x[v];
         }
     EACH_VECTOR(v)
     {
         minimum[v] = v_select(v_less(v_set(0), minimum[v]), v_set(0), minimum[v]);
-        lowest[v] = best_minimum[v] = minimum[v];
-        inverse[v] = best_inverse[v] = n_max / (maximum[v] - minimum[v]);
+        lowest[v] = minimum[v];
+        inverse[v] = n_max / (maximum[v] - minimum[v]);
         scale[v] = v_set(1) / inverse[v];
     }
-    v_sum_levels(search, n, inverse, minimum, n_max, &sums);
-    v_range_error(search, n, absolute, scale, minimum, best);
+    v_sum_levels(values, n, inverse, minimum, n_max, &sums);
+    v_range_error(values, n, absolute, scale, minimum, best);
     for (int step = 0; step <= range->n_steps; step++) {
         wide determinant, tried_scale, tried_minimum, error;
         EACH_VECTOR(v)
         inverse[v] = v_set(range->r_min + range->r_delta * (float)step + (float)range->n_max) / (maximum[v] - minimum[v]);
-        v_sum_levels(search, n, inverse, minimum, n_max, &sums);
+        v_sum_levels(values, n, inverse, minimum, n_max, &sums);
         EACH_VECTOR(v)
         {
             determinant[v] = sum_w[v] * sums.l2[v] - sums.l[v] * sums.l[v];
@@ -147,53 +164,37 @@ static inline void v_search_range(struct v_search *search, const struct k_range_
             tried_minimum[v] = v_select(above, v_set(0), tried_minimum[v]);
             tried_scale[v] = v_select(above, sums.xl[v] / sums.l2[v], tried_scale[v]);
         }
-        v_range_error(search, n, absolute, tried_scale, tried_minimum, error);
+        v_range_error(values, n, absolute, tried_scale, tried_minimum, error);
         EACH_VECTOR(v)
         {
             vm better = v_both(v_less(v_set(0), determinant[v]), v_less(error[v], best[v]));
             best[v] = v_select(better, error[v], best[v]);
             scale[v] = v_select(better, tried_scale[v], scale[v]);
-            best_inverse[v] = v_select(better, inverse[v], best_inverse[v]);
-            best_minimum[v] = v_select(better, minimum[v], best_minimum[v]);
             minimum[v] = v_select(better, tried_minimum[v], minimum[v]);
         }
     }
-    v_sum_levels(search, n, best_inverse, best_minimum, n_max, &sums);
     EACH_VECTOR(v)
     {
         vm flat = v_equal(maximum[v], lowest[v]);
-        for (int i = 0; i < n; i++)
-            search->levels[i][v] = v_select(flat, v_set(0), search->levels[i][v]);
-        search->scale[v] = v_select(flat, v_set(0), scale[v]);
-        search->minimum[v] = -v_select(flat, lowest[v], minimum[v]);
+        ret_scale[v] = v_select(flat, v_set(0), scale[v]);
+        ret_minimum[v] = -v_select(flat, lowest[v], minimum[v]);
     }
 }
 
-/* Weights x * x, and x times them in `weighted`; the value of the largest magnitude. */
-static inline void v_square_weights(struct v_search *search, int n, wide *weighted, wide largest)
+/* k_search_symmetric() for sub-blocks of 16, without the levels. */
+static inline void v_search_symmetric(struct v_value *values, int n_max, wide ret_scale)
 {
-    wide magnitude;
-    EACH_VECTOR(v) largest[v] = magnitude[v] = v_set(0);
-    for (int i = 0; i < n; i++)
+    wide largest, best_scale, best;
+    vf low = v_set((float)-n_max), high = v_set((float)(n_max - 1));
+    v_signed_largest(&values->x, sizeof *values / sizeof values->x, largest);
+    for (int i = 0; i < 16; i++)
         EACH_VECTOR(v)
         {
-            vf x = search->x[i][v];
-            vm larger = v_less(magnitude[v], v_abs(x));
-            magnitude[v] = v_select(larger, v_abs(x), magnitude[v]);
-            largest[v] = v_select(larger, x, largest[v]);
-            search->weights[i][v] = x * x;
-            weighted[i][v] = search->weights[i][v] * x;
+            values[i].weight[v] = values[i].x[v] * values[i].x[v];
+            values[i].weighted[v] = values[i].weight[v] * values[i].x[v];
         }
-}
-
-/* k_search_symmetric(); the levels are counted from 0. */
-static inline void v_search_symmetric(struct v_search *search, int n, int n_max)
-{
-    wide weighted[16], largest, best_scale, best, best_inverse;
-    vf low = v_set((float)-n_max), high = v_set((float)(n_max - 1));
-    v_square_weights(search, n, weighted, largest);
     EACH_VECTOR(v)
-    best_scale[v] = best[v] = best_inverse[v] = v_set(0);
+    best_scale[v] = best[v] = v_set(0);
     for (int step = 0; step <= 18; step++) {
         int tenths = step <= 9 ? step - 10 : step - 9;
         wide inverse, sum_lx, sum_l2;
@@ -202,12 +203,12 @@ static inline void v_search_symmetric(struct v_search *search, int n, int n_max)
             inverse[v] = v_set(step == 0 ? -(float)n_max : -((float)n_max + 0.1f * (float)tenths)) / largest[v];
             sum_lx[v] = sum_l2[v] = v_set(0);
         }
-        for (int i = 0; i < n; i++)
+        for (int i = 0; i < 16; i++)
             EACH_VECTOR(v)
             {
-                vf level = v_level(inverse[v] * search->x[i][v], low, high);
-                sum_lx[v] += weighted[i][v] * level;
-                sum_l2[v] += search->weights[i][v] * level * level;
+                vf level = v_level(inverse[v] * values[i].x[v], low, high);
+                sum_lx[v] += values[i].weighted[v] * level;
+                sum_l2[v] += values[i].weight[v] * level * level;
             }
         EACH_VECTOR(v)
         {
@@ -215,180 +216,124 @@ static inline void v_search_symmetric(struct v_search *search, int n, int n_max)
             if (step == 0) {
                 best_scale[v] = v_select(v_equal(sum_l2[v], v_set(0)), v_set(0), scale);
                 best[v] = best_scale[v] * sum_lx[v];
-                best_inverse[v] = inverse[v];
                 continue;
             }
             vm better = v_both(v_less(v_set(0), sum_l2[v]), v_less(best[v] * sum_l2[v], sum_lx[v] * sum_lx[v]));
             best_scale[v] = v_select(better, scale, best_scale[v]);
             best[v] = v_select(better, scale * sum_lx[v], best[v]);
-            best_inverse[v] = v_select(better, inverse[v], best_inverse[v]);
         }
     }
     EACH_VECTOR(v)
-    {
-        vm negligible = v_less(v_abs(largest[v]), v_set(K_NEGLIGIBLE));
-        for (int i = 0; i < n; i++) {
-            vf level = v_level(best_inverse[v] * search->x[i][v], low, high) - low;
-            search->levels[i][v] = v_select(negligible, v_set(0), level);
-        }
-        search->scale[v] = v_select(negligible, v_set(0), best_scale[v]);
-    }
+    ret_scale[v] = v_select(v_less(v_abs(largest[v]), v_set(K_NEGLIGIBLE)), v_set(0), best_scale[v]);
 }
 
-/* k_search_refined(), the levels counted from 0. Lanes that no longer change wait for the others; a value that no lane changes
- * its level of is passed by, so that the next need not wait for it. */
-static inline void v_search_refined(struct v_search *search, int n, int n_max)
-{
-    wide weighted[16], largest, sum_lx, sum_l2;
-    vf low = v_set((float)-n_max), high = v_set((float)(n_max - 1));
-    vm negligible[VECTORS], going[VECTORS], none = v_less(v_set(0), v_set(0));
-    v_square_weights(search, n, weighted, largest);
-    EACH_VECTOR(v)
-    {
-        vf inverse = v_set((float)-n_max) / largest[v];
-        negligible[v] = v_less(v_abs(largest[v]), v_set(K_NEGLIGIBLE));
-        going[v] = v_not(negligible[v]);
-        sum_lx[v] = sum_l2[v] = v_set(0);
-        for (int i = 0; i < n; i++) {
-            vf level = v_level(inverse * search->x[i][v], low, high);
-            search->levels[i][v] = level;
-            sum_lx[v] += weighted[i][v] * level;
-            sum_l2[v] += search->weights[i][v] * level * level;
-        }
-    }
-    for (int pass = 0; pass < 5; pass++) {
-        vm changed[VECTORS];
-        EACH_VECTOR(v) changed[v] = none;
-        for (int i = 0; i < n; i++)
-            EACH_VECTOR(v)
-            {
-                vf x = search->x[i][v], weight = search->weights[i][v], kept = search->levels[i][v];
-                vf without_lx = sum_lx[v] - weighted[i][v] * kept, without_l2 = sum_l2[v] - weight * kept * kept;
-                vf level = v_min(v_max(v_nearest(x * without_l2 / without_lx), low), high);
-                vm accept = v_both(going[v], v_both(v_less(v_set(0), without_lx), v_not(v_equal(level, kept))));
-                if (!v_any(accept))
-                    continue;
-                without_lx += weighted[i][v] * level;
-                without_l2 += weight * level * level;
-                vm better = v_less(sum_lx[v] * sum_lx[v] * without_l2, without_lx * without_lx * sum_l2[v]);
-                accept = v_both(accept, v_both(v_less(v_set(0), without_l2), better));
-                search->levels[i][v] = v_select(accept, level, kept);
-                sum_lx[v] = v_select(accept, without_lx, sum_lx[v]);
-                sum_l2[v] = v_select(accept, without_l2, sum_l2[v]);
-                changed[v] = v_either(changed[v], accept);
-            }
-        vm any = none;
-        EACH_VECTOR(v)
-        {
-            going[v] = v_both(going[v], changed[v]);
-            any = v_either(any, going[v]);
-        }
-        if (!v_any(any))
-            break;
-    }
-    EACH_VECTOR(v)
-    {
-        for (int i = 0; i < n; i++)
-            search->levels[i][v] = v_select(negligible[v], v_set(0), search->levels[i][v] - low);
-        vm usable = v_both(v_not(negligible[v]), v_less(v_set(0), sum_l2[v]));
-        search->scale[v] = v_select(usable, sum_lx[v] / sum_l2[v], v_set(0));
-    }
-}
-
-/* Levels under the scales that were stored; where a scale is 0 those of the search stay. */
-static inline void v_requantize(struct v_search *search, const struct k_format *format)
-{
-    vf low = v_set((float)format->low), high = v_set((float)format->high);
-    for (int i = 0; i < format->sub_elements; i++)
-        EACH_VECTOR(v)
-        {
-            vf level = v_level((search->x[i][v] + search->minimum[v]) / search->scale[v], low, high) - low;
-            search->levels[i][v] = v_select(v_equal(search->scale[v], v_set(0)), search->levels[i][v], level);
-        }
-}
-
-static inline void v_magnitude_weights(struct v_search *search, int n, bool with_average)
+static inline void v_magnitude_weights(struct v_value *values, int n, bool with_average)
 {
     EACH_VECTOR(v)
     {
         vf squares = v_set(0), average = v_set(0);
         if (with_average) {
             for (int i = 0; i < n; i++)
-                squares += search->x[i][v] * search->x[i][v];
+                squares += values[i].x[v] * values[i].x[v];
             average = v_sqrt(squares / v_set((float)n));
         }
         for (int i = 0; i < n; i++)
-            search->weights[i][v] = average + v_abs(search->x[i][v]);
+            values[i].weight[v] = average + v_abs(values[i].x[v]);
     }
 }
+
+#include "quant/k_refined_simd.h"
 
 /* Each kind with its number of values as a constant, so that the loops unroll. */
-static void v_search(struct v_search *search, const struct k_format *format, const float *values)
+static void v_search(const struct k_format *format, const float *values, wide ret_scale, wide ret_minimum)
 {
-    load_lanes(values, format->sub_elements, search->x);
-    EACH_VECTOR(v) search->minimum[v] = v_set(0);
+    struct v_value loaded[32];
+    load_lanes(values, format->sub_elements, &loaded->x, sizeof *loaded / sizeof loaded->x);
     switch (format->kind) {
     case K_RANGE_MAGNITUDE:
-        v_magnitude_weights(search, 16, false);
-        v_search_range(search, &format->range, 16, true);
+        v_magnitude_weights(loaded, 16, false);
+        v_search_range(loaded, &format->range, 16, true, ret_scale, ret_minimum);
         break;
     case K_RANGE_AVERAGE:
-        v_magnitude_weights(search, 32, true);
-        v_search_range(search, &format->range, 32, false);
-        break;
-    case K_REFINED:
-        v_search_refined(search, 16, -format->low);
+        v_magnitude_weights(loaded, 32, true);
+        v_search_range(loaded, &format->range, 32, false, ret_scale, ret_minimum);
         break;
     case K_SYMMETRIC:
-        v_search_symmetric(search, 16, -format->low);
+        v_search_symmetric(loaded, -format->low, ret_scale);
+        EACH_VECTOR(v) ret_minimum[v] = v_set(0);
         break;
+    case K_REFINED:
+        break; /* not by WIDTH sub-blocks: v_search_refined() */
     }
 }
 
-enum { STRETCH_BLOCKS = 4, MOST_SEARCHES = STRETCH_BLOCKS * K_MOST_SUB_BLOCKS / WIDTH };
-
-/* STRETCH_BLOCKS blocks: as many as fill whole vectors whatever the format. */
-static void v_encode_stretch(const struct k_format *format, const float *values, uint8_t *blocks)
+/* The scales and minimums of n sub-blocks, which are whole vectors. */
+static void search_stretch(const struct k_format *format, const float *values, int n, float *ret_scales, float *ret_minimums)
 {
-    struct v_search searches[MOST_SEARCHES];
-    float scales[STRETCH_BLOCKS * K_MOST_SUB_BLOCKS], minimums[STRETCH_BLOCKS * K_MOST_SUB_BLOCKS];
-    uint8_t levels[STRETCH_BLOCKS * K_ELEMENTS];
+    wide scale, minimum;
+    if (format->kind == K_REFINED) {
+        v_search_refined(values, n, ret_scales);
+        return;
+    }
+    for (int first = 0; first < n; first += WIDTH) {
+        v_search(format, values + first * format->sub_elements, scale, minimum);
+        memcpy(ret_scales + first, scale, sizeof scale);
+        memcpy(ret_minimums + first, minimum, sizeof minimum);
+    }
+}
+
+/* The levels of a block under the scales that were stored; where one is 0 those of the search, which is then made again. */
+static inline void v_requantize(const struct k_format *format, int n, const float *values, const float *scales,
+                                const float *minimums, uint8_t *levels)
+{
+    vf low = v_set((float)format->low), high = v_set((float)format->high);
+    for (int j = 0; j < K_ELEMENTS / n; j++, values += n, levels += n) {
+        float minimum;
+        if (scales[j] == 0)
+            k_search(format, values, levels, &minimum);
+        else
+            for (int i = 0; i < n; i += LANES)
+                v_store_bytes(v_level((v_load(values + i) + v_set(minimums[j])) / v_set(scales[j]), low, high) - low, levels + i);
+    }
+}
+
+static void encode_stretch(const struct k_format *format, const float *values, uint8_t *blocks, int n_blocks)
+{
+    _Alignas(64) float scales[STRETCH_SUB_BLOCKS], minimums[STRETCH_SUB_BLOCKS];
+    uint8_t levels[K_ELEMENTS];
     bool zero[STRETCH_BLOCKS];
-    int n = format->sub_elements, n_sub = K_ELEMENTS / n, n_searches = STRETCH_BLOCKS * n_sub / WIDTH;
-    for (int s = 0; s < n_searches; s++) {
-        v_search(&searches[s], format, values + s * WIDTH * n);
-        memcpy(scales + s * WIDTH, searches[s].scale, sizeof searches[s].scale);
-        memcpy(minimums + s * WIDTH, searches[s].minimum, sizeof searches[s].minimum);
+    int n = format->sub_elements, n_sub = K_ELEMENTS / n;
+    search_stretch(format, values, n_blocks * n_sub, scales, minimums);
+    for (int b = 0; b < n_blocks; b++)
+        zero[b] = !format->store_scales(scales + b * n_sub, minimums + b * n_sub, blocks + (size_t)b * format->block_bytes);
+    for (int b = 0; b < n_blocks; b++)
+        format->load_scales(blocks + (size_t)b * format->block_bytes, scales + b * n_sub, minimums + b * n_sub);
+    for (int b = 0; b < n_blocks; b++, values += K_ELEMENTS, blocks += format->block_bytes) {
+        if (zero[b]) {
+            memset(blocks, 0, format->block_bytes);
+            continue;
+        }
+        if (n == 16)
+            v_requantize(format, 16, values, scales + b * n_sub, minimums + b * n_sub, levels);
+        else
+            v_requantize(format, 32, values, scales + b * n_sub, minimums + b * n_sub, levels);
+        format->pack(levels, blocks);
     }
-    for (int b = 0; b < STRETCH_BLOCKS; b++) {
-        uint8_t *block = blocks + (size_t)b * format->block_bytes;
-        zero[b] = !format->store_scales(scales + b * n_sub, minimums + b * n_sub, block);
-        if (zero[b])
-            memset(block, 0, format->block_bytes);
-        format->load_scales(block, scales + b * n_sub, minimums + b * n_sub);
-    }
-    for (int s = 0; s < n_searches; s++) {
-        memcpy(searches[s].scale, scales + s * WIDTH, sizeof searches[s].scale);
-        memcpy(searches[s].minimum, minimums + s * WIDTH, sizeof searches[s].minimum);
-        v_requantize(&searches[s], format);
-        store_levels(searches[s].levels, n, levels + s * WIDTH * n);
-    }
-    for (int b = 0; b < STRETCH_BLOCKS; b++)
-        if (!zero[b])
-            format->pack(levels + b * K_ELEMENTS, blocks + (size_t)b * format->block_bytes);
 }
 
 void K_NAME(k_encode)(const struct k_format *format, const float *values, uint8_t *blocks, size_t n_blocks)
 {
     enum { MOST_BLOCK_BYTES = 256 };
-    size_t i = 0, left;
-    for (; i + STRETCH_BLOCKS <= n_blocks; i += STRETCH_BLOCKS)
-        v_encode_stretch(format, values + i * K_ELEMENTS, blocks + i * format->block_bytes);
-    if ((left = n_blocks - i) != 0) { /* the last ones with zeros behind them */
-        float padded[STRETCH_BLOCKS * K_ELEMENTS] = {0};
-        uint8_t encoded[STRETCH_BLOCKS * MOST_BLOCK_BYTES];
-        memcpy(padded, values + i * K_ELEMENTS, left * K_ELEMENTS * sizeof *values);
-        v_encode_stretch(format, padded, encoded);
-        memcpy(blocks + i * format->block_bytes, encoded, left * format->block_bytes);
+    size_t i = 0, whole = n_blocks - n_blocks % WHOLE_BLOCKS, left = n_blocks % WHOLE_BLOCKS;
+    for (; i + STRETCH_BLOCKS <= whole; i += STRETCH_BLOCKS)
+        encode_stretch(format, values + i * K_ELEMENTS, blocks + i * format->block_bytes, STRETCH_BLOCKS);
+    if (i < whole)
+        encode_stretch(format, values + i * K_ELEMENTS, blocks + i * format->block_bytes, (int)(whole - i));
+    if (left != 0) { /* the last ones with zeros behind them */
+        float padded[WHOLE_BLOCKS * K_ELEMENTS] = {0};
+        uint8_t encoded[WHOLE_BLOCKS * MOST_BLOCK_BYTES];
+        memcpy(padded, values + whole * K_ELEMENTS, left * K_ELEMENTS * sizeof *values);
+        encode_stretch(format, padded, encoded, WHOLE_BLOCKS);
+        memcpy(blocks + whole * format->block_bytes, encoded, left * format->block_bytes);
     }
 }

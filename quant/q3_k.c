@@ -8,60 +8,83 @@
 
 enum { SUB_BLOCKS = 16, QS = 32, SCALES = 96, D = 108, BLOCK_BYTES = 110 };
 
-static int unpack_scale(const uint8_t *packed, int j)
+/* Four low bits of every scale are in the first eight bytes, those of the second eight scales in the upper halves; two high ones
+ * of scale j + 4 * k are in byte 8 + j. Eight or four bytes are worked on at once. */
+static void pack_scales(const uint8_t scales[SUB_BLOCKS], uint8_t packed[12])
 {
-    int low = j < 8 ? packed[j] & 15 : packed[j - 8] >> 4;
-    return (low | (packed[8 + j % 4] >> (2 * (j / 4)) & 3) << 4) - 32;
+    uint64_t halves[2], low, low_bits = 0x0f0f0f0f0f0f0f0f;
+    uint32_t quarters[4], high = 0, high_bits = 0x03030303;
+    memcpy(halves, scales, sizeof halves);
+    memcpy(quarters, scales, sizeof quarters);
+    low = (halves[0] & low_bits) | (halves[1] & low_bits) << 4;
+    for (int k = 0; k < 4; k++)
+        high |= (quarters[k] >> 4 & high_bits) << 2 * k;
+    memcpy(packed, &low, sizeof low);
+    memcpy(packed + 8, &high, sizeof high);
 }
 
-static void pack_scale(uint8_t *packed, int j, int scale)
+/* The scale of the largest magnitude, the first of equals. No branch depends on which one that is: none could be foreseen. */
+static float signed_largest(const float *scales)
 {
-    if (j < 8)
-        packed[j] = (uint8_t)(scale & 15);
-    else
-        packed[j - 8] |= (uint8_t)((scale & 15) << 4);
-    packed[8 + j % 4] |= (uint8_t)(scale >> 4 << (2 * (j / 4)));
+    float above = 0, below = 0;
+    for (int j = 0; j < SUB_BLOCKS; j++) {
+        above = scales[j] > above ? scales[j] : above;
+        below = scales[j] < below ? scales[j] : below;
+    }
+    for (int j = 0; above == -below && j < SUB_BLOCKS; j++)
+        if (fabsf(scales[j]) == above)
+            return scales[j];
+    return above > -below ? above : below;
 }
 
 /* The scales as 6-bit shares of the one of largest magnitude, with their F16 step. */
 static bool store_scales(const float *scales, const float *minimums, uint8_t *block)
 {
     (void)minimums;
-    float largest = 0, magnitude = 0;
+    uint8_t shares[SUB_BLOCKS];
+    float largest = signed_largest(scales);
+    if (largest == 0) {
+        memset(block + SCALES, 0, BLOCK_BYTES - SCALES);
+        return true;
+    }
+    float inverse = -32.f / largest;
     for (int j = 0; j < SUB_BLOCKS; j++)
-        if (fabsf(scales[j]) > magnitude) {
-            magnitude = fabsf(scales[j]);
-            largest = scales[j];
-        }
-    memset(block + SCALES, 0, 12);
-    float inverse = largest != 0 ? -32.f / largest : 0;
-    for (int j = 0; largest != 0 && j < SUB_BLOCKS; j++)
-        pack_scale(block + SCALES, j, clamp_int(nearest_int(inverse * scales[j]), -32, 31) + 32);
-    f16_store(block + D, largest != 0 ? 1 / inverse : 0);
+        shares[j] = (uint8_t)(clamp_int(nearest_int(inverse * scales[j]), -32, 31) + 32);
+    pack_scales(shares, block + SCALES);
+    f16_store(block + D, 1 / inverse);
     return true;
 }
 
 static void load_scales(const uint8_t *block, float *ret_scales, float *ret_minimums)
 {
+    const uint8_t *low = block + SCALES, *high = low + 8;
     float d = f16_load(block + D);
-    for (int j = 0; j < SUB_BLOCKS; j++) {
-        ret_scales[j] = d * (float)unpack_scale(block + SCALES, j);
+    for (int k = 0; k < 4; k++)
+        for (int j = 0; j < 4; j++) {
+            int share = (low[j + 4 * (k % 2)] >> 4 * (k / 2) & 15) | (high[j] >> 2 * k & 3) << 4;
+            ret_scales[4 * k + j] = d * (float)(share - 32);
+        }
+    for (int j = 0; j < SUB_BLOCKS; j++)
         ret_minimums[j] = 0;
-    }
 }
 
 static void pack(const uint8_t *levels, uint8_t *block)
 {
-    memset(block, 0, QS);
-    for (int group = 0; group < 8; group++)
-        for (int i = 0; i < 32; i++)
-            block[i] |= (uint8_t)((levels[32 * group + i] >> 2) << group);
+    uint8_t packed[SCALES];
+    for (int i = 0; i < 32; i++) {
+        uint8_t high = 0;
+        for (int group = 7; group >= 0; group--)
+            high = (uint8_t)(high * 2 + (levels[32 * group + i] >> 2));
+        packed[i] = high;
+    }
     for (int half = 0; half < 2; half++)
         for (int i = 0; i < 32; i++) {
-            const uint8_t *level = levels + 128 * half + i;
-            block[QS + 32 * half + i] =
-                (uint8_t)((level[0] & 3) | (level[32] & 3) << 2 | (level[64] & 3) << 4 | (level[96] & 3) << 6);
+            uint8_t low = 0;
+            for (int quarter = 3; quarter >= 0; quarter--)
+                low = (uint8_t)(low * 4 + (levels[128 * half + 32 * quarter + i] & 3));
+            packed[QS + 32 * half + i] = low;
         }
+    memcpy(block, packed, sizeof packed);
 }
 
 static const struct k_format q3_k_format = {

@@ -92,6 +92,14 @@ static float ties_of_a_scale(unsigned i, float block)
     return i % 32 == 7 ? -8 * block : (float)((int)(random_bits() % 31) - 15) * 0.5f * block;
 }
 
+/* Every second sixteen values are such as Q3_K's search would go over eight times if five were not the most. */
+static float slow_to_settle(unsigned i, float block)
+{
+    static const float slowest[16] = {-58, 13, 48, -55, -77, -64, 23, 73, 4, 26, 51, 37, -26, 60, -3, 75};
+    (void)block;
+    return i / 16 % 2 == 0 ? ldexpf(slowest[i % 16], (int)(i / 16 % 7)) : random_within_one() * 100;
+}
+
 static float powers_of_two(unsigned i, float block)
 {
     (void)block;
@@ -165,6 +173,7 @@ static const struct {
     {"outliers", outliers},
     {"ties", ties},
     {"ties of a scale", ties_of_a_scale},
+    {"slow to settle", slow_to_settle},
     {"powers of two", powers_of_two},
     {"subnormal", subnormal},
     {"tiny", tiny},

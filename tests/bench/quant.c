@@ -10,7 +10,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { N_VALUES = 4 << 20, TURNS = 7 };
+enum { N_VALUES = 4 << 20, PIECE = 16384 /* as many values as convert.c encodes at once */, TURNS = 7 };
 
 struct buffers {
     float *values, *decoded;
@@ -38,15 +38,32 @@ static void fill(float *values, size_t n)
     }
 }
 
+/* The time to encode the first `n_values`, in pieces that were just written, as convert.c has just decoded them. */
+static double encode_seconds(const struct dtype *dtype, struct kernels kernels, const struct buffers *buffers, size_t n_values)
+{
+    double sum = 0;
+    for (size_t i = 0; i < n_values; i += PIECE) {
+        memcpy(buffers->decoded, buffers->values + i, PIECE * sizeof(float));
+        double start = seconds();
+        kernels.encode(buffers->decoded, buffers->blocks + i / dtype->block_elements * dtype->block_bytes,
+                       PIECE / dtype->block_elements);
+        sum += seconds() - start;
+    }
+    return sum;
+}
+
+static double decode_seconds(const struct dtype *dtype, struct kernels kernels, const struct buffers *buffers, size_t n_values)
+{
+    double start = seconds();
+    kernels.decode(buffers->blocks, buffers->decoded, n_values / dtype->block_elements);
+    return seconds() - start;
+}
+
 /* The rate of one kernel in bytes of F32 a second, over the first `n_values`. */
 static double rate(const struct dtype *dtype, struct kernels kernels, bool decode, const struct buffers *buffers, size_t n_values)
 {
-    double start = seconds();
-    if (decode)
-        kernels.decode(buffers->blocks, buffers->decoded, n_values / dtype->block_elements);
-    else
-        kernels.encode(buffers->values, buffers->blocks, n_values / dtype->block_elements);
-    return (double)n_values * sizeof(float) / (seconds() - start);
+    double taken = (decode ? decode_seconds : encode_seconds)(dtype, kernels, buffers, n_values);
+    return (double)n_values * sizeof(float) / taken;
 }
 
 static double copy_rate(const struct buffers *buffers)
@@ -60,7 +77,7 @@ static void measure(const struct dtype *dtype, const char *name, bool decode, co
 {
     double best[CPU_LEVELS] = {0}, copy = 0;
     /* Slow kernels get fewer values, so that a turn of any takes some hundredths of a second. */
-    size_t piece = 1 << 14, n_values = piece;
+    size_t n_values = PIECE;
     while (n_values < N_VALUES &&
            (double)n_values * sizeof(float) / rate(dtype, dtype->kernels[CPU_PORTABLE], decode, buffers, n_values) < 0.02)
         n_values *= 2;

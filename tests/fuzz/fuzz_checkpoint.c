@@ -59,13 +59,20 @@ static bool visit(void *context, uint64_t index, const char *name, const struct 
     return ++parent->n_files < MAX_FILES;
 }
 
+static char directory[] = "/tmp/wfs-fuzz-XXXXXX";
+
+static void remove_directory(void)
+{
+    rmdir(directory);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static char directory[] = "/tmp/wfs-fuzz-XXXXXX", path[64];
+    static char path[64];
     if (size > MAX_INPUT)
         return 0;
     if (path[0] == '\0') {
-        require(mkdtemp(directory) != NULL);
+        require(mkdtemp(directory) != NULL && atexit(remove_directory) == 0);
         snprintf(path, sizeof path, "%s/input", directory);
     }
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);

@@ -1,0 +1,159 @@
+/* Any side files of a Hugging Face directory: opens it, makes every kind of vocabulary, and everything that is shown.
+ *
+ * An input is files behind each other, each begun by a line "@NAME". Only the names below are written; the weights are always the
+ * same: model.safetensors, or the two shards that an index may name. */
+#include "formats/gguf/vocab.h"
+#include "fs/tree.h"
+
+#include "tests/fuzz/fuzz.h"
+
+#include <fcntl.h>
+
+enum { MOST_BYTES = 1 << 16, MOST_FILES = 400, READ_BYTES = 4096 };
+
+static const char *const names[] = {
+    "config.json",
+    "generation_config.json",
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "vocab.json",
+    "vocab.txt",
+    "merges.txt",
+    "tokenizer.model",
+    "chat_template.json",
+    "model.safetensors.index.json",
+};
+
+static char directory[] = "/tmp/wfs-fuzz-XXXXXX";
+
+static void write_file(const char *name, const void *data, size_t size)
+{
+    char path[128];
+    snprintf(path, sizeof path, "%s/%s", directory, name);
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    require(fd >= 0 && write(fd, data, size) == (ssize_t)size);
+    close(fd);
+}
+
+static void write_weights(const char *name, const char *tensor)
+{
+    char header[256] = {0}, file[512] = {0};
+    uint64_t length = (uint64_t)snprintf(header, sizeof header,
+                                         "{\"%s\":{\"dtype\":\"F32\",\"shape\":[4,8],\"data_offsets\":[0,128]}}", tensor);
+    memcpy(file, &length, sizeof length);
+    memcpy(file + sizeof length, header, length);
+    write_file(name, file, sizeof length + length + 128);
+}
+
+static void remove_file(const char *name)
+{
+    char path[128];
+    snprintf(path, sizeof path, "%s/%s", directory, name);
+    unlink(path);
+}
+
+static void remove_directory(void)
+{
+    remove_file("model.safetensors");
+    remove_file("model-00001-of-00002.safetensors");
+    remove_file("model-00002-of-00002.safetensors");
+    rmdir(directory);
+}
+
+static void write_part(const uint8_t *name, size_t length, const uint8_t *data, size_t size)
+{
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strlen(names[i]) == length && memcmp(names[i], name, length) == 0) {
+            write_file(names[i], data, size);
+            if (strcmp(names[i], "model.safetensors.index.json") == 0)
+                remove_file("model.safetensors");
+        }
+}
+
+/* The next line that begins a file, or the end. */
+static const uint8_t *next_part(const uint8_t *from, const uint8_t *end)
+{
+    while (from < end) {
+        if (*from == '@')
+            return from;
+        const uint8_t *line = memchr(from, '\n', (size_t)(end - from));
+        from = line != NULL ? line + 1 : end;
+    }
+    return end;
+}
+
+static void write_parts(const uint8_t *data, size_t size)
+{
+    const uint8_t *end = data + size;
+    for (const uint8_t *part = next_part(data, end); part < end;) {
+        const uint8_t *line = memchr(part, '\n', (size_t)(end - part));
+        if (line == NULL)
+            return;
+        const uint8_t *next = next_part(line + 1, end);
+        write_part(part + 1, (size_t)(line - part - 1), line + 1, (size_t)(next - line - 1));
+        part = next;
+    }
+}
+
+static void make_vocabularies(const struct checkpoint *checkpoint)
+{
+    struct error error = {""};
+    bool absent;
+    struct hparams *hparams = hparams_load(checkpoint, &absent, &error);
+    struct vocab_input input = {checkpoint, hparams, "llama", "LlamaForCausalLM"};
+    for (size_t i = 0; hparams != NULL && vocabs[i] != NULL; i++) {
+        struct gguf_kvs kvs = {0};
+        if (vocabs[i]->add(&kvs, &input, &error) == VOCAB_FAILED)
+            require_one_line(&error);
+        gguf_kvs_free(&kvs);
+    }
+    hparams_free(hparams);
+}
+
+static bool read_head(void *context, uint64_t index, const char *name, const struct node_attributes *attributes)
+{
+    static unsigned char head[READ_BYTES];
+    struct tree *tree = context;
+    struct vfile file;
+    struct error error;
+    struct arena *arena = arena_new();
+    (void)name;
+    if (!attributes->directory && tree_file(tree, attributes->id, arena, &file, &error)) {
+        require(file.size == attributes->size);
+        if (!vfile_read(&file, 0, file.size < READ_BYTES ? (size_t)file.size : READ_BYTES, head, &error))
+            require_one_line(&error);
+    }
+    arena_free(arena);
+    return index < MOST_FILES;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct error error;
+    struct open_options options = {0};
+    struct tree_options tree_options = {0};
+    if (size > MOST_BYTES)
+        return 0;
+    if (strcmp(directory, "/tmp/wfs-fuzz-XXXXXX") == 0) {
+        require(mkdtemp(directory) != NULL && atexit(remove_directory) == 0);
+        write_weights("model-00001-of-00002.safetensors", "model.embed_tokens.weight");
+        write_weights("model-00002-of-00002.safetensors", "model.norm.weight");
+    }
+    write_weights("model.safetensors", "model.embed_tokens.weight");
+    write_parts(data, size);
+    struct checkpoint *checkpoint = checkpoint_open(directory, &options, &error);
+    struct tree *tree = checkpoint != NULL ? tree_new(checkpoint, &tree_options, &error) : NULL;
+    if (tree != NULL) {
+        make_vocabularies(checkpoint);
+        tree_list(tree, TREE_ROOT, 0, read_head, tree);
+    } else {
+        require_one_line(&error);
+    }
+    tree_free(tree);
+    checkpoint_close(checkpoint);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        remove_file(names[i]);
+    return 0;
+}

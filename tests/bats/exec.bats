@@ -56,8 +56,8 @@ nothing_remains() {
 }
 
 @test "signals are handed on, once" {
-    for signal in TERM HUP USR1; do # a shell ignores INT for what it starts in the background
-        "$WFS" exec "$SOURCE" -- bash -c 'trap "echo got >>$0; exit 9" '$signal'; echo up >$0; while :; do sleep 0.05; done' "$BATS_TEST_TMPDIR/out" 3>&- &
+    for signal in TERM HUP INT USR1; do # what is started in the background ignores INT, and under nohup HUP
+        env --default-signal="$signal" "$WFS" exec "$SOURCE" -- bash -c 'trap "echo got >>$0; exit 9" '$signal'; echo up >$0; while :; do sleep 0.05; done' "$BATS_TEST_TMPDIR/out" 3>&- &
         wfs=$!
         await grep -qs up "$BATS_TEST_TMPDIR/out"
         kill -$signal "$wfs"

@@ -3,7 +3,7 @@
 #include <math.h>
 
 /* The scale of one sub-block, with the minimum where the kind has one. */
-float k_search(const struct k_format *format, const float *values, uint8_t *levels, float *ret_minimum)
+static float search(const struct k_format *format, const float *values, uint8_t *levels, float *ret_minimum)
 {
     float weights[32], squares = 0, average = 0;
     int n = format->sub_elements;
@@ -28,7 +28,7 @@ static void encode_block(const struct k_format *format, const float *values, uin
     int n = format->sub_elements;
     float low = (float)format->low, high = (float)format->high;
     for (int j = 0; j < K_ELEMENTS / n; j++)
-        scales[j] = k_search(format, values + j * n, levels + j * n, &minimums[j]);
+        scales[j] = search(format, values + j * n, levels + j * n, &minimums[j]);
     if (!format->store_scales(scales, minimums, block)) {
         memset(block, 0, format->block_bytes);
         return;

@@ -32,9 +32,6 @@ struct k_format {
     void (*pack)(const uint8_t *levels, uint8_t *block);
 };
 
-/* The scale of one sub-block, with the minimum where the kind has one. */
-float k_search(const struct k_format *format, const float *values, uint8_t *levels, float *ret_minimum);
-
 void k_encode(const struct k_format *format, const float *values, uint8_t *blocks, size_t n_blocks);
 void k_encode_avx2(const struct k_format *format, const float *values, uint8_t *blocks, size_t n_blocks);
 void k_encode_avx512(const struct k_format *format, const float *values, uint8_t *blocks, size_t n_blocks);

@@ -10,10 +10,9 @@
 
 _Static_assert(WIDTH <= 32, "a bit for every lane");
 
-/* What the search begins with: the inverse of the first scale, and the sums of its levels, those of their squares 0 where all
- * values are negligible. */
+/* The sums of the first levels, those of the squares 0 where all values are negligible. */
 struct v_beginning {
-    float inverse[STRETCH_SUB_BLOCKS], lx[STRETCH_SUB_BLOCKS], l2[STRETCH_SUB_BLOCKS];
+    float lx[STRETCH_SUB_BLOCKS], l2[STRETCH_SUB_BLOCKS];
 };
 
 /* Value i of WIDTH sub-blocks, its level, and what that adds to the sums. */
@@ -25,7 +24,7 @@ struct v_term {
  * A level stays where the value, in steps of the scale that the other values suggest, is within half a step of it. That it is
  * within 0.499 can be told without the reference's division and rounding. A value above level 3 stays at 3 however far above it
  * is, and is taken for one at 3; none is below -4, where the largest is. */
-static inline uint32_t v_begin(struct v_term terms[16], struct v_beginning *begun, int first)
+static inline uint32_t v_begin(struct v_term terms[16], struct v_beginning *begun, float *ret_inverses, int first)
 {
     wide largest, inverse, cap, sum_lx, sum_l2;
     vm changes[VECTORS];
@@ -60,7 +59,7 @@ static inline uint32_t v_begin(struct v_term terms[16], struct v_beginning *begu
         vm significant = v_not_less(v_abs(largest[v]), v_set(K_NEGLIGIBLE));
         changes[v] = v_both(changes[v], v_both(significant, v_less(largest[v], v_set(0))));
         lanes |= v_bits(changes[v]) << (v * LANES);
-        v_store(begun->inverse + first + v * LANES, inverse[v]);
+        v_store(ret_inverses + first + v * LANES, v_select(significant, inverse[v], v_set(NAN)));
         v_store(begun->lx + first + v * LANES, sum_lx[v]);
         v_store(begun->l2 + first + v * LANES, v_select(significant, sum_l2[v], v_set(0)));
     }
@@ -75,7 +74,8 @@ struct v_refinement {
     float sum_lx, sum_l2, levels[17];
 };
 
-static inline void v_begin_refinement(struct v_refinement *r, int sub_block, const float *values, const struct v_beginning *begun)
+static inline void v_begin_refinement(struct v_refinement *r, int sub_block, const float *values, float inverse,
+                                      const struct v_beginning *begun)
 {
     r->values = values + sub_block * 16;
     r->sub_block = sub_block;
@@ -83,7 +83,7 @@ static inline void v_begin_refinement(struct v_refinement *r, int sub_block, con
     r->sum_lx = begun->lx[sub_block];
     r->sum_l2 = begun->l2[sub_block];
     for (int i = 0; i < 16; i += LANES)
-        v_store(r->levels + i, v_level(v_set(begun->inverse[sub_block]) * v_load(r->values + i), v_set(-4), v_set(3)));
+        v_store(r->levels + i, v_level(v_set(inverse) * v_load(r->values + i), v_set(-4), v_set(3)));
 }
 
 /* The values that would change their level, a bit each; for every value what the level and the sums would be. */
@@ -142,8 +142,8 @@ static void v_refine_all(struct v_refinement *refinements, int n)
     }
 }
 
-/* The scales of n sub-blocks, which are whole vectors. */
-static void v_search_refined(const float *values, int n, float *ret_scales)
+/* Searches n sub-blocks, which are whole vectors. */
+static void v_search_refined(const float *values, int n, struct found *found)
 {
     struct v_term terms[16];
     struct v_beginning begun;
@@ -152,21 +152,26 @@ static void v_search_refined(const float *values, int n, float *ret_scales)
     int n_unfinished = 0;
     for (int first = 0; first < n; first += WIDTH) {
         load_lanes(values + first * 16, 16, &terms->x, sizeof *terms / sizeof terms->x);
-        uint32_t lanes = v_begin(terms, &begun, first);
+        uint32_t lanes = v_begin(terms, &begun, found->inverses, first);
         for (int lane = 0; lane < WIDTH; lane++) {
             unfinished[n_unfinished] = (uint16_t)(first + lane);
             n_unfinished += lanes >> lane & 1;
         }
     }
     for (int i = 0; i < n_unfinished; i++)
-        v_begin_refinement(&refinements[i], unfinished[i], values, &begun);
+        v_begin_refinement(&refinements[i], unfinished[i], values, found->inverses[unfinished[i]], &begun);
     v_refine_all(refinements, n_unfinished);
     for (int i = 0; i < n_unfinished; i++) {
-        begun.lx[refinements[i].sub_block] = refinements[i].sum_lx;
-        begun.l2[refinements[i].sub_block] = refinements[i].sum_l2;
+        const struct v_refinement *r = &refinements[i];
+        begun.lx[r->sub_block] = r->sum_lx;
+        begun.l2[r->sub_block] = r->sum_l2;
+        found->inverses[r->sub_block] = INFINITY;
+        for (int k = 0; k < 16; k += LANES)
+            v_store_bytes(v_load(r->levels + k) - v_set(-4), found->refined[r->sub_block] + k);
     }
     for (int i = 0; i < n; i += LANES) {
         vf l2 = v_load(begun.l2 + i), scale = v_load(begun.lx + i) / l2;
-        v_store(ret_scales + i, v_select(v_less(v_set(0), l2), scale, v_set(0)));
+        v_store(found->scales + i, v_select(v_less(v_set(0), l2), scale, v_set(0)));
+        v_store(found->offsets + i, v_set(0));
     }
 }

@@ -7,6 +7,7 @@
  * blocks. */
 #include "quant/k_format.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,6 +26,19 @@ typedef vf wide[VECTORS];
  * 4096 bytes apart, and contend for the same lines of the cache. */
 struct v_value {
     wide x, weight, weighted, level;
+};
+
+/* What a search finds. Its levels are k_level(inverse * (x - offset)): all are the lowest where `inverse` is NaN. */
+struct v_found {
+    wide scale, minimum, inverse, offset;
+};
+
+/* The same for the sub-blocks of a stretch. Levels that were refined are not made like that: they are in `refined`, counted from
+ * the lowest, and `inverse` is infinite. */
+struct found {
+    _Alignas(64) float scales[STRETCH_SUB_BLOCKS], minimums[STRETCH_SUB_BLOCKS];
+    _Alignas(64) float inverses[STRETCH_SUB_BLOCKS], offsets[STRETCH_SUB_BLOCKS];
+    uint8_t refined[STRETCH_SUB_BLOCKS][16];
 };
 
 /* k_level() of every lane. */
@@ -87,12 +101,18 @@ struct v_range_sums {
     wide l, l2, xl;
 };
 
+/* An infinite inverse makes every level 0, as in k_search.c. */
+static inline vf v_usable(vf inverse)
+{
+    return v_select(v_equal(v_abs(inverse), v_set(INFINITY)), v_set(0), inverse);
+}
+
 static inline void v_sum_levels(struct v_value *values, int n, wide inverse, wide minimum, vf n_max, struct v_range_sums *sums)
 {
     wide usable;
     EACH_VECTOR(v)
     {
-        usable[v] = v_select(v_equal(v_abs(inverse[v]), v_set(INFINITY)), v_set(0), inverse[v]);
+        usable[v] = v_usable(inverse[v]);
         sums->l[v] = sums->l2[v] = sums->xl[v] = v_set(0);
     }
     for (int i = 0; i < n; i++)
@@ -120,9 +140,9 @@ static inline void v_range_error(const struct v_value *values, int n, bool absol
         }
 }
 
-/* k_search_range(), without the levels. */
+/* k_search_range(). */
 static inline void v_search_range(struct v_value *values, const struct k_range_search *range, int n, bool absolute,
-                                  wide ret_scale, wide ret_minimum)
+                                  struct v_found *found)
 {
     wide minimum, maximum, sum_w, sum_x, lowest, inverse, scale, best;
     vf n_max = v_set((float)range->n_max);
@@ -144,8 +164,8 @@ static inline void v_search_range(struct v_value *values, const struct k_range_s
     EACH_VECTOR(v)
     {
         minimum[v] = v_select(v_less(v_set(0), minimum[v]), v_set(0), minimum[v]);
-        lowest[v] = minimum[v];
-        inverse[v] = n_max / (maximum[v] - minimum[v]);
+        lowest[v] = found->offset[v] = minimum[v];
+        inverse[v] = found->inverse[v] = n_max / (maximum[v] - minimum[v]);
         scale[v] = v_set(1) / inverse[v];
     }
     v_sum_levels(values, n, inverse, minimum, n_max, &sums);
@@ -170,19 +190,22 @@ static inline void v_search_range(struct v_value *values, const struct k_range_s
             vm better = v_both(v_less(v_set(0), determinant[v]), v_less(error[v], best[v]));
             best[v] = v_select(better, error[v], best[v]);
             scale[v] = v_select(better, tried_scale[v], scale[v]);
+            found->inverse[v] = v_select(better, inverse[v], found->inverse[v]);
+            found->offset[v] = v_select(better, minimum[v], found->offset[v]);
             minimum[v] = v_select(better, tried_minimum[v], minimum[v]);
         }
     }
     EACH_VECTOR(v)
     {
         vm flat = v_equal(maximum[v], lowest[v]);
-        ret_scale[v] = v_select(flat, v_set(0), scale[v]);
-        ret_minimum[v] = -v_select(flat, lowest[v], minimum[v]);
+        found->scale[v] = v_select(flat, v_set(0), scale[v]);
+        found->minimum[v] = -v_select(flat, lowest[v], minimum[v]);
+        found->inverse[v] = v_select(flat, v_set(NAN), v_usable(found->inverse[v]));
     }
 }
 
-/* k_search_symmetric() for sub-blocks of 16, without the levels. */
-static inline void v_search_symmetric(struct v_value *values, int n_max, wide ret_scale)
+/* k_search_symmetric() for sub-blocks of 16. */
+static inline void v_search_symmetric(struct v_value *values, int n_max, struct v_found *found)
 {
     wide largest, best_scale, best;
     vf low = v_set((float)-n_max), high = v_set((float)(n_max - 1));
@@ -216,15 +239,22 @@ static inline void v_search_symmetric(struct v_value *values, int n_max, wide re
             if (step == 0) {
                 best_scale[v] = v_select(v_equal(sum_l2[v], v_set(0)), v_set(0), scale);
                 best[v] = best_scale[v] * sum_lx[v];
+                found->inverse[v] = inverse[v];
                 continue;
             }
             vm better = v_both(v_less(v_set(0), sum_l2[v]), v_less(best[v] * sum_l2[v], sum_lx[v] * sum_lx[v]));
             best_scale[v] = v_select(better, scale, best_scale[v]);
             best[v] = v_select(better, scale * sum_lx[v], best[v]);
+            found->inverse[v] = v_select(better, inverse[v], found->inverse[v]);
         }
     }
     EACH_VECTOR(v)
-    ret_scale[v] = v_select(v_less(v_abs(largest[v]), v_set(K_NEGLIGIBLE)), v_set(0), best_scale[v]);
+    {
+        vm negligible = v_less(v_abs(largest[v]), v_set(K_NEGLIGIBLE));
+        found->scale[v] = v_select(negligible, v_set(0), best_scale[v]);
+        found->inverse[v] = v_select(negligible, v_set(NAN), found->inverse[v]);
+        found->minimum[v] = found->offset[v] = v_set(0);
+    }
 }
 
 static inline void v_magnitude_weights(struct v_value *values, int n, bool with_average)
@@ -245,78 +275,87 @@ static inline void v_magnitude_weights(struct v_value *values, int n, bool with_
 #include "quant/k_refined_simd.h"
 
 /* Each kind with its number of values as a constant, so that the loops unroll. */
-static void v_search(const struct k_format *format, const float *values, wide ret_scale, wide ret_minimum)
+static void v_search(const struct k_format *format, const float *values, struct v_found *found)
 {
     struct v_value loaded[32];
     load_lanes(values, format->sub_elements, &loaded->x, sizeof *loaded / sizeof loaded->x);
     switch (format->kind) {
     case K_RANGE_MAGNITUDE:
         v_magnitude_weights(loaded, 16, false);
-        v_search_range(loaded, &format->range, 16, true, ret_scale, ret_minimum);
+        v_search_range(loaded, &format->range, 16, true, found);
         break;
     case K_RANGE_AVERAGE:
         v_magnitude_weights(loaded, 32, true);
-        v_search_range(loaded, &format->range, 32, false, ret_scale, ret_minimum);
+        v_search_range(loaded, &format->range, 32, false, found);
         break;
     case K_SYMMETRIC:
-        v_search_symmetric(loaded, -format->low, ret_scale);
-        EACH_VECTOR(v) ret_minimum[v] = v_set(0);
+        v_search_symmetric(loaded, -format->low, found);
         break;
     case K_REFINED:
         break; /* not by WIDTH sub-blocks: v_search_refined() */
     }
 }
 
-/* The scales and minimums of n sub-blocks, which are whole vectors. */
-static void search_stretch(const struct k_format *format, const float *values, int n, float *ret_scales, float *ret_minimums)
+/* Searches n sub-blocks, which are whole vectors. */
+static void search_stretch(const struct k_format *format, const float *values, int n, struct found *found)
 {
-    wide scale, minimum;
+    struct v_found some;
     if (format->kind == K_REFINED) {
-        v_search_refined(values, n, ret_scales);
+        assert(format->low == -4 && format->high == 3);
+        v_search_refined(values, n, found);
         return;
     }
     for (int first = 0; first < n; first += WIDTH) {
-        v_search(format, values + first * format->sub_elements, scale, minimum);
-        memcpy(ret_scales + first, scale, sizeof scale);
-        memcpy(ret_minimums + first, minimum, sizeof minimum);
+        v_search(format, values + first * format->sub_elements, &some);
+        memcpy(found->scales + first, some.scale, sizeof some.scale);
+        memcpy(found->minimums + first, some.minimum, sizeof some.minimum);
+        memcpy(found->inverses + first, some.inverse, sizeof some.inverse);
+        memcpy(found->offsets + first, some.offset, sizeof some.offset);
     }
 }
 
-/* The levels of a block under the scales that were stored; where one is 0 those of the search, which is then made again. */
-static inline void v_requantize(const struct k_format *format, int n, const float *values, const float *scales,
-                                const float *minimums, uint8_t *levels)
+/* The levels of block b under the scales that were stored; where one is 0 those of the search. */
+static inline void v_requantize(const struct k_format *format, int n, const float *values, const struct found *found, int b,
+                                uint8_t *levels)
 {
     vf low = v_set((float)format->low), high = v_set((float)format->high);
-    for (int j = 0; j < K_ELEMENTS / n; j++, values += n, levels += n) {
-        float minimum;
-        if (scales[j] == 0)
-            k_search(format, values, levels, &minimum);
+    for (int j = b * (K_ELEMENTS / n); j < (b + 1) * (K_ELEMENTS / n); j++, values += n, levels += n) {
+        if (found->scales[j] != 0)
+            for (int i = 0; i < n; i += LANES) {
+                vf level = (v_load(values + i) + v_set(found->minimums[j])) / v_set(found->scales[j]);
+                v_store_bytes(v_level(level, low, high) - low, levels + i);
+            }
+        else if (isinf(found->inverses[j]))
+            memcpy(levels, found->refined[j], sizeof found->refined[j]);
         else
-            for (int i = 0; i < n; i += LANES)
-                v_store_bytes(v_level((v_load(values + i) + v_set(minimums[j])) / v_set(scales[j]), low, high) - low, levels + i);
+            for (int i = 0; i < n; i += LANES) {
+                vf level = v_set(found->inverses[j]) * (v_load(values + i) - v_set(found->offsets[j]));
+                v_store_bytes(v_level(level, low, high) - low, levels + i);
+            }
     }
 }
 
 static void encode_stretch(const struct k_format *format, const float *values, uint8_t *blocks, int n_blocks)
 {
-    _Alignas(64) float scales[STRETCH_SUB_BLOCKS], minimums[STRETCH_SUB_BLOCKS];
+    struct found found;
     uint8_t levels[K_ELEMENTS];
     bool zero[STRETCH_BLOCKS];
     int n = format->sub_elements, n_sub = K_ELEMENTS / n;
-    search_stretch(format, values, n_blocks * n_sub, scales, minimums);
+    search_stretch(format, values, n_blocks * n_sub, &found);
     for (int b = 0; b < n_blocks; b++)
-        zero[b] = !format->store_scales(scales + b * n_sub, minimums + b * n_sub, blocks + (size_t)b * format->block_bytes);
+        zero[b] =
+            !format->store_scales(found.scales + b * n_sub, found.minimums + b * n_sub, blocks + (size_t)b * format->block_bytes);
     for (int b = 0; b < n_blocks; b++)
-        format->load_scales(blocks + (size_t)b * format->block_bytes, scales + b * n_sub, minimums + b * n_sub);
+        format->load_scales(blocks + (size_t)b * format->block_bytes, found.scales + b * n_sub, found.minimums + b * n_sub);
     for (int b = 0; b < n_blocks; b++, values += K_ELEMENTS, blocks += format->block_bytes) {
         if (zero[b]) {
             memset(blocks, 0, format->block_bytes);
             continue;
         }
         if (n == 16)
-            v_requantize(format, 16, values, scales + b * n_sub, minimums + b * n_sub, levels);
+            v_requantize(format, 16, values, &found, b, levels);
         else
-            v_requantize(format, 32, values, scales + b * n_sub, minimums + b * n_sub, levels);
+            v_requantize(format, 32, values, &found, b, levels);
         format->pack(levels, blocks);
     }
 }

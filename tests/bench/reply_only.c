@@ -2,7 +2,7 @@
  * buffer. Where wfs is slower, that is its own work; what is lost here is lost in the kernel.
  *
  *     reply_only MOUNTPOINT        in front, until it is unmounted */
-#include "fs/fuse_session.h"
+#include "fs/mount/fuse_session.h"
 
 #include <errno.h>
 #include <stdio.h>

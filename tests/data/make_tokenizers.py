@@ -3,7 +3,7 @@
 
     python3 tests/data/make_tokenizers.py CHECK_TEXT
 
-CHECK_TEXT is a file with the text of formats/gguf/vocab/pre_hashes.c. The ids are those of huggingface/tokenizers (PyPI, 0.22).
+CHECK_TEXT is a file with the text of models/tokenizers/pre_hashes.c. The ids are those of huggingface/tokenizers (PyPI, 0.22).
 """
 import json
 import pathlib

@@ -2,7 +2,7 @@
  *
  * Holds: listing and looking up agree, a range is the same as a slice of a longer one, and nothing outside a file is read. */
 #include "formats/checkpoint.h"
-#include "fs/tree.h"
+#include "fs/tree/tree.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -2,8 +2,8 @@
  *
  * An input is files behind each other, each begun by a line "@NAME". Only the names below are written; the weights are always the
  * same: model.safetensors, or the two shards that an index may name. */
-#include "formats/gguf/vocab.h"
-#include "fs/tree.h"
+#include "fs/tree/tree.h"
+#include "models/tokenizers/vocab.h"
 
 #include "tests/fuzz/fuzz.h"
 

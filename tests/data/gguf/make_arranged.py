@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Prints the rows of tests/unit/formats/gguf/arrange.c: what each arrangement makes of numbers counted up from 0.
+"""Prints the rows of tests/unit/models/arrange.c: what each arrangement makes of numbers counted up from 0.
 
 The formulas are those of modify_tensors() in llama.cpp's conversion/, spelled with numpy.
 """

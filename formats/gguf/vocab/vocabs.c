@@ -1,5 +1,0 @@
-#include "formats/gguf/vocab.h"
-
-const struct vocab *const vocabs[] = {
-    &spm_vocab, &llama_hf_vocab, &bpe_vocab, &wordpiece_vocab, &t5_vocab, &xlmr_vocab, &phi3_vocab, NULL,
-};

@@ -1,0 +1,63 @@
+#include "fs/cli/background.h"
+
+#include "base/report.h"
+#include "fs/cli/command.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static int await_child(pid_t child, int ready)
+{
+    char byte;
+    int status;
+    ssize_t n;
+    while ((n = read(ready, &byte, 1)) < 0 && errno == EINTR)
+        ;
+    if (n == 1)
+        return EXIT_SUCCESS;
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+        ;
+    if (WIFEXITED(status) && WEXITSTATUS(status) != EXIT_SUCCESS)
+        return WEXITSTATUS(status);
+    report("it ended before the mount answered%s%s", WIFSIGNALED(status) ? ": " : "",
+           WIFSIGNALED(status) ? strsignal(WTERMSIG(status)) : "");
+    return EXIT_BAD_INPUT;
+}
+
+int background_start(struct background *background)
+{
+    int ends[2];
+    pid_t child = pipe2(ends, O_CLOEXEC) == 0 ? fork() : -1;
+    if (child < 0) {
+        report("cannot go to the background: %s", strerror(errno));
+        return EXIT_BAD_INPUT;
+    }
+    if (child > 0) {
+        close(ends[1]);
+        return await_child(child, ends[0]);
+    }
+    close(ends[0]);
+    background->ready = ends[1];
+    return -1;
+}
+
+void background_ready(struct background *background)
+{
+    if (background->ready < 0)
+        return;
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        dup2(null, fd);
+    close(null);
+    setsid();
+    report_to_syslog();
+    if (chdir("/") != 0 || write(background->ready, "", 1) != 1)
+        report("nobody waits for the mount any more");
+    close(background->ready);
+    background->ready = -1;
+}

@@ -1,0 +1,146 @@
+#include "base/report.h"
+#include "fs/cli/command.h"
+#include "fs/cli/copy.h"
+#include "fs/cli/output.h"
+#include "fs/cli/progress.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { FLAG_RECURSIVE };
+
+struct copying {
+    struct tree *tree;
+    const char *destination;
+    bool failed;
+};
+
+static void add_progress(void *context, uint64_t n_bytes)
+{
+    progress_add(context, n_bytes);
+}
+
+static bool copy_to(const struct vfile *file, const char *name, const char *destination, struct error *error)
+{
+    struct output output;
+    struct progress progress;
+    if (!output_open(&output, destination, file->size, error))
+        return false;
+    progress_begin(&progress, name, file->size);
+    bool copied = copy_file(file, output.fd, output.at_offsets, add_progress, &progress, error);
+    progress_end(&progress);
+    if (copied)
+        return output_finish(&output, error);
+    output_discard(&output);
+    return error_prefix(error, "%s", destination);
+}
+
+static bool copy_node(struct copying *copying, const char *name, const struct node_attributes *attributes,
+                      const char *destination);
+
+static bool copy_entry(void *context, uint64_t index, const char *name, const struct node_attributes *attributes)
+{
+    (void)index;
+    struct copying *copying = context;
+    struct arena *arena = arena_new();
+    const char *destination = arena_printf(arena, "%s/%s", copying->destination, name);
+    copying->failed |= !copy_node(copying, name, attributes, destination);
+    arena_free(arena);
+    return true;
+}
+
+/* What cannot be copied is reported, and the rest goes on. */
+static bool copy_directory(struct tree *tree, node_id directory, const char *destination)
+{
+    struct copying below = {.tree = tree, .destination = destination};
+    if (mkdir(destination, 0777) != 0 && errno != EEXIST) {
+        report("%s: %s", destination, strerror(errno));
+        return false;
+    }
+    tree_list(tree, directory, 0, copy_entry, &below);
+    return !below.failed;
+}
+
+static bool copy_node(struct copying *copying, const char *name, const struct node_attributes *attributes,
+                      const char *destination)
+{
+    struct vfile file;
+    struct error error;
+    if (attributes->directory)
+        return copy_directory(copying->tree, attributes->id, destination);
+    struct arena *arena = arena_new();
+    bool done = tree_file(copying->tree, attributes->id, arena, &file, &error) && copy_to(&file, name, destination, &error);
+    arena_free(arena);
+    if (!done)
+        report("%s", error.message);
+    return done;
+}
+
+/* The last part of a path, without slashes; "" for the root of the tree. */
+static const char *last_part(struct arena *arena, const char *path)
+{
+    size_t end = strlen(path);
+    while (end > 0 && path[end - 1] == '/')
+        end--;
+    size_t start = end;
+    while (start > 0 && path[start - 1] != '/')
+        start--;
+    return arena_strndup(arena, path + start, end - start);
+}
+
+static bool is_directory(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+static bool copy_path(struct tree *tree, const struct invocation *invocation, struct arena *arena)
+{
+    const char *path = invocation->arguments[1], *destination = invocation->arguments[2];
+    struct node_attributes attributes;
+    struct error error;
+    if (!tree_walk(tree, path, &attributes, &error)) {
+        report("%s", error.message);
+        return false;
+    }
+    if (attributes.directory && !invocation->flags[FLAG_RECURSIVE]) {
+        report("%s: is a directory; -r copies what is in it", path);
+        return false;
+    }
+    const char *name = last_part(arena, path);
+    if (*name != '\0' && is_directory(destination))
+        destination = arena_printf(arena, "%s/%s", destination, name);
+    return copy_node(&(struct copying){.tree = tree}, name, &attributes, destination);
+}
+
+static int run(const struct invocation *invocation)
+{
+    struct tree *tree = command_open(invocation->arguments[0], invocation->options);
+    if (tree == NULL)
+        return EXIT_BAD_INPUT;
+    struct arena *arena = arena_new();
+    bool copied = copy_path(tree, invocation, arena);
+    arena_free(arena);
+    command_close(tree);
+    return copied ? EXIT_SUCCESS : EXIT_BAD_INPUT;
+}
+
+const struct command cp_command = {
+    .name = "cp",
+    .usage = "SOURCE PATH DEST",
+    .summary = "Copy a file of the tree to DEST, a file or a directory, with all cores and without mounting",
+    .text = "The file gets its name when it is complete. On a terminal a bar shows rate and time left.",
+    .flags = (const struct flag[]){{'r', "recursive", "a directory, with all that is in it"}, {0}},
+    .examples =
+        (const struct example[]){
+            {"wfs cp Qwen/Qwen2.5-0.5B gguf/model-Q4_K_M.gguf .", "quantize a model from the hub cache"},
+            {"wfs cp -r model.safetensors gguf /models/gguf", "every quantization of it"},
+            {0},
+        },
+    .min_arguments = 3,
+    .max_arguments = 3,
+    .takes_options = true,
+    .run = run,
+};

@@ -1,0 +1,191 @@
+#include "base/report.h"
+#include "fs/cli/command.h"
+#include "fs/mount/fuse_session.h"
+#include "fs/mount/mountpoint.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { EXIT_CANNOT_EXECUTE = 126, EXIT_NOT_FOUND = 127 };
+
+struct execution {
+    const char *mountpoint;
+    pid_t child;
+    int go; /* pipe to the child, which waits for the mount */
+    int status;
+};
+
+static bool write_map(const char *path, const char *text)
+{
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    bool written = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+    if (fd >= 0)
+        close(fd);
+    return written;
+}
+
+/* A user namespace in which we are who we are outside, and may mount. */
+static bool enter_user_namespace(void)
+{
+    char uid_map[64], gid_map[64];
+    snprintf(uid_map, sizeof uid_map, "%u %u 1", geteuid(), geteuid());
+    snprintf(gid_map, sizeof gid_map, "%u %u 1", getegid(), getegid());
+    return access("/dev/fuse", R_OK | W_OK) == 0 && unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0 &&
+           write_map("/proc/self/setgroups", "deny") && write_map("/proc/self/uid_map", uid_map) &&
+           write_map("/proc/self/gid_map", gid_map);
+}
+
+/* Makes what is mounted from here on invisible to others, and gone with the last of us. Where that is not possible, the
+ * mount is an ordinary one for a while. */
+static void hide_mounts(void)
+{
+    if (unshare(CLONE_NEWNS) == 0 || enter_user_namespace())
+        mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL);
+}
+
+/* The arguments with {} replaced by the mount point. */
+static char **expand(struct arena *arena, char **program, const char *mountpoint)
+{
+    size_t count = 0;
+    while (program[count] != NULL)
+        count++;
+    char **expanded = arena_array(arena, count + 1, sizeof *expanded);
+    for (size_t i = 0; i < count; i++) {
+        const char *from = program[i];
+        expanded[i] = arena_strdup(arena, "");
+        for (const char *place; (place = strstr(from, "{}")) != NULL; from = place + 2)
+            expanded[i] = arena_printf(arena, "%s%.*s%s", expanded[i], (int)(place - from), from, mountpoint);
+        expanded[i] = arena_printf(arena, "%s%s", expanded[i], from);
+    }
+    return expanded;
+}
+
+static _Noreturn void become(char **program, int go)
+{
+    char byte;
+    session_unblock_signals();
+    if (read(go, &byte, 1) != 1)
+        _exit(EXIT_BAD_INPUT); /* the mount failed, and that has been said */
+    execvp(program[0], program);
+    int reason = errno;
+    report("%s: %s", program[0], strerror(reason));
+    _exit(reason == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_EXECUTE);
+}
+
+static bool start(struct execution *execution, char **program, struct error *error)
+{
+    int ends[2];
+    execution->child = pipe2(ends, O_CLOEXEC) == 0 ? fork() : -1;
+    if (execution->child < 0)
+        return error_set_errno(error, errno, "%s: cannot start", program[0]);
+    if (execution->child == 0) {
+        close(ends[1]);
+        become(program, ends[0]);
+    }
+    close(ends[0]);
+    execution->go = ends[1];
+    return true;
+}
+
+static void ready(void *context)
+{
+    const struct execution *execution = context;
+    if (write(execution->go, "", 1) != 1)
+        kill(execution->child, SIGTERM);
+}
+
+/* What a terminal sends has reached the program already; what was sent to us alone is handed on. */
+static void signalled(void *context, const siginfo_t *info)
+{
+    struct execution *execution = context;
+    struct error error;
+    int status;
+    if (info->si_signo != SIGCHLD) {
+        if (info->si_code != SI_KERNEL)
+            kill(execution->child, info->si_signo);
+        return;
+    }
+    if (waitpid(execution->child, &status, WNOHANG) != execution->child)
+        return;
+    execution->status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    if (mountpoint_detach(execution->mountpoint, DETACH_FORCE, &error))
+        return;
+    report("%s", error.message);
+    exit(execution->status);
+}
+
+static bool serve(struct execution *execution, struct tree *tree, const struct invocation *invocation, struct error *error)
+{
+    const struct options *options = invocation->options;
+    struct served served = {tree, options->mount.uid, options->mount.gid, options->mount.umask};
+    struct session_options session_options = {
+        .source = tree_checkpoint(tree)->path,
+        .allow_other = options->mount.allow_other,
+        .no_readahead = options->mount.no_readahead,
+    };
+    struct session *session = session_new(&served, execution->mountpoint, &session_options, error);
+    if (session == NULL)
+        return false;
+    struct arena *arena = arena_new();
+    bool done = start(execution, expand(arena, invocation->program, execution->mountpoint), error) &&
+                session_serve(session, &(struct session_events){ready, signalled, execution}, error);
+    arena_free(arena);
+    session_free(session);
+    return done;
+}
+
+static bool serve_temporarily(struct execution *execution, struct tree *tree, const struct invocation *invocation,
+                              struct error *error)
+{
+    char path[256];
+    const char *parent = getenv("TMPDIR");
+    snprintf(path, sizeof path, "%s/wfs-XXXXXX", parent != NULL && *parent == '/' && strlen(parent) < 200 ? parent : "/tmp");
+    if (mkdtemp(path) == NULL)
+        return error_set_errno(error, errno, "%s", path);
+    execution->mountpoint = path;
+    bool done = serve(execution, tree, invocation, error);
+    rmdir(path);
+    return done;
+}
+
+static int run(const struct invocation *invocation)
+{
+    struct tree *tree = command_open(invocation->arguments[0], invocation->options);
+    if (tree == NULL)
+        return EXIT_BAD_INPUT;
+    struct execution execution = {.status = EXIT_BAD_INPUT};
+    struct error error;
+    hide_mounts();
+    if (!serve_temporarily(&execution, tree, invocation, &error))
+        report("%s", error.message);
+    command_close(tree);
+    return execution.status;
+}
+
+const struct command exec_command = {
+    .name = "exec",
+    .usage = "SOURCE -- CMD ...",
+    .summary = "Run a program that sees SOURCE mounted, and nobody else does",
+    .text = "In the arguments of CMD, {} is the mount point. The exit status is CMD's, 128 + N where signal N ended it, 127 "
+            "where there\n"
+            "is no such program. The mount is gone when CMD has ended. It needs neither root nor fusermount3 where a user may\n"
+            "make namespaces and open /dev/fuse.",
+    .examples =
+        (const struct example[]){
+            {"wfs exec ~/models/Llama-3.2-1B -- llama-cli -m {}/model.gguf -p Hello", "run a model that was never converted"},
+            {"wfs exec model.safetensors -- sh -c 'ls {}/tensors | wc -l'", "count its tensors"},
+            {0},
+        },
+    .min_arguments = 1,
+    .max_arguments = 1,
+    .takes_options = true,
+    .takes_program = true,
+    .run = run,
+};

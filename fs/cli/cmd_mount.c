@@ -1,0 +1,135 @@
+#include "base/report.h"
+#include "fs/cli/background.h"
+#include "fs/cli/command.h"
+#include "fs/mount/fuse_session.h"
+#include "fs/mount/mountpoint.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { FLAG_FOREGROUND, FLAG_REPLACE };
+
+struct mounting {
+    struct background background;
+    struct mountpoint mountpoint;
+    const struct checkpoint *checkpoint;
+    unsigned n_signals;
+};
+
+static void ready(void *context)
+{
+    struct mounting *mounting = context;
+    for (size_t i = 0, n_notes = checkpoint_notes(mounting->checkpoint); i < n_notes; i++)
+        report("note: %s", checkpoint_note_text(mounting->checkpoint, i));
+    background_ready(&mounting->background);
+}
+
+/* The first signal asks to end when the last user has left; the second does not wait. */
+static void signalled(void *context, const siginfo_t *info)
+{
+    struct mounting *mounting = context;
+    struct error error;
+    if (info->si_signo == SIGCHLD || info->si_signo == SIGUSR1 || info->si_signo == SIGUSR2)
+        return;
+    if (mounting->n_signals++ == 0) {
+        if (mountpoint_is_descriptor(mounting->mountpoint.path))
+            _exit(EXIT_SUCCESS);
+        if (mountpoint_detach(mounting->mountpoint.path, DETACH_LAZY, &error))
+            return;
+        report("%s", error.message);
+    }
+    mountpoint_release(&mounting->mountpoint);
+    _exit(128 + info->si_signo);
+}
+
+/* Prepares the mount point and mounts; again, where the wfs that was there before has removed the directory meanwhile. */
+static struct session *mount_session(struct mounting *mounting, const struct served *served,
+                                     const struct session_options *options, const struct invocation *invocation,
+                                     struct error *error)
+{
+    const struct mountpoint_options mountpoint_options = {
+        .nonempty = invocation->options->mount.nonempty,
+        .replace = invocation->flags[FLAG_REPLACE],
+    };
+    struct session *session = NULL;
+    for (int attempt = 0; session == NULL && attempt < 3; attempt++) {
+        if (!mountpoint_prepare(&mounting->mountpoint, invocation->arguments[1], &mountpoint_options, error))
+            return NULL;
+        session = session_new(served, mounting->mountpoint.path, options, error);
+        bool vanished = session == NULL && mountpoint_vanished(&mounting->mountpoint);
+        if (session == NULL)
+            mountpoint_release(&mounting->mountpoint);
+        if (!vanished)
+            break;
+    }
+    return session;
+}
+
+static bool serve(struct mounting *mounting, struct tree *tree, const struct invocation *invocation, struct error *error)
+{
+    const struct options *options = invocation->options;
+    const char *path = tree_checkpoint(tree)->path;
+    char *source = realpath(path, NULL);
+    struct served served = {tree, options->mount.uid, options->mount.gid, options->mount.umask};
+    struct session_options session_options = {
+        .source = source != NULL ? source : path,
+        .allow_other = options->mount.allow_other,
+        .no_readahead = options->mount.no_readahead,
+    };
+    struct session *session = mount_session(mounting, &served, &session_options, invocation, error);
+    bool done = false;
+    if (session != NULL) {
+        done = session_serve(session, &(struct session_events){ready, signalled, mounting}, error);
+        session_free(session);
+        mountpoint_release(&mounting->mountpoint);
+    }
+    free(source);
+    return done;
+}
+
+static int run(const struct invocation *invocation)
+{
+    struct mounting mounting = {.background.ready = -1};
+    int status = invocation->flags[FLAG_FOREGROUND] ? -1 : background_start(&mounting.background);
+    if (status >= 0)
+        return status;
+    struct tree *tree = command_open(invocation->arguments[0], invocation->options);
+    if (tree == NULL)
+        return EXIT_BAD_INPUT;
+    struct error error;
+    mounting.checkpoint = tree_checkpoint(tree);
+    bool done = serve(&mounting, tree, invocation, &error);
+    if (!done)
+        report("%s", error.message);
+    command_close(tree);
+    return done ? EXIT_SUCCESS : EXIT_BAD_INPUT;
+}
+
+const struct command mount_command = {
+    .name = "mount",
+    .usage = "SOURCE MOUNTPOINT",
+    .summary = "Show SOURCE as files at MOUNTPOINT",
+    .text =
+        "Returns when the files are there. A MOUNTPOINT that is missing is made, and removed at the end. It may be /dev/fd/N, a\n"
+        "descriptor of /dev/fuse that is mounted already. SIGTERM and SIGINT unmount and let those who read finish; a second\n"
+        "one ends at once. A line in /etc/fstab: SOURCE MOUNTPOINT fuse.wfs defaults 0 0. Mounted by root with\n"
+        "allow_other, everybody may read what root could, unless umask= says otherwise.",
+    .flags =
+        (const struct flag[]){
+            {'f', "foreground", "stay in front, and report on stderr"},
+            {0, "replace", "take away a wfs that is mounted there, alive or dead, first"},
+            {0},
+        },
+    .examples =
+        (const struct example[]){
+            {"wfs mount model.safetensors /mnt/m", "every tensor as files below /mnt/m/tensors, until `wfs umount /mnt/m`"},
+            {"wfs mount -o allow_other,umask=007 Qwen/Qwen2.5-0.5B /mnt/m", "a model from the hub cache, for a group"},
+            {"wfs mount -f ~/models/Llama-3.2-1B /mnt/m", "in front, until ^C"},
+            {0},
+        },
+    .min_arguments = 2,
+    .max_arguments = 2,
+    .takes_options = true,
+    .run = run,
+};

@@ -1,0 +1,67 @@
+/* Subcommands, and the one table of them (commands.c).
+ *
+ * To add one: `fs/cmd_x.c` exporting `const struct command x_command`, and a row in the table. Parsing, --help, the man page and
+ * the shell completions are made from the rows. */
+#pragma once
+
+#include "fs/cli/options.h"
+
+#include <stddef.h>
+
+enum exit_status { EXIT_BAD_INPUT = 1, EXIT_MISUSE = 2, EXIT_MOUNT_FAILED = 32 /* for mount(8) */ };
+
+enum { COMMAND_MAX_FLAGS = 8 };
+
+struct flag {
+    char letter; /* 0: none */
+    const char *name;
+    const char *help;
+};
+
+struct example {
+    const char *line, *meaning;
+};
+
+/* What was typed. */
+struct invocation {
+    const struct command *command;
+    const struct options *options;
+    bool flags[COMMAND_MAX_FLAGS]; /* by the index of the command's row */
+    char **arguments;              /* NULL-terminated */
+    size_t n_arguments;
+    char **program; /* what stands behind "--" for a command that runs one, NULL-terminated */
+};
+
+struct command {
+    const char *name;
+    const char *usage;   /* what stands behind the name and the flags: "SOURCE [PATH]" */
+    const char *summary; /* one line */
+    const char *text;    /* more about it, wrapped by hand; may be NULL */
+    const struct flag *flags;
+    const struct example *examples; /* both ended by a row of NULLs */
+    size_t min_arguments, max_arguments;
+    bool takes_options;                              /* -o */
+    bool takes_program;                              /* "-- CMD ..." */
+    bool hidden;                                     /* from --help */
+    int (*run)(const struct invocation *invocation); /* returns the exit status */
+};
+
+/* NULL at the end. */
+extern const struct command *const commands[];
+
+/* What mount(8) and fstab mean when they name no command. */
+extern const struct command mount_command;
+
+const struct command *command_find(const char *name);
+
+/* The tree of a source; where it cannot be opened, NULL, and the error has been reported. command_close() frees the
+ * checkpoint as well. */
+struct tree *command_open(const char *source, const struct options *options);
+void command_close(struct tree *tree);
+
+/* Flushes stdout: what could not be written is reported, and makes the status 1. */
+int finish_output(int status);
+
+/* "wfs --help", "wfs CMD --help" on stdout. */
+void usage_print(void);
+void usage_print_command(const struct command *command);

@@ -1,0 +1,49 @@
+#include "fs/cli/command.h"
+
+#include "base/report.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+extern const struct command umount_command, exec_command, ls_command, cat_command, cp_command, info_command, generate_command;
+
+const struct command *const commands[] = {
+    &mount_command, &umount_command, &exec_command,     &ls_command, &cat_command,
+    &cp_command,    &info_command,   &generate_command, NULL,
+};
+
+const struct command *command_find(const char *name)
+{
+    for (const struct command *const *command = commands; *command != NULL; command++)
+        if (strcmp((*command)->name, name) == 0)
+            return *command;
+    return NULL;
+}
+
+struct tree *command_open(const char *source, const struct options *options)
+{
+    struct error error;
+    struct checkpoint *checkpoint = checkpoint_open(source, &options->open, &error);
+    struct tree *tree = checkpoint != NULL ? tree_new(checkpoint, &options->tree, &error) : NULL;
+    if (tree == NULL) {
+        report("%s", error.message);
+        checkpoint_close(checkpoint);
+    }
+    return tree;
+}
+
+void command_close(struct tree *tree)
+{
+    struct checkpoint *checkpoint = (struct checkpoint *)tree_checkpoint(tree);
+    tree_free(tree);
+    checkpoint_close(checkpoint);
+}
+
+int finish_output(int status)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return status;
+    report("standard output: %s", strerror(errno));
+    return EXIT_BAD_INPUT;
+}

@@ -1,0 +1,178 @@
+/* Arguments, as the tables of commands and options say. */
+#include "base/report.h"
+#include "fs/cli/command.h"
+
+#include <fcntl.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { LONG_FLAG = 1000 }; /* getopt's value of flag 0 of a command */
+
+/* Descriptors 0 to 2 are ours even where the caller closed them: a source opened as number 1 would get the output. */
+static void hold_standard_descriptors(void)
+{
+    int fd;
+    do
+        fd = open("/dev/null", O_RDWR);
+    while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd >= 0)
+        close(fd);
+}
+
+static int misuse(const struct command *command, const char *why, const char *what)
+{
+    report("%s: %s%s; see wfs %s --help", command->name, why, what, command->name);
+    return EXIT_MISUSE;
+}
+
+/* The words of getopt_long for a command: "+:ho:lR" and the long names. */
+static void getopt_tables(const struct command *command, char *letters, struct option *names)
+{
+    letters += sprintf(letters, "%s", command->takes_options ? ":ho:" : ":h");
+    *names++ = (struct option){"help", no_argument, NULL, 'h'};
+    for (int i = 0; command->flags != NULL && command->flags[i].name != NULL; i++) {
+        const struct flag *flag = &command->flags[i];
+        if (flag->letter != 0)
+            *letters++ = flag->letter;
+        *names++ = (struct option){flag->name, no_argument, NULL, LONG_FLAG + i};
+    }
+    *letters = '\0';
+    *names = (struct option){0};
+}
+
+static int flag_index(const struct command *command, int found)
+{
+    if (found >= LONG_FLAG)
+        return found - LONG_FLAG;
+    int index = 0;
+    while (command->flags[index].letter != found)
+        index++;
+    return index;
+}
+
+/* Returns the exit status of what has been said and done already, or -1. */
+static int parse_arguments(int argc, char **argv, struct options *options, struct invocation *invocation)
+{
+    const struct command *command = invocation->command;
+    char letters[8 + COMMAND_MAX_FLAGS];
+    struct option names[COMMAND_MAX_FLAGS + 2];
+    struct error error;
+    int found;
+    getopt_tables(command, letters, names);
+    opterr = 0;
+    while ((found = getopt_long(argc, argv, letters, names, NULL)) != -1) {
+        switch (found) {
+        case 'h':
+            usage_print_command(command);
+            return EXIT_SUCCESS;
+        case 'o':
+            if (options_parse(options, optarg, &error))
+                break;
+            report("%s", error.message);
+            return EXIT_MISUSE;
+        case ':':
+            return misuse(command, "something must follow ", argv[optind - 1]);
+        case '?':
+            return misuse(command, "there is no flag ", optopt != 0 ? (char[]){'-', (char)optopt, '\0'} : argv[optind - 1]);
+        default:
+            invocation->flags[flag_index(command, found)] = true;
+        }
+    }
+    invocation->arguments = argv + optind;
+    invocation->n_arguments = (size_t)(argc - optind);
+    if (invocation->n_arguments < command->min_arguments || invocation->n_arguments > command->max_arguments)
+        return misuse(command, "what is wanted is ", command->usage);
+    return -1;
+}
+
+/* Takes "-- CMD ..." off the end. */
+static char **split_program(int *argc, char **argv)
+{
+    for (int i = 0; i < *argc; i++)
+        if (strcmp(argv[i], "--") == 0 && argv[i + 1] != NULL) {
+            argv[i] = NULL;
+            *argc = i;
+            return argv + i + 1;
+        }
+    return NULL;
+}
+
+/* argv[0] is the name of the command. */
+static int run_command(const struct command *command, int argc, char **argv)
+{
+    struct options options;
+    struct invocation invocation = {.command = command, .options = &options};
+    if (command->takes_program)
+        invocation.program = split_program(&argc, argv);
+    options_init(&options);
+    int status = parse_arguments(argc, argv, &options, &invocation);
+    if (status < 0 && command->takes_program && invocation.program == NULL)
+        status = misuse(command, "what is wanted is ", command->usage);
+    if (status < 0)
+        status = command->run(&invocation);
+    options_free(&options);
+    return status;
+}
+
+/* `mount.wfs SOURCE MOUNTPOINT [-sfnv] [-N namespace] [-o options] [-t type]`: as mount(8) calls its helpers. */
+static int run_mount_helper(int argc, char **argv)
+{
+    struct options options;
+    struct invocation invocation = {.command = &mount_command, .options = &options};
+    struct error error;
+    int found, status = EXIT_SUCCESS;
+    bool fake = false, understood = true;
+    options_init(&options);
+    opterr = 0;
+    while ((found = getopt(argc, argv, "sfnvN:o:t:")) != -1) {
+        fake |= found == 'f';
+        if (found == 'o' && understood && !(understood = options_parse(&options, optarg, &error)))
+            report("%s", error.message);
+    }
+    invocation.arguments = argv + optind;
+    invocation.n_arguments = (size_t)(argc - optind);
+    if (understood && invocation.n_arguments != 2)
+        report("mount.wfs: what is wanted is SOURCE MOUNTPOINT [-o OPTION,...]");
+    if (!understood || invocation.n_arguments != 2)
+        status = EXIT_BAD_INPUT; /* mount(8) calls that misuse */
+    else if (!fake && mount_command.run(&invocation) != EXIT_SUCCESS)
+        status = EXIT_MOUNT_FAILED;
+    options_free(&options);
+    return status;
+}
+
+/* mount(8) looks for mount.wfs or mount.fuse.wfs, or lets mount.fuse run "wfs SOURCE MOUNTPOINT -o ...". */
+static bool is_mount_helper(int argc, char **argv)
+{
+    const char *slash = strrchr(argv[0], '/'), *name = slash != NULL ? slash + 1 : argv[0];
+    return strncmp(name, "mount.", 6) == 0 ||
+           (argc > 3 && argv[1][0] != '-' && strcmp(argv[3], "-o") == 0 && command_find(argv[1]) == NULL);
+}
+
+int main(int argc, char **argv)
+{
+    hold_standard_descriptors();
+    if (argc > 1 && is_mount_helper(argc, argv))
+        return run_mount_helper(argc, argv);
+    if (argc < 2) {
+        report("what shall it do? wfs --help says what it can");
+        return EXIT_MISUSE;
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+        usage_print();
+        return EXIT_SUCCESS;
+    }
+    if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
+        puts("wfs " WFS_VERSION);
+        return EXIT_SUCCESS;
+    }
+    const struct command *command = command_find(argv[1]);
+    if (command == NULL) {
+        report("there is no command '%s'; wfs --help lists them", argv[1]);
+        return EXIT_MISUSE;
+    }
+    return run_command(command, argc - 1, argv + 1);
+}

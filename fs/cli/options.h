@@ -1,0 +1,41 @@
+/* Options of the -o kind: the same words for mount, ls, cat, cp, info and exec, so that all show the same tree.
+ *
+ * One table says name, argument, help and what an option sets; parsing, --help, the man page and the shell completions all come
+ * from it. To add one: a row in options.c. */
+#pragma once
+
+#include "formats/checkpoint.h"
+#include "fs/tree/tree.h"
+
+#include <sys/types.h>
+
+struct options {
+    struct arena *arena; /* holds the texts */
+    struct open_options open;
+    struct tree_options tree;
+    struct {
+        bool allow_other, nonempty, no_readahead;
+        uid_t uid;
+        gid_t gid;
+        mode_t umask; /* taken from 0444 for files and 0555 for directories */
+    } mount;
+};
+
+struct option_row {
+    const char *name;     /* a user may write '-' for '_' and the other way round */
+    const char *argument; /* what stands behind '='; NULL: nothing may */
+    const char *help;
+    bool for_mounts; /* accepted everywhere, but means something only for what is mounted */
+    bool (*set)(struct options *options, const char *value, struct error *error);
+};
+
+/* Ended by a row without a name. */
+extern const struct option_row option_rows[];
+
+/* The defaults: owned by the user who runs us. */
+void options_init(struct options *options);
+void options_free(struct options *options);
+
+/* Parses the argument of one -o, "word,word=value,...": a comma in a value is written "\,". A word that is no option is an
+ * error that names it; what fstab and mount(8) pass along (ro, defaults, noauto, nofail, _netdev, x-...) is ignored. */
+bool options_parse(struct options *options, const char *words, struct error *error);

@@ -1,0 +1,132 @@
+#include "fs/cli/output.h"
+
+#include "base/arena.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const int ending_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE};
+
+/* What to remove when a signal ends the process. */
+static const char *volatile named_temporary;
+
+static void remove_and_die(int number)
+{
+    const char *path = named_temporary;
+    if (path != NULL)
+        unlink(path);
+    raise(number); /* SA_RESETHAND: the default action */
+}
+
+static void watch_signals(void)
+{
+    struct sigaction action = {.sa_handler = remove_and_die, .sa_flags = (int)SA_RESETHAND};
+    for (size_t i = 0; i < sizeof ending_signals / sizeof *ending_signals; i++) {
+        struct sigaction before;
+        if (sigaction(ending_signals[i], NULL, &before) == 0 && before.sa_handler == SIG_DFL)
+            sigaction(ending_signals[i], &action, NULL);
+    }
+}
+
+/* ".NAME.wfs-PID" beside `path`. */
+static char *temporary_name(const char *path)
+{
+    const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
+    size_t capacity = strlen(path) + 32;
+    char *temporary = memory_alloc(capacity);
+    snprintf(temporary, capacity, "%.*s.%.200s.wfs-%d", (int)(name - path), path, name, (int)getpid());
+    return temporary;
+}
+
+static void release(struct output *output)
+{
+    if (output->fd >= 0)
+        close(output->fd);
+    named_temporary = NULL;
+    free(output->path);
+    free(output->temporary);
+}
+
+static bool open_temporary(struct output *output)
+{
+    char *copy = strdup(output->path);
+    output->fd = open(dirname(copy), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+    free(copy);
+    output->has_no_name = output->fd >= 0;
+    if (output->has_no_name)
+        return true;
+    /* Not every file system has O_TMPFILE, and where it is something else that is wrong this says it as well. */
+    output->fd = open(output->temporary, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
+    if (output->fd < 0)
+        return false;
+    named_temporary = output->temporary;
+    watch_signals();
+    return true;
+}
+
+bool output_open(struct output *output, const char *path, uint64_t size, struct error *error)
+{
+    struct stat status;
+    char *real = realpath(path, NULL); /* a link keeps pointing at the file */
+    *output = (struct output){.fd = -1, .path = real != NULL ? real : strdup(path)};
+    output->temporary = temporary_name(output->path);
+    bool exists = stat(output->path, &status) == 0;
+    output->at_offsets = !exists || S_ISREG(status.st_mode);
+    if (!output->at_offsets)
+        output->fd = open(output->path, O_WRONLY | O_CLOEXEC);
+    else if (open_temporary(output) && size != 0 && fallocate(output->fd, 0, 0, (off_t)size) != 0 && errno == ENOSPC) {
+        error_set(error, "%s: there is no room for its %llu bytes", path, (unsigned long long)size);
+        output_discard(output);
+        return false;
+    }
+    if (output->fd >= 0)
+        return true;
+    error_set_errno(error, errno, "%s", path);
+    release(output);
+    return false;
+}
+
+/* Links cannot replace a file, renames can. */
+static bool link_output(const struct output *output)
+{
+    char self[64];
+    snprintf(self, sizeof self, "/proc/self/fd/%d", output->fd);
+    if (linkat(AT_FDCWD, self, AT_FDCWD, output->path, AT_SYMLINK_FOLLOW) == 0)
+        return true;
+    if (errno != EEXIST || linkat(AT_FDCWD, self, AT_FDCWD, output->temporary, AT_SYMLINK_FOLLOW) != 0)
+        return false;
+    if (rename(output->temporary, output->path) == 0)
+        return true;
+    int reason = errno;
+    unlink(output->temporary);
+    errno = reason;
+    return false;
+}
+
+bool output_finish(struct output *output, struct error *error)
+{
+    bool done = true;
+    if (output->at_offsets)
+        done = output->has_no_name ? link_output(output) : rename(output->temporary, output->path) == 0;
+    if (!done)
+        error_set_errno(error, errno, "%s", output->path);
+    if (done)
+        release(output);
+    else
+        output_discard(output);
+    return done;
+}
+
+void output_discard(struct output *output)
+{
+    if (output->fd >= 0 && output->at_offsets && !output->has_no_name)
+        unlink(output->temporary);
+    release(output);
+}

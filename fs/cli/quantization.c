@@ -1,0 +1,162 @@
+#include "fs/cli/quantization.h"
+
+#include "fs/tree/pool.h"
+#include "quant/convert.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+enum {
+    RUN_ELEMENTS = 2048, /* a whole number of blocks of every dtype */
+    SAMPLED_RUNS = 32,   /* of each tensor */
+    RUNS_PER_TASK = 64,
+};
+
+/* A stretch of one tensor's runs: what one task measures. */
+struct stretch {
+    const struct gguf_plan_tensor *tensor;
+    uint64_t first_run, n_runs, stride; /* every stride-th run of the tensor */
+};
+
+struct measurement {
+    pthread_mutex_t lock;
+    const struct stretch *stretches;
+    size_t n_stretches, n_done;
+    double squares; /* sum over tensors of mean square error times elements */
+    double largest;
+    bool failed;
+    struct error *error;
+    void (*progress)(void *context, double share);
+    void *context;
+};
+
+struct errors {
+    double squares, largest;
+    uint64_t n_elements;
+};
+
+static bool measure_run(const struct gguf_plan_tensor *tensor, uint64_t run, struct errors *errors, struct error *error)
+{
+    float exact[RUN_ELEMENTS], stored[RUN_ELEMENTS];
+    unsigned char blocks[RUN_ELEMENTS * sizeof(float)];
+    const struct view *view = tensor->tensor->view;
+    uint64_t first = run * RUN_ELEMENTS, left = view->n_elements - first;
+    size_t n_elements = left < RUN_ELEMENTS ? (size_t)left : RUN_ELEMENTS, block = tensor->type->block_elements;
+    if (!convert_read(view, &f32_dtype, first, n_elements, exact, error) ||
+        !convert_read(view, tensor->type, first / block, n_elements / block, blocks, error))
+        return error_prefix(error, "%s", tensor->tensor->name);
+    dtype_kernels(tensor->type).decode(blocks, stored, n_elements / block);
+    for (size_t i = 0; i < n_elements; i++) {
+        double difference = fabs((double)exact[i] - (double)stored[i]);
+        errors->squares += difference * difference;
+        errors->largest = difference > errors->largest ? difference : errors->largest;
+    }
+    errors->n_elements += n_elements;
+    return true;
+}
+
+static void measure_stretch(void *context, size_t index)
+{
+    struct measurement *measurement = context;
+    const struct stretch *stretch = &measurement->stretches[index];
+    const struct view *view = stretch->tensor->tensor->view;
+    struct errors errors = {0};
+    struct error error;
+    bool measured = true;
+    for (uint64_t i = 0; i < stretch->n_runs && measured; i++)
+        measured = measure_run(stretch->tensor, (stretch->first_run + i) * stretch->stride, &errors, &error);
+
+    pthread_mutex_lock(&measurement->lock);
+    if (!measured && !measurement->failed) {
+        *measurement->error = error;
+        measurement->failed = true;
+    }
+    if (errors.n_elements != 0) {
+        uint64_t n_runs = (view->n_elements + RUN_ELEMENTS - 1) / RUN_ELEMENTS, n_measured = n_runs / stretch->stride;
+        double share = (double)stretch->n_runs / (double)(n_measured ? n_measured : 1);
+        measurement->squares += errors.squares / (double)errors.n_elements * (double)view->n_elements * share;
+    }
+    measurement->largest = errors.largest > measurement->largest ? errors.largest : measurement->largest;
+    measurement->n_done++;
+    if (measurement->progress != NULL)
+        measurement->progress(measurement->context, (double)measurement->n_done / (double)measurement->n_stretches);
+    pthread_mutex_unlock(&measurement->lock);
+}
+
+/* The stretches of all tensors; counts them where `stretches` is NULL. */
+static size_t divide(const struct gguf_plan *plan, bool all, struct stretch *stretches)
+{
+    size_t n_stretches = 0;
+    for (size_t i = 0; i < plan->n_tensors; i++) {
+        const struct gguf_plan_tensor *tensor = &plan->tensors[i];
+        uint64_t n_runs = (tensor->tensor->view->n_elements + RUN_ELEMENTS - 1) / RUN_ELEMENTS;
+        uint64_t stride = all || n_runs <= SAMPLED_RUNS ? 1 : n_runs / SAMPLED_RUNS, n_measured = n_runs / stride;
+        for (uint64_t first = 0; first < n_measured; first += RUNS_PER_TASK, n_stretches++)
+            if (stretches != NULL)
+                stretches[n_stretches] = (struct stretch){
+                    .tensor = tensor,
+                    .first_run = first,
+                    .n_runs = n_measured - first < RUNS_PER_TASK ? n_measured - first : RUNS_PER_TASK,
+                    .stride = stride,
+                };
+    }
+    return n_stretches;
+}
+
+uint64_t quantization_bytes(const struct gguf_model *model, bool all)
+{
+    uint64_t n_elements = 0;
+    for (size_t i = 0; i < model->n_tensors; i++) {
+        uint64_t of_tensor = model->tensors[i].view->n_elements, most = (uint64_t)SAMPLED_RUNS * RUN_ELEMENTS;
+        n_elements += all || of_tensor < most ? of_tensor : most;
+    }
+    return n_elements * sizeof(float);
+}
+
+static void sum_sizes(const struct gguf_plan *plan, uint64_t *ret_elements, uint64_t *ret_bytes)
+{
+    uint64_t n_elements = 0, n_bytes = 0;
+    for (size_t i = 0; i < plan->n_tensors; i++) {
+        n_elements += plan->tensors[i].tensor->view->n_elements;
+        n_bytes += convert_bytes(plan->tensors[i].tensor->view, plan->tensors[i].type);
+    }
+    *ret_elements = n_elements;
+    *ret_bytes = n_bytes;
+}
+
+bool quantization_measure(const struct gguf_model *model, const struct mix *mix, const struct quantize_options *options, bool all,
+                          void (*progress)(void *context, double share), void *context, struct quantization *ret_quantization,
+                          struct error *error)
+{
+    struct gguf_plan plan;
+    struct quantization quantization = {.mix = mix};
+    if (!gguf_plan_quantize(model, mix, options, &plan, &quantization.reason)) {
+        *ret_quantization = quantization;
+        return true;
+    }
+    size_t n_stretches = divide(&plan, all, NULL);
+    struct stretch *stretches = memory_alloc(n_stretches * sizeof *stretches);
+    divide(&plan, all, stretches);
+    struct measurement measurement = {
+        .stretches = stretches,
+        .n_stretches = n_stretches,
+        .error = error,
+        .progress = progress,
+        .context = context,
+    };
+    pthread_mutex_init(&measurement.lock, NULL);
+    pool_run(n_stretches, measure_stretch, &measurement);
+    pthread_mutex_destroy(&measurement.lock);
+
+    uint64_t n_elements, n_bytes;
+    sum_sizes(&plan, &n_elements, &n_bytes);
+    quantization.file_bytes = plan.size;
+    quantization.bits_per_weight = n_elements ? (double)n_bytes * 8 / (double)n_elements : 0;
+    quantization.rmse = n_elements ? sqrt(measurement.squares / (double)n_elements) : 0;
+    quantization.largest_error = measurement.largest;
+    *ret_quantization = quantization;
+    free(stretches);
+    gguf_plan_free(&plan);
+    return !measurement.failed;
+}

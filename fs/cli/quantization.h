@@ -1,0 +1,24 @@
+/* How large and how exact each quantization of a model would be, so that a person can choose: `wfs info --quantization`.
+ *
+ * Errors are those of the stored values against the F32 values they stand for. By default a sample of every tensor is encoded and
+ * decoded again: runs of whole blocks spread evenly over it, the same ones every time. */
+#pragma once
+
+#include "models/quantize.h"
+
+struct quantization {
+    const struct mix *mix;
+    struct error reason; /* why there is no such file; an empty message where there is one */
+    uint64_t file_bytes;
+    double bits_per_weight; /* of all weights, those that stay F32 included */
+    double rmse, largest_error;
+};
+
+/* Bytes of F32 values that measuring one mix looks at. */
+uint64_t quantization_bytes(const struct gguf_model *model, bool all);
+
+/* Measures one mix; all weights with `all`. `progress` is called now and then with the share done, 0 to 1, from any thread; it
+ * may be NULL. */
+bool quantization_measure(const struct gguf_model *model, const struct mix *mix, const struct quantize_options *options, bool all,
+                          void (*progress)(void *context, double share), void *context, struct quantization *ret_quantization,
+                          struct error *error);

@@ -1,0 +1,408 @@
+#include "fs/mount/fuse_ops.h"
+
+#include "base/buffer.h"
+#include "base/report.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/statvfs.h>
+
+enum { PAGE_BYTES = 4096, MAX_BACKGROUND = 64, CONGESTION_THRESHOLD = 48, MAX_REPORTED = 256 };
+
+static const double forever = 1e9; /* seconds */
+
+static const struct served *served_by(fuse_req_t req)
+{
+    return fuse_req_userdata(req);
+}
+
+/* A buffer of each thread for what it replies, as large as the largest request so far. It begins a page, since the kernel copies
+ * from it page by page. */
+
+static pthread_key_t scratch_key;
+static pthread_once_t scratch_once = PTHREAD_ONCE_INIT;
+
+static void make_scratch_key(void)
+{
+    pthread_key_create(&scratch_key, free);
+}
+
+static void *scratch(size_t size)
+{
+    static _Thread_local size_t capacity;
+    pthread_once(&scratch_once, make_scratch_key);
+    void *bytes = pthread_getspecific(scratch_key);
+    if (bytes == NULL || capacity < size) {
+        free(bytes);
+        capacity = (size + PAGE_BYTES) / PAGE_BYTES * PAGE_BYTES;
+        bytes = memory_alloc_aligned(PAGE_BYTES, capacity);
+        pthread_setspecific(scratch_key, bytes);
+    }
+    return bytes;
+}
+
+/* Failed reads: what an application does with EIO is its own business, the reason goes to the log. Once for each file and
+ * reason, whatever the offsets in it. */
+static void report_failed_read(node_id id, const struct error *error)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static uint64_t reported[MAX_REPORTED];
+    static size_t n_reported;
+    uint64_t hash = 0xcbf29ce484222325 ^ id; /* FNV-1a */
+    for (const char *c = error->message; *c != '\0'; c++)
+        if (*c < '0' || *c > '9')
+            hash = (hash ^ (unsigned char)*c) * 0x100000001b3;
+
+    pthread_mutex_lock(&lock);
+    bool known = n_reported == MAX_REPORTED;
+    for (size_t i = 0; i < n_reported && !known; i++)
+        known = reported[i] == hash;
+    if (!known)
+        reported[n_reported++] = hash;
+    bool last = !known && n_reported == MAX_REPORTED;
+    pthread_mutex_unlock(&lock);
+    if (!known)
+        report("a read failed: %s%s", error->message, last ? " (further failures are not reported)" : "");
+}
+
+static void fill_stat(const struct served *served, const struct node_attributes *attributes, struct stat *status)
+{
+    *status = (struct stat){
+        .st_ino = attributes->id,
+        .st_mode = (attributes->directory ? S_IFDIR | 0555 : S_IFREG | 0444) & ~served->umask,
+        .st_nlink = attributes->n_links,
+        .st_uid = served->uid,
+        .st_gid = served->gid,
+        .st_size = (off_t)attributes->size,
+        .st_blksize = PAGE_BYTES,
+        .st_atim = attributes->mtime,
+        .st_mtim = attributes->mtime,
+        .st_ctim = attributes->mtime,
+    };
+}
+
+static void fill_entry(const struct served *served, const struct node_attributes *attributes, struct fuse_entry_param *entry)
+{
+    *entry = (struct fuse_entry_param){.ino = attributes->id, .attr_timeout = forever, .entry_timeout = forever};
+    fill_stat(served, attributes, &entry->attr);
+}
+
+static void op_init(void *userdata, struct fuse_conn_info *conn)
+{
+    (void)userdata;
+    /* Replies are vectors of pointers: a splice through a pipe is slower. */
+    conn->want &= ~(unsigned)(FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_WRITE | FUSE_CAP_SPLICE_MOVE | FUSE_CAP_AUTO_INVAL_DATA);
+    conn->want |= conn->capable & FUSE_CAP_EXPORT_SUPPORT;
+    conn->max_background = MAX_BACKGROUND;
+    conn->congestion_threshold = CONGESTION_THRESHOLD;
+}
+
+static void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+    const struct served *served = served_by(req);
+    struct node_attributes attributes;
+    struct fuse_entry_param entry = {.entry_timeout = forever}; /* no such name, and there never will be */
+    bool found;
+    if (strcmp(name, ".") == 0)
+        found = tree_attributes(served->tree, parent, &attributes);
+    else if (strcmp(name, "..") == 0)
+        found = tree_attributes(served->tree, tree_parent(served->tree, parent), &attributes);
+    else
+        found = tree_lookup(served->tree, parent, name, &attributes);
+    if (found)
+        fill_entry(served, &attributes, &entry);
+    fuse_reply_entry(req, &entry);
+}
+
+static void op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+    (void)fi;
+    struct node_attributes attributes;
+    struct stat status;
+    if (!tree_attributes(served_by(req)->tree, ino, &attributes)) {
+        fuse_reply_err(req, ENOENT);
+        return;
+    }
+    fill_stat(served_by(req), &attributes, &status);
+    fuse_reply_attr(req, &status, forever);
+}
+
+/* The kernel asks once, and then opens files and directories without us, keeping what it has cached. */
+static void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+    (void)ino, (void)fi;
+    fuse_reply_err(req, ENOSYS);
+}
+
+static void read_node(fuse_req_t req, node_id id, struct arena *arena, size_t size, uint64_t offset)
+{
+    struct vfile file;
+    struct error error;
+    struct iovec iov[VFILE_MAX_IOV];
+    size_t count = 0;
+    if (!tree_file(served_by(req)->tree, id, arena, &file, &error)) {
+        report_failed_read(id, &error);
+        fuse_reply_err(req, EIO);
+        return;
+    }
+    uint64_t left = offset < file.size ? file.size - offset : 0;
+    size = left < size ? (size_t)left : size;
+    unsigned char *bytes = scratch(size);
+    if (size != 0 && !vfile_iov(&file, offset, size, iov, &count, bytes, &error)) {
+        report_failed_read(id, &error);
+        fuse_reply_err(req, EIO);
+        return;
+    }
+    /* Where the source has lost what it had, the kernel's copy from the mapping fails, and the reader has got EIO. */
+    if (fuse_reply_iov(req, iov, (int)count) == -EFAULT && !vfile_read(&file, offset, size, bytes, &error))
+        report_failed_read(id, &error);
+}
+
+static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset, struct fuse_file_info *fi)
+{
+    (void)fi;
+    struct arena *arena = arena_new();
+    read_node(req, ino, arena, size, (uint64_t)offset);
+    arena_free(arena);
+}
+
+/* Directories. Offsets: 0 is before ".", 1 before "..", 2 + i before entry i. */
+
+struct filling {
+    fuse_req_t req;
+    bool plus;
+    char *bytes;
+    size_t size, used;
+};
+
+static bool add_entry(struct filling *filling, const char *name, const struct fuse_entry_param *entry, uint64_t next)
+{
+    char *place = filling->bytes + filling->used;
+    size_t left = filling->size - filling->used;
+    size_t length = filling->plus ? fuse_add_direntry_plus(filling->req, place, left, name, entry, (off_t)next)
+                                  : fuse_add_direntry(filling->req, place, left, name, &entry->attr, (off_t)next);
+    if (length > left)
+        return false;
+    filling->used += length;
+    return true;
+}
+
+static bool add_node(void *context, uint64_t index, const char *name, const struct node_attributes *attributes)
+{
+    struct filling *filling = context;
+    struct fuse_entry_param entry;
+    fill_entry(served_by(filling->req), attributes, &entry);
+    return add_entry(filling, name, &entry, index + 3);
+}
+
+/* "." and "..": a node number of 0 tells the kernel to look nothing up by them. */
+static bool add_dots(struct filling *filling, node_id directory, uint64_t from)
+{
+    struct tree *tree = served_by(filling->req)->tree;
+    const node_id nodes[] = {directory, tree_parent(tree, directory)};
+    for (uint64_t i = from; i < 2; i++) {
+        struct fuse_entry_param entry = {.attr = {.st_ino = nodes[i], .st_mode = S_IFDIR}};
+        if (!add_entry(filling, i == 0 ? "." : "..", &entry, i + 1))
+            return false;
+    }
+    return true;
+}
+
+static void reply_directory(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset, bool plus)
+{
+    struct filling filling = {.req = req, .plus = plus, .bytes = scratch(size), .size = size};
+    uint64_t from = (uint64_t)offset;
+    if (add_dots(&filling, ino, from))
+        tree_list(served_by(req)->tree, ino, from > 2 ? from - 2 : 0, add_node, &filling);
+    fuse_reply_buf(req, filling.bytes, filling.used);
+}
+
+static void op_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset, struct fuse_file_info *fi)
+{
+    (void)fi;
+    reply_directory(req, ino, size, offset, false);
+}
+
+static void op_readdirplus(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset, struct fuse_file_info *fi)
+{
+    (void)fi;
+    reply_directory(req, ino, size, offset, true);
+}
+
+static void op_statfs(fuse_req_t req, fuse_ino_t ino)
+{
+    (void)ino;
+    const struct checkpoint *checkpoint = tree_checkpoint(served_by(req)->tree);
+    uint64_t n_bytes = 0;
+    for (size_t i = 0; i < checkpoint->n_sources; i++)
+        n_bytes += source_size(checkpoint->sources[i]);
+    struct statvfs status = {
+        .f_bsize = PAGE_BYTES,
+        .f_frsize = PAGE_BYTES,
+        .f_blocks = (n_bytes + PAGE_BYTES - 1) / PAGE_BYTES,
+        .f_namemax = TREE_MAX_NAME,
+    };
+    fuse_reply_statfs(req, &status);
+}
+
+/* Extended attributes. */
+
+struct wanted_xattr {
+    const char *name;
+    struct buffer value;
+    bool found;
+};
+
+static void match_xattr(void *context, const char *name, const char *value)
+{
+    struct wanted_xattr *wanted = context;
+    if (wanted->found || strcmp(name, wanted->name) != 0)
+        return;
+    buffer_append_text(&wanted->value, value);
+    wanted->found = true;
+}
+
+static void name_xattr(void *context, const char *name, const char *value)
+{
+    (void)value;
+    buffer_append(context, name, strlen(name) + 1);
+}
+
+/* A size of 0 asks how much room is needed. */
+static void reply_xattr(fuse_req_t req, const struct buffer *value, size_t size)
+{
+    if (size == 0)
+        fuse_reply_xattr(req, value->length);
+    else if (value->length > size)
+        fuse_reply_err(req, ERANGE);
+    else
+        fuse_reply_buf(req, (const char *)value->bytes, value->length);
+}
+
+static void op_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t size)
+{
+    struct wanted_xattr wanted = {.name = name};
+    if (strncmp(name, "user.", 5) != 0) { /* ls and cp take this as a hint not to ask again */
+        fuse_reply_err(req, ENOTSUP);
+        return;
+    }
+    tree_xattrs(served_by(req)->tree, ino, match_xattr, &wanted);
+    if (wanted.found)
+        reply_xattr(req, &wanted.value, size);
+    else
+        fuse_reply_err(req, ENODATA);
+    buffer_free(&wanted.value);
+}
+
+static void op_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size)
+{
+    struct buffer names = {0};
+    tree_xattrs(served_by(req)->tree, ino, name_xattr, &names);
+    reply_xattr(req, &names, size);
+    buffer_free(&names);
+}
+
+/* Writers. The kernel refuses them for a mount that is `ro`; these are for one made by somebody else, or remounted by root. */
+
+static void refuse_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *status, int to_set, struct fuse_file_info *fi)
+{
+    (void)ino, (void)status, (void)to_set, (void)fi;
+    fuse_reply_err(req, EROFS);
+}
+
+static void refuse_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, dev_t device)
+{
+    (void)parent, (void)name, (void)mode, (void)device;
+    fuse_reply_err(req, EROFS);
+}
+
+static void refuse_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode)
+{
+    (void)parent, (void)name, (void)mode;
+    fuse_reply_err(req, EROFS);
+}
+
+static void refuse_removal(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+    (void)parent, (void)name;
+    fuse_reply_err(req, EROFS);
+}
+
+static void refuse_symlink(fuse_req_t req, const char *target, fuse_ino_t parent, const char *name)
+{
+    (void)target, (void)parent, (void)name;
+    fuse_reply_err(req, EROFS);
+}
+
+static void refuse_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_t new_parent, const char *new_name,
+                          unsigned flags)
+{
+    (void)parent, (void)name, (void)new_parent, (void)new_name, (void)flags;
+    fuse_reply_err(req, EROFS);
+}
+
+static void refuse_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t new_parent, const char *new_name)
+{
+    (void)ino, (void)new_parent, (void)new_name;
+    fuse_reply_err(req, EROFS);
+}
+
+static void refuse_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, struct fuse_file_info *fi)
+{
+    (void)parent, (void)name, (void)mode, (void)fi;
+    fuse_reply_err(req, EROFS);
+}
+
+static void refuse_write(fuse_req_t req, fuse_ino_t ino, const char *bytes, size_t size, off_t offset, struct fuse_file_info *fi)
+{
+    (void)ino, (void)bytes, (void)size, (void)offset, (void)fi;
+    fuse_reply_err(req, EROFS);
+}
+
+static void refuse_setxattr(fuse_req_t req, fuse_ino_t ino, const char *name, const char *value, size_t size, int flags)
+{
+    (void)ino, (void)name, (void)value, (void)size, (void)flags;
+    fuse_reply_err(req, EROFS);
+}
+
+static void refuse_removexattr(fuse_req_t req, fuse_ino_t ino, const char *name)
+{
+    (void)ino, (void)name;
+    fuse_reply_err(req, EROFS);
+}
+
+static void refuse_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t offset, off_t length, struct fuse_file_info *fi)
+{
+    (void)ino, (void)mode, (void)offset, (void)length, (void)fi;
+    fuse_reply_err(req, EROFS);
+}
+
+/* What is absent is answered with ENOSYS, which makes the kernel do it alone: flush, locks, lseek. */
+const struct fuse_lowlevel_ops fuse_ops = {
+    .init = op_init,
+    .lookup = op_lookup,
+    .getattr = op_getattr,
+    .open = op_open,
+    .opendir = op_open,
+    .read = op_read,
+    .readdir = op_readdir,
+    .readdirplus = op_readdirplus,
+    .statfs = op_statfs,
+    .getxattr = op_getxattr,
+    .listxattr = op_listxattr,
+    .setattr = refuse_setattr,
+    .mknod = refuse_mknod,
+    .mkdir = refuse_mkdir,
+    .unlink = refuse_removal,
+    .rmdir = refuse_removal,
+    .symlink = refuse_symlink,
+    .rename = refuse_rename,
+    .link = refuse_link,
+    .create = refuse_create,
+    .write = refuse_write,
+    .setxattr = refuse_setxattr,
+    .removexattr = refuse_removexattr,
+    .fallocate = refuse_fallocate,
+};

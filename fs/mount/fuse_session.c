@@ -1,0 +1,179 @@
+#include "fs/mount/fuse_session.h"
+
+#include "fs/mount/mountpoint.h"
+#include "fs/tree/pool.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Above 4 MiB a larger window brings nothing. One thread is not enough even on one core: one slow read would hold up all. */
+enum { READAHEAD_KIB = 4096, MIN_THREADS = 2, MAX_THREADS = 16 };
+
+/* How long a thread asks for its next request before it sleeps. To be woken takes about as long as to copy a megabyte, and
+ * threads woken together often find themselves on one core. */
+enum { AWAKE_NANOSECONDS = 50 * 1000 };
+
+struct session {
+    struct fuse_session *fuse;
+    const char *mountpoint;
+    bool raise_readahead;
+    const struct session_events *events;
+};
+
+/* What libfuse last said: kept for the message of a mount that failed. While serving it complains about readers that got
+ * EIO, which fuse_ops.c reports better. */
+static char last_words[256];
+
+static void keep_words(enum fuse_log_level level, const char *format, va_list arguments)
+{
+    (void)level;
+    vsnprintf(last_words, sizeof last_words, strncmp(format, "fuse: ", 6) == 0 ? format + 6 : format, arguments);
+    last_words[strcspn(last_words, "\n")] = '\0';
+}
+
+static sigset_t awaited_signals(void)
+{
+    static const int awaited[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCHLD};
+    sigset_t signals;
+    sigemptyset(&signals);
+    for (size_t i = 0; i < sizeof awaited / sizeof *awaited; i++)
+        sigaddset(&signals, awaited[i]);
+    return signals;
+}
+
+void session_unblock_signals(void)
+{
+    sigset_t signals = awaited_signals();
+    pthread_sigmask(SIG_UNBLOCK, &signals, NULL);
+    signal(SIGPIPE, SIG_DFL);
+}
+
+/* "fsname=...", with what separates options escaped. */
+static char *mount_options(const struct session_options *options)
+{
+    struct buffer text = {0};
+    buffer_append_text(&text, "ro,nosuid,nodev,default_permissions,subtype=wfs,fsname=");
+    for (const char *c = options->source; *c != '\0'; c++)
+        buffer_printf(&text, "%s%c", *c == ',' || *c == '\\' ? "\\" : "", *c);
+    buffer_append(&text, options->allow_other ? ",allow_other" : "", options->allow_other ? 13 : 1);
+    return (char *)text.bytes;
+}
+
+static long nanoseconds_since(const struct timespec *start)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (now.tv_sec - start->tv_sec) * 1000000000L + now.tv_nsec - start->tv_nsec;
+}
+
+static ssize_t receive_request(int device, void *bytes, size_t size, void *userdata)
+{
+    (void)userdata;
+    struct pollfd request = {.fd = device, .events = POLLIN};
+    struct timespec start;
+    clock_gettime(CLOCK_MONOTONIC, &start);
+    while (poll(&request, 1, 0) == 0 && nanoseconds_since(&start) < AWAKE_NANOSECONDS)
+        sched_yield();
+    return read(device, bytes, size);
+}
+
+static ssize_t send_reply(int device, struct iovec *iov, int count, void *userdata)
+{
+    (void)userdata;
+    return writev(device, iov, count);
+}
+
+static const struct fuse_custom_io device_io = {.read = receive_request, .writev = send_reply};
+
+struct session *session_new(const struct served *served, const char *mountpoint, const struct session_options *options,
+                            struct error *error)
+{
+    sigset_t signals = awaited_signals();
+    pthread_sigmask(SIG_BLOCK, &signals, NULL);
+    signal(SIGPIPE, SIG_IGN);
+    fuse_set_log_func(keep_words);
+    char *words = mount_options(options), *arguments[] = {"wfs", "-o", words, NULL};
+    struct fuse_args args = FUSE_ARGS_INIT(3, arguments);
+    struct fuse_session *fuse = fuse_session_new(&args, &fuse_ops, sizeof fuse_ops, (void *)served);
+    fuse_opt_free_args(&args);
+    free(words);
+    if (fuse == NULL || fuse_session_mount(fuse, mountpoint) != 0) {
+        error_set(error, "%s: cannot mount: %s", mountpoint, *last_words ? last_words : "libfuse does not say why");
+        if (fuse != NULL)
+            fuse_session_destroy(fuse);
+        return NULL;
+    }
+    fuse_session_custom_io(fuse, &device_io, fuse_session_fd(fuse)); /* refused, libfuse reads and writes by itself */
+    struct session *session = memory_alloc(sizeof *session);
+    *session = (struct session){.fuse = fuse, .mountpoint = mountpoint, .raise_readahead = !options->no_readahead};
+    return session;
+}
+
+void session_free(struct session *session)
+{
+    fuse_session_unmount(session->fuse);
+    fuse_session_destroy(session->fuse);
+    free(session);
+}
+
+/* The window in which the kernel reads ahead of a sequential reader, per mount; only root may. */
+static void raise_readahead(dev_t device)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/sys/class/bdi/%u:%u/read_ahead_kb", major(device), minor(device));
+    FILE *file = fopen(path, "r+e");
+    unsigned kib;
+    if (file == NULL)
+        return;
+    if (fscanf(file, "%u", &kib) == 1 && kib < READAHEAD_KIB) {
+        rewind(file);
+        fprintf(file, "%d\n", READAHEAD_KIB);
+    }
+    fclose(file);
+}
+
+/* The thread that is nobody's worker: waits until the mount answers, then for signals. */
+static void *attend(void *context)
+{
+    const struct session *session = context;
+    struct stat status;
+    sigset_t signals = awaited_signals();
+    siginfo_t info;
+    bool is_descriptor = mountpoint_is_descriptor(session->mountpoint);
+    if (!is_descriptor && stat(session->mountpoint, &status) == 0 && session->raise_readahead)
+        raise_readahead(status.st_dev);
+    session->events->ready(session->events->context);
+    for (;;)
+        if (sigwaitinfo(&signals, &info) > 0)
+            session->events->signalled(session->events->context, &info);
+    return NULL;
+}
+
+bool session_serve(struct session *session, const struct session_events *events, struct error *error)
+{
+    pthread_t attendant;
+    size_t n_threads = pool_width() < MIN_THREADS ? MIN_THREADS : pool_width() > MAX_THREADS ? MAX_THREADS : pool_width();
+    struct fuse_loop_config *config = fuse_loop_cfg_create();
+    fuse_loop_cfg_set_clone_fd(config, 1); /* libfuse goes on without it where /dev/fuse cannot be opened again */
+    fuse_loop_cfg_set_max_threads(config, (unsigned)n_threads);
+    fuse_loop_cfg_set_idle_threads(config, (unsigned)n_threads);
+    session->events = events;
+    int reason = pthread_create(&attendant, NULL, attend, session);
+    if (reason == 0) {
+        reason = -fuse_session_loop_mt(session->fuse, config);
+        pthread_cancel(attendant);
+        pthread_join(attendant, NULL);
+    }
+    fuse_loop_cfg_destroy(config);
+    return reason == 0 || error_set_errno(error, reason, "%s: serving it", session->mountpoint);
+}

@@ -1,0 +1,16 @@
+/* Kinds of virtual content, and the one table of them (contents.c).
+ *
+ * A kind adds its files and directories to a new tree. What it adds first keeps the name: virtual files stand before side
+ * files in the table. To add one: `fs/x_files.c` exporting `const struct content x_content`, and a row in the table. */
+#pragma once
+
+#include "fs/tree/tree.h"
+
+struct content {
+    const char *name;
+    const char *summary; /* for the documentation: "model.gguf in the source's own precision" */
+    bool (*add)(struct tree *tree, struct error *error);
+};
+
+/* NULL at the end. */
+extern const struct content *const contents[];

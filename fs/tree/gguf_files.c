@@ -1,0 +1,127 @@
+/* model.gguf, gguf/ and gguf/converter/: what the converter and llama-quantize would have written.
+ *
+ * The model behind all of them is made when the first is asked for, and kept: its keys and views are shared. */
+#include "fs/tree/content.h"
+
+#include "models/model.h"
+#include "models/quantize.h"
+
+#include <stdio.h>
+
+struct gguf_files {
+    struct tree *tree;
+    struct gguf_model *model;
+    bool failed; /* no GGUF can be made: said once */
+};
+
+/* One output: of the converter, where `outtype` is set, or of llama-quantize. */
+struct gguf_output {
+    struct gguf_files *files;
+    const char *outtype;
+    const struct mix *mix;
+};
+
+enum directory { TOP, GGUF, GGUF_CONVERTER, DIRECTORIES };
+
+static const struct {
+    enum directory directory;
+    const char *name, *outtype;
+} converter_outputs[] = {
+    {TOP, "model.gguf", "auto"},
+    {GGUF, "model-F32.gguf", "f32"},
+    {GGUF, "model-F16.gguf", "f16"},
+    {GGUF, "model-BF16.gguf", "bf16"},
+    {GGUF_CONVERTER, "model-q8_0.gguf", "q8_0"},
+    {GGUF_CONVERTER, "model-tq1_0.gguf", "tq1_0"},
+    {GGUF_CONVERTER, "model-tq2_0.gguf", "tq2_0"},
+};
+
+/* The model, or NULL; why there is none is noted once, for all the files that are missing because of it. */
+static const struct gguf_model *model_of(struct gguf_files *files)
+{
+    struct error error;
+    if (files->model != NULL || files->failed)
+        return files->model;
+    files->model = gguf_model_new(tree_checkpoint(files->tree), &error);
+    files->failed = files->model == NULL;
+    if (files->failed)
+        checkpoint_note(tree_checkpoint(files->tree), "model.gguf and gguf/ are left out: %s", error.message);
+    return files->model;
+}
+
+/* A plain container knows nothing that llama-quantize could go by; its note says so already. */
+static bool make_plan(const struct gguf_output *output, const struct gguf_model *model, struct gguf_plan *ret_plan,
+                      struct error *error)
+{
+    if (output->mix == NULL)
+        return gguf_plan_converter(model, output->outtype, ret_plan, error);
+    if (model->family == NULL)
+        return error_set(error, "%s", "");
+    return gguf_plan_quantize(model, output->mix, &tree_options(output->files->tree)->quantize, ret_plan, error);
+}
+
+static bool plan(const void *context, struct arena *arena, struct vfile *ret_file, struct error *error)
+{
+    const struct gguf_output *output = context;
+    const struct gguf_model *model = model_of(output->files);
+    struct gguf_plan plan;
+    if (model == NULL)
+        return error_set(error, "%s", "");
+    if (!make_plan(output, model, &plan, error))
+        return false;
+    const struct buffer *shared = &model->tokenizer;
+    struct vfile_builder builder = {.arena = arena, .capacity = 2 * plan.n_tensors + 4};
+    builder.spans = arena_array(arena, builder.capacity, sizeof *builder.spans);
+    vfile_add_literal(&builder, arena_copy(arena, plan.head.bytes, plan.head.length), plan.head.length);
+    vfile_add_literal(&builder, shared->bytes, shared->length);
+    vfile_add_literal(&builder, arena_copy(arena, plan.tail.bytes, plan.tail.length), plan.tail.length);
+    uint64_t data_start = builder.size;
+    for (size_t i = 0; i < plan.n_tensors; i++) {
+        const struct gguf_plan_tensor *tensor = &plan.tensors[i];
+        vfile_add_zeros(&builder, data_start + tensor->offset - builder.size);
+        vfile_add_view(&builder, tensor->tensor->view, tensor->type);
+    }
+    vfile_add_zeros(&builder, plan.size - builder.size);
+    *ret_file = vfile_finish(&builder);
+    gguf_plan_free(&plan);
+    return true;
+}
+
+static void release(void *context)
+{
+    gguf_model_free(((struct gguf_files *)context)->model);
+}
+
+static void add_output(struct gguf_files *files, node_id directory, const char *name, const char *outtype, const struct mix *mix)
+{
+    struct gguf_output *output = arena_alloc(tree_arena(files->tree), sizeof *output);
+    *output = (struct gguf_output){files, outtype, mix};
+    tree_add_file(files->tree, directory, name, plan, output);
+}
+
+static bool add(struct tree *tree, struct error *error)
+{
+    (void)error;
+    struct gguf_files *files = arena_alloc(tree_arena(tree), sizeof *files);
+    *files = (struct gguf_files){.tree = tree};
+    tree_on_free(tree, release, files);
+    gguf_note_family(tree_checkpoint(tree));
+    node_id directories[DIRECTORIES] = {TREE_ROOT};
+    directories[GGUF] = tree_add_directory(tree, TREE_ROOT, "gguf");
+    directories[GGUF_CONVERTER] = tree_add_directory(tree, directories[GGUF], "converter");
+    for (size_t i = 0; i < sizeof converter_outputs / sizeof *converter_outputs; i++)
+        add_output(files, directories[converter_outputs[i].directory], converter_outputs[i].name, converter_outputs[i].outtype,
+                   NULL);
+    for (const struct mix *mix = mixes; mix->name != NULL; mix++) {
+        char name[64];
+        snprintf(name, sizeof name, "model-%s.gguf", mix->name);
+        add_output(files, directories[GGUF], name, NULL, mix);
+    }
+    return true;
+}
+
+const struct content gguf_files_content = {
+    .name = "gguf",
+    .summary = "model.gguf in the source's own precision; gguf/: F32, F16, BF16 and every quantization",
+    .add = add,
+};

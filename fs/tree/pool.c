@@ -1,0 +1,89 @@
+#include "fs/tree/pool.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <unistd.h>
+
+enum { MAX_THREADS = 64 };
+
+struct job {
+    struct job *next;
+    void (*task)(void *context, size_t index);
+    void *context;
+    size_t n_tasks;
+    atomic_size_t next_task;
+    size_t n_helpers; /* pool threads at work on it; guarded by the lock */
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t work_came = PTHREAD_COND_INITIALIZER, helper_left = PTHREAD_COND_INITIALIZER;
+static struct job *jobs; /* those with tasks nobody has taken yet */
+static pthread_once_t started = PTHREAD_ONCE_INIT;
+
+size_t pool_width(void)
+{
+    long n_cores = sysconf(_SC_NPROCESSORS_ONLN);
+    return n_cores < 1 ? 1 : n_cores > MAX_THREADS ? MAX_THREADS : (size_t)n_cores;
+}
+
+static void run_tasks(struct job *job)
+{
+    size_t index;
+    while ((index = atomic_fetch_add(&job->next_task, 1)) < job->n_tasks)
+        job->task(job->context, index);
+}
+
+static void remove_job(struct job *job)
+{
+    for (struct job **link = &jobs; *link != NULL; link = &(*link)->next)
+        if (*link == job) {
+            *link = job->next;
+            return;
+        }
+}
+
+static void *pool_thread(void *unused)
+{
+    (void)unused;
+    pthread_mutex_lock(&lock);
+    for (;;) {
+        while (jobs == NULL)
+            pthread_cond_wait(&work_came, &lock);
+        struct job *job = jobs;
+        job->n_helpers++;
+        pthread_mutex_unlock(&lock);
+        run_tasks(job);
+        pthread_mutex_lock(&lock);
+        remove_job(job);
+        job->n_helpers--;
+        pthread_cond_broadcast(&helper_left);
+    }
+    return NULL;
+}
+
+static void start_threads(void)
+{
+    for (size_t i = 1; i < pool_width(); i++) {
+        pthread_t thread;
+        if (pthread_create(&thread, NULL, pool_thread, NULL) == 0) /* without it the others do the work */
+            pthread_detach(thread);
+    }
+}
+
+void pool_run(size_t n_tasks, void (*task)(void *context, size_t index), void *context)
+{
+    struct job job = {.task = task, .context = context, .n_tasks = n_tasks};
+    pthread_once(&started, start_threads);
+    pthread_mutex_lock(&lock);
+    job.next = jobs;
+    jobs = &job;
+    pthread_cond_broadcast(&work_came);
+    pthread_mutex_unlock(&lock);
+    run_tasks(&job);
+    pthread_mutex_lock(&lock);
+    remove_job(&job);
+    while (job.n_helpers > 0)
+        pthread_cond_wait(&helper_left, &lock);
+    pthread_mutex_unlock(&lock);
+}

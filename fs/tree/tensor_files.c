@@ -1,0 +1,210 @@
+/* tensors/NAME/: a directory for every tensor, with a file for every way to look at it. Computed, not stored. */
+#include "formats/layout.h"
+#include "formats/numpy/write.h"
+#include "fs/tree/content.h"
+#include "fs/tree/name.h"
+#include "fs/tree/tensor_views.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct tensor_files {
+    const struct checkpoint *checkpoint;
+    const struct tree_options *options;
+    uint32_t *cut; /* the tensors whose names are cut in their directory's name; few or none */
+    size_t n_cut;
+};
+
+static uint64_t count(const void *context)
+{
+    return ((const struct tensor_files *)context)->checkpoint->n_tensors;
+}
+
+static const struct tensor *tensor_at(const struct tensor_files *files, uint64_t item)
+{
+    return &files->checkpoint->tensors[item];
+}
+
+static void directory_name(const void *context, uint64_t item, char name[TREE_MAX_NAME + 1])
+{
+    const struct tensor *tensor = tensor_at(context, item);
+    name_escape(tensor->name, tensor->name_length, name);
+}
+
+static bool find_cut(const struct tensor_files *files, const char *name, uint64_t *ret_item)
+{
+    char escaped[NAME_MAX_BYTES + 1];
+    for (size_t i = 0; i < files->n_cut; i++) {
+        directory_name(files, files->cut[i], escaped);
+        if (strcmp(escaped, name) == 0) {
+            *ret_item = files->cut[i];
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool find(const void *context, const char *name, uint64_t *ret_item)
+{
+    const struct tensor_files *files = context;
+    char raw[NAME_MAX_BYTES + 1];
+    size_t length;
+    if (!name_unescape(name, raw, &length))
+        return find_cut(files, name, ret_item);
+    const struct tensor *tensor = checkpoint_find(files->checkpoint, raw, length);
+    if (tensor == NULL)
+        return false;
+    *ret_item = (uint64_t)(tensor - files->checkpoint->tensors);
+    return true;
+}
+
+static void metadata_text(const void *context, size_t index, struct buffer *out)
+{
+    const struct tensor_files *files = context;
+    tensor_metadata(files->checkpoint, tensor_at(files, index), files->options, out);
+    buffer_append_text(out, "\n");
+}
+
+static uint64_t metadata_size(const struct tensor_files *files, uint64_t item)
+{
+    struct buffer text = {0};
+    metadata_text(files, item, &text);
+    uint64_t size = text.length;
+    buffer_free(&text);
+    return size;
+}
+
+static bool file_at(const void *context, uint64_t item, unsigned slot, char name[TREE_MAX_NAME + 1], uint64_t *ret_size)
+{
+    const struct tensor_files *files = context;
+    struct tensor_file file;
+    if (slot == SLOT_METADATA) {
+        strcpy(name, "metadata.json");
+        *ret_size = metadata_size(files, item);
+        return true;
+    }
+    if (!tensor_file_at(tensor_at(files, item), files->options, slot, &file))
+        return false;
+    snprintf(name, TREE_MAX_NAME + 1, "%s%s", file.name, file.numpy ? ".npy" : "");
+    *ret_size = file.size;
+    return true;
+}
+
+static bool plan(const void *context, uint64_t item, unsigned slot, struct arena *arena, struct vfile *ret_file,
+                 struct error *error)
+{
+    const struct tensor_files *files = context;
+    const struct tensor *tensor = tensor_at(files, item);
+    struct vfile_builder builder = {.arena = arena};
+    struct tensor_file file;
+    if (slot == SLOT_METADATA) {
+        vfile_add_text(&builder, metadata_text, files, item, metadata_size(files, item));
+        *ret_file = vfile_finish(&builder);
+        return true;
+    }
+    if (!tensor_file_at(tensor, files->options, slot, &file))
+        return error_set(error, "there is no such view of '%s'", tensor->name);
+    if (file.numpy) {
+        char header[NUMPY_HEADER_MAX];
+        size_t length = numpy_header(file.dtype, tensor->shape, tensor->rank, header);
+        vfile_add_literal(&builder, arena_copy(arena, header, length), length);
+    }
+    vfile_add_view(&builder, tensor_view(files->checkpoint, tensor, arena), file.dtype);
+    *ret_file = vfile_finish(&builder);
+    return true;
+}
+
+static void emit_number(tree_emit_xattr *emit, void *emit_context, const char *name, uint64_t number)
+{
+    char text[24];
+    snprintf(text, sizeof text, "%" PRIu64, number);
+    emit(emit_context, name, text);
+}
+
+static void xattrs(const void *context, uint64_t item, int slot, tree_emit_xattr *emit, void *emit_context)
+{
+    const struct tensor_files *files = context;
+    const struct tensor *tensor = tensor_at(files, item);
+    struct tensor_file file;
+    char shape[LAYOUT_MAX_RANK * 22];
+    bool view = slot > SLOT_METADATA && tensor_file_at(tensor, files->options, (unsigned)slot, &file);
+    emit(emit_context, "user.wfs.name", tensor->name);
+    emit(emit_context, "user.wfs.dtype", view ? file.dtype->name : tensor->dtype->name);
+    emit(emit_context, "user.wfs.shape", layout_shape_text(tensor->shape, tensor->rank, shape, sizeof shape));
+    emit_number(emit, emit_context, "user.wfs.elements", tensor_elements(tensor));
+    if (view)
+        emit(emit_context, "user.wfs.stored", file.stored ? "true" : "false");
+    if (tensor->view != NULL)
+        return;
+    emit(emit_context, "user.wfs.source", source_name(files->checkpoint->sources[tensor->source]));
+    emit_number(emit, emit_context, "user.wfs.offset", tensor->offset);
+    emit_number(emit, emit_context, "user.wfs.length", tensor->length);
+}
+
+static int compare_text(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Finds the names that are cut. Two that become the same are no accident: the digest of one was made to fit. */
+static bool collect_cut_names(struct tensor_files *files, struct arena *arena, struct error *error)
+{
+    const struct checkpoint *checkpoint = files->checkpoint;
+    char name[NAME_MAX_BYTES + 1];
+    for (int counting = 1; counting >= 0; counting--) {
+        size_t n_cut = 0;
+        for (size_t i = 0; i < checkpoint->n_tensors; i++) {
+            const struct tensor *tensor = &checkpoint->tensors[i];
+            if (tensor->name_length * 3 <= NAME_MAX_BYTES || name_escape(tensor->name, tensor->name_length, name))
+                continue;
+            if (!counting)
+                files->cut[n_cut] = (uint32_t)i;
+            n_cut++;
+        }
+        if (counting)
+            files->cut = arena_array(arena, n_cut, sizeof *files->cut);
+        files->n_cut = n_cut;
+    }
+    char **names = memory_alloc(files->n_cut * sizeof *names);
+    for (size_t i = 0; i < files->n_cut; i++) {
+        directory_name(files, files->cut[i], name);
+        names[i] = strdup(name);
+    }
+    qsort(names, files->n_cut, sizeof *names, compare_text);
+    bool unique = true;
+    for (size_t i = 1; i < files->n_cut && unique; i++)
+        if (strcmp(names[i - 1], names[i]) == 0)
+            unique = error_set(error, "%s: two tensor names have the same short form '%s'", checkpoint->path, names[i]);
+    for (size_t i = 0; i < files->n_cut; i++)
+        free(names[i]);
+    free(names);
+    return unique;
+}
+
+static bool add(struct tree *tree, struct error *error)
+{
+    static const struct collection collection = {
+        .count = count,
+        .name = directory_name,
+        .find = find,
+        .n_slots = tensor_slots,
+        .file = file_at,
+        .plan = plan,
+        .xattrs = xattrs,
+    };
+    struct tensor_files *files = arena_alloc(tree_arena(tree), sizeof *files);
+    files->checkpoint = tree_checkpoint(tree);
+    files->options = tree_options(tree);
+    if (!collect_cut_names(files, tree_arena(tree), error))
+        return false;
+    tree_add_collection(tree, TREE_ROOT, "tensors", &collection, files);
+    return true;
+}
+
+const struct content tensor_files_content = {
+    .name = "tensors",
+    .summary = "tensors/NAME/: every tensor as raw bytes, F32, F16, Q4_0 ..., with and without a numpy header",
+    .add = add,
+};

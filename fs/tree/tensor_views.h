@@ -1,0 +1,29 @@
+/* Which files a tensor has in tensors/NAME/, and what is in them.
+ *
+ * Slots number the files: they are stable whatever the tensor is, so that inode numbers can be computed. A slot is a dtype to
+ * show the tensor as, in a numpy container or not; the first three are metadata.json, raw and raw.npy. */
+#pragma once
+
+#include "fs/tree/tree.h"
+
+enum { SLOT_METADATA, SLOT_RAW, SLOT_RAW_NPY, SLOT_FIRST_DTYPE };
+
+/* How one file of a tensor is made. */
+struct tensor_file {
+    const char *name;          /* "f32", without ".npy" */
+    const struct dtype *dtype; /* what it is encoded as */
+    bool numpy;
+    bool stored; /* the very bytes of the source */
+    uint64_t size;
+};
+
+/* The number of slots. */
+unsigned tensor_slots(void);
+
+/* The file of a tensor in a slot from SLOT_RAW on; false where the view is not defined for the tensor. */
+bool tensor_file_at(const struct tensor *tensor, const struct tree_options *options, unsigned slot, struct tensor_file *ret_file);
+
+/* Appends the JSON object that describes the tensor and its files: what stands in its metadata.json and, once for each
+ * tensor, in the one at the top. Without a newline. */
+void tensor_metadata(const struct checkpoint *checkpoint, const struct tensor *tensor, const struct tree_options *options,
+                     struct buffer *out);

@@ -1,0 +1,418 @@
+#include "fs/tree/tree.h"
+
+#include "fs/tree/content.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum plan_state { UNPLANNED, PLANNING, PLANNED, ABSENT };
+
+/* A node that is stored; those of collections are computed. Its number is its index + 1. */
+struct node {
+    const char *name;
+    uint32_t parent, first_child, last_child, next_sibling; /* indices; 0 (the root is nobody's child) ends a list */
+    uint32_t n_directories;                                 /* among its children */
+    bool directory;
+    uint16_t collection; /* 1 + the number of the collection whose directory it is; 0: none */
+
+    plan_function *plan;
+    const void *context;
+    atomic_int state; /* enum plan_state; `file` is valid from PLANNED on */
+    struct vfile file;
+};
+
+struct tree_collection {
+    const struct collection *collection;
+    const void *context;
+    uint32_t node;
+};
+
+struct release {
+    void (*release)(void *context);
+    void *context;
+};
+
+struct tree {
+    const struct checkpoint *checkpoint;
+    const struct tree_options *options;
+    struct arena *arena;
+    struct timespec mtime;
+    struct node **nodes; /* nodes never move: other threads may hold them */
+    uint32_t n_nodes;
+    struct tree_collection *collections;
+    size_t n_collections;
+    struct release *releases;
+    size_t n_releases;
+    pthread_mutex_t planning; /* recursive: the plan of metadata.json asks for the others */
+};
+
+/* Numbers of computed nodes: collection + 1 | item | slot + 1, a slot of 0 being the item's directory. */
+enum { SLOT_BITS = 8, COLLECTION_SHIFT = 56 };
+
+static node_id computed_id(size_t collection, uint64_t item, unsigned slot_plus_1)
+{
+    return (node_id)(collection + 1) << COLLECTION_SHIFT | item << SLOT_BITS | slot_plus_1;
+}
+
+struct computed {
+    const struct tree_collection *owner;
+    size_t collection;
+    uint64_t item;
+    int slot; /* -1: the item's directory */
+};
+
+static bool find_computed(const struct tree *tree, node_id id, struct computed *ret_computed)
+{
+    uint64_t number = id >> COLLECTION_SHIFT;
+    if (number == 0 || number > tree->n_collections)
+        return false;
+    struct computed computed = {
+        .owner = &tree->collections[number - 1],
+        .collection = number - 1,
+        .item = (id & (((node_id)1 << COLLECTION_SHIFT) - 1)) >> SLOT_BITS,
+        .slot = (int)(id & ((1 << SLOT_BITS) - 1)) - 1,
+    };
+    if (computed.item >= computed.owner->collection->count(computed.owner->context))
+        return false;
+    *ret_computed = computed;
+    return true;
+}
+
+static struct node *find_node(const struct tree *tree, node_id id)
+{
+    return id >= 1 && id <= tree->n_nodes ? tree->nodes[id - 1] : NULL;
+}
+
+static uint32_t add_node(struct tree *tree, uint32_t parent, const char *name, bool directory)
+{
+    struct node *node = arena_alloc(tree->arena, sizeof *node);
+    *node = (struct node){.name = arena_strdup(tree->arena, name), .parent = parent, .directory = directory};
+    if ((tree->n_nodes & (tree->n_nodes - 1)) == 0)
+        tree->nodes = memory_resize(tree->nodes, (tree->n_nodes ? tree->n_nodes * 2 : 1) * sizeof(struct node *));
+    uint32_t index = tree->n_nodes++;
+    tree->nodes[index] = node;
+    if (index == 0)
+        return index;
+    struct node *above = tree->nodes[parent];
+    if (above->last_child != 0)
+        tree->nodes[above->last_child]->next_sibling = index;
+    else
+        above->first_child = index;
+    above->last_child = index;
+    above->n_directories += directory;
+    return index;
+}
+
+static uint32_t find_child(const struct tree *tree, const struct node *directory, const char *name)
+{
+    for (uint32_t child = directory->first_child; child != 0; child = tree->nodes[child]->next_sibling)
+        if (strcmp(tree->nodes[child]->name, name) == 0)
+            return child;
+    return 0;
+}
+
+node_id tree_add_directory(struct tree *tree, node_id parent, const char *name)
+{
+    const struct node *above = find_node(tree, parent);
+    uint32_t there = find_child(tree, above, name);
+    if (there == 0)
+        return (node_id)add_node(tree, (uint32_t)parent - 1, name, true) + 1;
+    return tree->nodes[there]->directory && tree->nodes[there]->collection == 0 ? (node_id)there + 1 : 0;
+}
+
+bool tree_add_file(struct tree *tree, node_id parent, const char *name, plan_function *plan, const void *context)
+{
+    if (find_child(tree, find_node(tree, parent), name) != 0)
+        return false;
+    uint32_t index = add_node(tree, (uint32_t)parent - 1, name, false); /* moves tree->nodes */
+    struct node *node = tree->nodes[index];
+    node->plan = plan;
+    node->context = context;
+    return true;
+}
+
+void tree_add_collection(struct tree *tree, node_id parent, const char *name, const struct collection *collection,
+                         const void *context)
+{
+    assert(collection->n_slots() <= COLLECTION_MAX_SLOTS);
+    uint32_t node = add_node(tree, (uint32_t)parent - 1, name, true);
+    tree->collections = memory_resize(tree->collections, (tree->n_collections + 1) * sizeof *tree->collections);
+    tree->collections[tree->n_collections++] = (struct tree_collection){collection, context, node};
+    tree->nodes[node]->collection = (uint16_t)tree->n_collections;
+}
+
+void tree_on_free(struct tree *tree, void (*release)(void *context), void *context)
+{
+    tree->releases = memory_resize(tree->releases, (tree->n_releases + 1) * sizeof *tree->releases);
+    tree->releases[tree->n_releases++] = (struct release){release, context};
+}
+
+static struct timespec newest(const struct checkpoint *checkpoint)
+{
+    struct timespec latest = {0};
+    for (size_t i = 0; i < checkpoint->n_sources; i++) {
+        struct timespec time = source_mtime(checkpoint->sources[i]);
+        if (time.tv_sec > latest.tv_sec || (time.tv_sec == latest.tv_sec && time.tv_nsec > latest.tv_nsec))
+            latest = time;
+    }
+    return latest;
+}
+
+struct tree *tree_new(const struct checkpoint *checkpoint, const struct tree_options *options, struct error *error)
+{
+    struct tree *tree = memory_alloc(sizeof *tree);
+    *tree = (struct tree){
+        .checkpoint = checkpoint,
+        .options = options,
+        .arena = arena_new(),
+        .mtime = newest(checkpoint),
+    };
+    pthread_mutexattr_t attributes;
+    pthread_mutexattr_init(&attributes);
+    pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_RECURSIVE);
+    pthread_mutex_init(&tree->planning, &attributes);
+    pthread_mutexattr_destroy(&attributes);
+    add_node(tree, 0, "", true);
+    for (const struct content *const *content = contents; *content != NULL; content++)
+        if (!(*content)->add(tree, error)) {
+            tree_free(tree);
+            return NULL;
+        }
+    return tree;
+}
+
+void tree_free(struct tree *tree)
+{
+    if (tree == NULL)
+        return;
+    for (size_t i = tree->n_releases; i-- > 0;)
+        tree->releases[i].release(tree->releases[i].context);
+    pthread_mutex_destroy(&tree->planning);
+    free(tree->releases);
+    free(tree->nodes);
+    free(tree->collections);
+    arena_free(tree->arena);
+    free(tree);
+}
+
+const struct checkpoint *tree_checkpoint(const struct tree *tree)
+{
+    return tree->checkpoint;
+}
+
+const struct tree_options *tree_options(const struct tree *tree)
+{
+    return tree->options;
+}
+
+struct arena *tree_arena(struct tree *tree)
+{
+    return tree->arena;
+}
+
+static void note_absence(const struct tree *tree, const struct node *node, const struct error *error)
+{
+    const char *above = tree->nodes[node->parent]->name;
+    checkpoint_note(tree->checkpoint, "%s%s%s is left out: %s", above, *above ? "/" : "", node->name, error->message);
+}
+
+/* Plans a stored file once; false where it turned out to be absent. */
+static bool plan_node(struct tree *tree, struct node *node)
+{
+    int state = atomic_load_explicit(&node->state, memory_order_acquire);
+    if (state == PLANNED || state == ABSENT)
+        return state == PLANNED;
+    pthread_mutex_lock(&tree->planning);
+    state = atomic_load(&node->state);
+    if (state == UNPLANNED) {
+        struct error error;
+        atomic_store(&node->state, PLANNING);
+        bool planned = node->plan(node->context, tree->arena, &node->file, &error);
+        if (!planned && error.message[0] != '\0')
+            note_absence(tree, node, &error);
+        state = planned ? PLANNED : ABSENT;
+        atomic_store_explicit(&node->state, state, memory_order_release);
+    }
+    pthread_mutex_unlock(&tree->planning);
+    return state == PLANNED;
+}
+
+static bool node_attributes(struct tree *tree, uint32_t index, struct node_attributes *ret_attributes)
+{
+    struct node *node = tree->nodes[index];
+    if (!node->directory && !plan_node(tree, node))
+        return false;
+    uint64_t n_links = node->directory ? 2 + (uint64_t)node->n_directories : 1;
+    if (node->collection != 0) {
+        const struct tree_collection *owner = &tree->collections[node->collection - 1];
+        n_links += owner->collection->count(owner->context);
+    }
+    *ret_attributes = (struct node_attributes){
+        .id = (node_id)index + 1,
+        .directory = node->directory,
+        .size = node->directory ? 0 : node->file.size,
+        .n_links = n_links,
+        .mtime = tree->mtime,
+    };
+    return true;
+}
+
+/* Attributes, and the name where `name` is not NULL. */
+static bool computed_attributes(const struct tree *tree, const struct computed *computed, char *name,
+                                struct node_attributes *ret_attributes)
+{
+    const struct tree_collection *owner = computed->owner;
+    char unwanted[TREE_MAX_NAME + 1];
+    uint64_t size = 0;
+    if (computed->slot >= (int)owner->collection->n_slots())
+        return false;
+    if (computed->slot >= 0) {
+        if (!owner->collection->file(owner->context, computed->item, (unsigned)computed->slot, name ? name : unwanted, &size))
+            return false;
+    } else if (name != NULL) {
+        owner->collection->name(owner->context, computed->item, name);
+    }
+    *ret_attributes = (struct node_attributes){
+        .id = computed_id(computed->collection, computed->item, (unsigned)(computed->slot + 1)),
+        .directory = computed->slot < 0,
+        .size = size,
+        .n_links = computed->slot < 0 ? 2 : 1,
+        .mtime = tree->mtime,
+    };
+    return true;
+}
+
+bool tree_attributes(struct tree *tree, node_id id, struct node_attributes *ret_attributes)
+{
+    struct computed computed;
+    if (find_node(tree, id) != NULL)
+        return node_attributes(tree, (uint32_t)id - 1, ret_attributes);
+    return find_computed(tree, id, &computed) && computed_attributes(tree, &computed, NULL, ret_attributes);
+}
+
+static bool lookup_slot(const struct tree *tree, struct computed *item, const char *name, struct node_attributes *ret_attributes)
+{
+    char found[TREE_MAX_NAME + 1];
+    for (item->slot = 0; item->slot < (int)item->owner->collection->n_slots(); item->slot++)
+        if (computed_attributes(tree, item, found, ret_attributes) && strcmp(found, name) == 0)
+            return true;
+    return false;
+}
+
+bool tree_lookup(struct tree *tree, node_id directory, const char *name, struct node_attributes *ret_attributes)
+{
+    struct computed computed;
+    const struct node *node = find_node(tree, directory);
+    if (node == NULL)
+        return find_computed(tree, directory, &computed) && computed.slot < 0 &&
+               lookup_slot(tree, &computed, name, ret_attributes);
+    if (node->collection != 0) {
+        const struct tree_collection *owner = &tree->collections[node->collection - 1];
+        computed = (struct computed){.owner = owner, .collection = node->collection - 1, .slot = -1};
+        return owner->collection->find(owner->context, name, &computed.item) &&
+               computed_attributes(tree, &computed, NULL, ret_attributes);
+    }
+    uint32_t child = find_child(tree, node, name);
+    return child != 0 && node_attributes(tree, child, ret_attributes);
+}
+
+node_id tree_parent(struct tree *tree, node_id directory)
+{
+    struct computed computed;
+    if (find_node(tree, directory) != NULL)
+        return (node_id)find_node(tree, directory)->parent + 1;
+    return find_computed(tree, directory, &computed) ? (node_id)computed.owner->node + 1 : TREE_ROOT;
+}
+
+bool tree_walk(struct tree *tree, const char *path, struct node_attributes *ret_attributes, struct error *error)
+{
+    struct node_attributes at;
+    tree_attributes(tree, TREE_ROOT, &at);
+    const char *part = path;
+    for (;;) {
+        part += strspn(part, "/");
+        size_t length = strcspn(part, "/");
+        if (length == 0)
+            break;
+        char name[TREE_MAX_NAME + 1] = "";
+        if (length <= TREE_MAX_NAME)
+            memcpy(name, part, length);
+        if (!at.directory)
+            return error_set(error, "%s: '%.*s' is not a directory", path, (int)(part - path), path);
+        if (!tree_lookup(tree, at.id, name, &at))
+            return error_set(error, "%s: there is no '%.*s'", path, (int)(part - path + (ptrdiff_t)length), path);
+        part += length;
+    }
+    *ret_attributes = at;
+    return true;
+}
+
+static void list_items(const struct tree *tree, size_t collection, uint64_t first, tree_emit *emit, void *context)
+{
+    const struct tree_collection *owner = &tree->collections[collection];
+    uint64_t n_items = owner->collection->count(owner->context);
+    for (uint64_t item = first; item < n_items; item++) {
+        char name[TREE_MAX_NAME + 1];
+        struct node_attributes attributes;
+        struct computed computed = {owner, collection, item, -1};
+        if (computed_attributes(tree, &computed, name, &attributes) && !emit(context, item, name, &attributes))
+            return;
+    }
+}
+
+static void list_slots(const struct tree *tree, struct computed *item, uint64_t first, tree_emit *emit, void *context)
+{
+    for (uint64_t slot = first; slot < item->owner->collection->n_slots(); slot++) {
+        char name[TREE_MAX_NAME + 1];
+        struct node_attributes attributes;
+        item->slot = (int)slot;
+        if (computed_attributes(tree, item, name, &attributes) && !emit(context, slot, name, &attributes))
+            return;
+    }
+}
+
+void tree_list(struct tree *tree, node_id directory, uint64_t first, tree_emit *emit, void *context)
+{
+    struct computed computed;
+    const struct node *node = find_node(tree, directory);
+    if (node == NULL) {
+        if (find_computed(tree, directory, &computed) && computed.slot < 0)
+            list_slots(tree, &computed, first, emit, context);
+        return;
+    }
+    if (node->collection != 0) {
+        list_items(tree, node->collection - 1, first, emit, context);
+        return;
+    }
+    uint64_t index = 0;
+    for (uint32_t child = node->first_child; child != 0; child = tree->nodes[child]->next_sibling, index++) {
+        struct node_attributes attributes;
+        if (index >= first && node_attributes(tree, child, &attributes) &&
+            !emit(context, index, tree->nodes[child]->name, &attributes))
+            return;
+    }
+}
+
+bool tree_file(struct tree *tree, node_id id, struct arena *arena, struct vfile *ret_file, struct error *error)
+{
+    struct computed computed;
+    struct node *node = find_node(tree, id);
+    if (node != NULL && !node->directory && plan_node(tree, node)) {
+        *ret_file = node->file;
+        return true;
+    }
+    if (node == NULL && find_computed(tree, id, &computed) && computed.slot >= 0)
+        return computed.owner->collection->plan(computed.owner->context, computed.item, (unsigned)computed.slot, arena, ret_file,
+                                                error);
+    return error_set(error, "there is no such file");
+}
+
+void tree_xattrs(struct tree *tree, node_id id, tree_emit_xattr *emit, void *context)
+{
+    struct computed computed;
+    if (find_node(tree, id) == NULL && find_computed(tree, id, &computed))
+        computed.owner->collection->xattrs(computed.owner->context, computed.item, computed.slot, emit, context);
+}

@@ -1,0 +1,92 @@
+/* The tree: directories and virtual files by name, the same for a mount and for `wfs ls`, `cat` and `cp`.
+ *
+ * Nodes are numbered; a number is the inode number, is stable for the life of the tree, and can be computed rather than
+ * stored: the files below tensors/ cost no memory. Files are planned (their spans and size found) when somebody asks for their
+ * attributes; what cannot be made turns out to be absent then, with a note in the checkpoint. Everything may be
+ * used from any thread. A tree uses its checkpoint and options, which must outlive it. */
+#pragma once
+
+#include "formats/checkpoint.h"
+#include "fs/tree/vfile.h"
+#include "models/quantize.h"
+
+typedef uint64_t node_id;
+
+enum { TREE_ROOT = 1 };
+
+struct tree_options {
+    bool q4_0_absmax7;                /* the other rule for Q4_0 (quant/dtype.h) */
+    struct quantize_options quantize; /* for gguf/model-Q*.gguf */
+};
+
+struct node_attributes {
+    node_id id;
+    bool directory;
+    uint64_t size;
+    uint64_t n_links;
+    struct timespec mtime; /* of the newest source */
+};
+
+struct tree;
+
+struct tree *tree_new(const struct checkpoint *checkpoint, const struct tree_options *options, struct error *error);
+void tree_free(struct tree *tree); /* NULL is allowed */
+
+const struct checkpoint *tree_checkpoint(const struct tree *tree);
+const struct tree_options *tree_options(const struct tree *tree);
+
+/* False where the number is nobody's, or there is no such name. */
+bool tree_attributes(struct tree *tree, node_id id, struct node_attributes *ret_attributes);
+bool tree_lookup(struct tree *tree, node_id directory, const char *name, struct node_attributes *ret_attributes);
+node_id tree_parent(struct tree *tree, node_id directory);
+
+/* The node of a path such as "tensors/a.weight/f32"; slashes at either end or doubled are ignored. The error says which
+ * part is missing. */
+bool tree_walk(struct tree *tree, const char *path, struct node_attributes *ret_attributes, struct error *error);
+
+/* Calls `emit` for the entries from number `first` on, until it returns false; entry numbers are stable. `name` is valid during
+ * the call. "." and ".." are not among them. */
+typedef bool tree_emit(void *context, uint64_t index, const char *name, const struct node_attributes *attributes);
+void tree_list(struct tree *tree, node_id directory, uint64_t first, tree_emit *emit, void *context);
+
+/* The file of a node, valid as long as the tree and `arena` are. */
+bool tree_file(struct tree *tree, node_id id, struct arena *arena, struct vfile *ret_file, struct error *error);
+
+/* Extended attributes (user.wfs.*) of a node: calls `emit` for each. */
+typedef void tree_emit_xattr(void *context, const char *name, const char *value);
+void tree_xattrs(struct tree *tree, node_id id, tree_emit_xattr *emit, void *context);
+
+/* For the kinds of content (content.h), while a tree is made. */
+
+/* A directory in another; the one that is there already if there is. 0 where the name is taken by something else. */
+node_id tree_add_directory(struct tree *tree, node_id parent, const char *name);
+
+/* A file that is planned when its attributes are asked for. `plan` makes its spans in `arena`, which lives as long as the tree;
+ * it is called once. A failure hides the file, and its message, unless empty, becomes a note. A name that is taken in the
+ * directory is refused: false. */
+typedef bool plan_function(const void *context, struct arena *arena, struct vfile *ret_file, struct error *error);
+bool tree_add_file(struct tree *tree, node_id parent, const char *name, plan_function *plan, const void *context);
+
+/* A directory of directories of files that is computed on demand, never stored: tensors/. Items are numbered from 0; each has
+ * up to COLLECTION_MAX_SLOTS files, which keep their slot numbers whether present or not. */
+enum { COLLECTION_MAX_SLOTS = 200, TREE_MAX_NAME = 255 };
+struct collection {
+    uint64_t (*count)(const void *context);
+    void (*name)(const void *context, uint64_t item, char name[TREE_MAX_NAME + 1]);
+    bool (*find)(const void *context, const char *name, uint64_t *ret_item);
+    unsigned (*n_slots)(void);
+    /* The name and size of a file; false where the item has none in that slot. */
+    bool (*file)(const void *context, uint64_t item, unsigned slot, char name[TREE_MAX_NAME + 1], uint64_t *ret_size);
+    bool (*plan)(const void *context, uint64_t item, unsigned slot, struct arena *arena, struct vfile *ret_file,
+                 struct error *error);
+    /* `slot` is -1 for the item's directory. */
+    void (*xattrs)(const void *context, uint64_t item, int slot, tree_emit_xattr *emit, void *emit_context);
+};
+void tree_add_collection(struct tree *tree, node_id parent, const char *name, const struct collection *collection,
+                         const void *context);
+
+/* Calls release(context) when the tree is freed, before its arena is. */
+void tree_on_free(struct tree *tree, void (*release)(void *context), void *context);
+
+/* Memory that lives as long as the tree. */
+struct arena *tree_arena(struct tree *tree);

@@ -1,0 +1,262 @@
+#include "fs/tree/vfile.h"
+
+#include "formats/source.h"
+#include "fs/tree/pool.h"
+#include "quant/convert.h"
+
+#include <assert.h>
+#include <stdatomic.h>
+#include <string.h>
+
+enum {
+    MIN_STORED_RUN = 4096,   /* shorter runs are copied: a vector of many small pieces costs more */
+    SPLIT_COST = 300 * 1000, /* nanoseconds from which a range is computed by several threads */
+    TASK_COST = 100 * 1000,  /* what one task of a split range should take at least */
+    LARGEST_BLOCK = 512,
+};
+
+static struct span *add_span(struct vfile_builder *builder, enum span_kind kind, uint64_t length)
+{
+    if (builder->n_spans == builder->capacity) {
+        builder->capacity = builder->capacity * 2 + 4;
+        struct span *larger = arena_array(builder->arena, builder->capacity, sizeof *larger);
+        if (builder->n_spans != 0)
+            memcpy(larger, builder->spans, builder->n_spans * sizeof *larger);
+        builder->spans = larger;
+    }
+    struct span *span = &builder->spans[builder->n_spans++];
+    *span = (struct span){.offset = builder->size, .length = length, .kind = kind};
+    builder->size += length;
+    return span;
+}
+
+void vfile_add_literal(struct vfile_builder *builder, const void *bytes, uint64_t length)
+{
+    if (length != 0)
+        add_span(builder, SPAN_LITERAL, length)->literal = bytes;
+}
+
+void vfile_add_zeros(struct vfile_builder *builder, uint64_t length)
+{
+    if (length != 0)
+        add_span(builder, SPAN_ZEROS, length);
+}
+
+void vfile_add_view(struct vfile_builder *builder, const struct view *view, const struct dtype *dtype)
+{
+    uint64_t length = convert_bytes(view, dtype);
+    if (length == 0)
+        return;
+    struct span *span = add_span(builder, SPAN_VIEW, length);
+    span->view = view;
+    span->dtype = dtype;
+}
+
+void vfile_add_text(struct vfile_builder *builder, text_function *text, const void *context, size_t index, uint64_t length)
+{
+    if (length == 0)
+        return;
+    struct span *span = add_span(builder, SPAN_TEXT, length);
+    span->text = text;
+    span->context = context;
+    span->index = index;
+}
+
+struct vfile vfile_finish(const struct vfile_builder *builder)
+{
+    return (struct vfile){.size = builder->size, .spans = builder->spans, .n_spans = builder->n_spans};
+}
+
+/* The span that holds the byte at `offset`, which is inside the file. */
+static const struct span *find_span(const struct vfile *file, uint64_t offset)
+{
+    size_t low = 0, high = file->n_spans;
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+        if (file->spans[middle].offset <= offset)
+            low = middle;
+        else
+            high = middle;
+    }
+    return &file->spans[low];
+}
+
+/* Computed ranges of a view, whole blocks only, by several threads where that pays. */
+
+struct split {
+    const struct span *span;
+    uint64_t first, count, step; /* blocks */
+    unsigned char *out;
+    atomic_bool failed;
+    struct error *error; /* of the first task that failed */
+};
+
+static void split_task(void *context, size_t index)
+{
+    struct split *split = context;
+    struct error error;
+    uint64_t first = index * split->step, count = split->count - first < split->step ? split->count - first : split->step;
+    unsigned char *out = split->out + first * split->span->dtype->block_bytes;
+    if (atomic_load(&split->failed))
+        return;
+    if (!convert_read(split->span->view, split->span->dtype, split->first + first, count, out, &error) &&
+        !atomic_exchange(&split->failed, true))
+        *split->error = error;
+}
+
+static bool read_blocks(const struct span *span, uint64_t first, uint64_t count, unsigned char *out, struct error *error)
+{
+    uint64_t cost = convert_cost(span->view, span->dtype, count);
+    if (cost < SPLIT_COST || pool_width() == 1)
+        return convert_read(span->view, span->dtype, first, count, out, error);
+    uint64_t n_tasks = cost / TASK_COST, most = pool_width() * 4;
+    n_tasks = n_tasks < most ? n_tasks : most;
+    struct split split = {.span = span, .first = first, .count = count, .out = out, .error = error};
+    split.step = (count + n_tasks - 1) / n_tasks;
+    pool_run((size_t)((count + split.step - 1) / split.step), split_task, &split);
+    return !split.failed;
+}
+
+/* A part of one block. */
+static bool read_partial_block(const struct span *span, uint64_t block, size_t skip, size_t length, unsigned char *out,
+                               struct error *error)
+{
+    unsigned char bytes[LARGEST_BLOCK];
+    assert(span->dtype->block_bytes <= sizeof bytes);
+    if (!convert_read(span->view, span->dtype, block, 1, bytes, error))
+        return false;
+    memcpy(out, bytes + skip, length);
+    return true;
+}
+
+static bool read_view(const struct span *span, uint64_t offset, size_t length, unsigned char *out, struct error *error)
+{
+    size_t block_bytes = span->dtype->block_bytes, skip = offset % block_bytes;
+    uint64_t block = offset / block_bytes;
+    if (skip != 0) {
+        size_t part = block_bytes - skip < length ? block_bytes - skip : length;
+        if (!read_partial_block(span, block++, skip, part, out, error))
+            return false;
+        out += part;
+        length -= part;
+    }
+    uint64_t n_blocks = length / block_bytes;
+    if (n_blocks != 0 && !read_blocks(span, block, n_blocks, out, error))
+        return false;
+    out += n_blocks * block_bytes;
+    length -= n_blocks * block_bytes;
+    return length == 0 || read_partial_block(span, block + n_blocks, 0, length, out, error);
+}
+
+static void read_text(const struct span *span, uint64_t offset, size_t length, unsigned char *out)
+{
+    struct buffer text = {0};
+    span->text(span->context, span->index, &text);
+    assert(text.length == span->length);
+    memcpy(out, text.bytes + offset, length);
+    buffer_free(&text);
+}
+
+/* Reads from one span; the offset is from its start. */
+static bool read_span(const struct span *span, uint64_t offset, size_t length, unsigned char *out, struct error *error)
+{
+    switch (span->kind) {
+    case SPAN_LITERAL:
+        memcpy(out, (const unsigned char *)span->literal + offset, length);
+        return true;
+    case SPAN_ZEROS:
+        memset(out, 0, length);
+        return true;
+    case SPAN_TEXT:
+        read_text(span, offset, length, out);
+        return true;
+    case SPAN_VIEW:
+        return read_view(span, offset, length, out, error);
+    }
+    return false;
+}
+
+bool vfile_read(const struct vfile *file, uint64_t offset, size_t length, void *out, struct error *error)
+{
+    assert(offset <= file->size && length <= file->size - offset);
+    unsigned char *to = out;
+    const struct span *span = length != 0 ? find_span(file, offset) : NULL;
+    while (length > 0) {
+        uint64_t within = offset - span->offset, left = span->length - within;
+        size_t part = left < length ? (size_t)left : length;
+        if (!read_span(span, within, part, to, error))
+            return false;
+        to += part;
+        offset += part;
+        length -= part;
+        span++;
+    }
+    return true;
+}
+
+/* The bytes at `offset` of a span that can be sent straight from a mapping: how many, at most `length`. */
+static size_t stored_run(const struct span *span, uint64_t offset, size_t length, const void **ret_bytes)
+{
+    if (span->kind != SPAN_VIEW || span->view->dtype != span->dtype)
+        return 0;
+    struct extent extent;
+    size_t unit = span->dtype->block_bytes, skip = offset % unit;
+    uint64_t n_bytes = view_stored(span->view, offset / unit, &extent) * unit;
+    if (n_bytes <= skip)
+        return 0;
+    n_bytes -= skip;
+    if (n_bytes < MIN_STORED_RUN && n_bytes < length)
+        return 0;
+    size_t run = n_bytes < length ? (size_t)n_bytes : length;
+    *ret_bytes = source_mapping(extent.source, extent.offset + skip, run);
+    return *ret_bytes != NULL ? run : 0;
+}
+
+/* How far from `offset` on the span has to be computed: up to a run that can be sent as it is. Looked for in steps of
+ * MIN_STORED_RUN at least: a transposed matrix has runs of one element. */
+static size_t computed_run(const struct span *span, uint64_t offset, size_t length)
+{
+    const void *bytes;
+    if (span->kind != SPAN_VIEW || span->view->dtype != span->dtype || span->view->op->stored == NULL)
+        return length;
+    size_t run = 0;
+    while (run < length && (run == 0 || stored_run(span, offset + run, length - run, &bytes) == 0)) {
+        struct extent extent;
+        size_t unit = span->dtype->block_bytes, skip = (offset + run) % unit;
+        uint64_t n_bytes = view_stored(span->view, (offset + run) / unit, &extent) * unit;
+        run += n_bytes > skip + MIN_STORED_RUN ? (size_t)(n_bytes - skip) : MIN_STORED_RUN;
+    }
+    return run < length ? run : length;
+}
+
+bool vfile_iov(const struct vfile *file, uint64_t offset, size_t length, struct iovec *iov, size_t *ret_count, void *scratch,
+               struct error *error)
+{
+    assert(offset <= file->size && length <= file->size - offset);
+    unsigned char *to = scratch;
+    size_t count = 0;
+    const struct span *span = length != 0 ? find_span(file, offset) : NULL;
+    while (length > 0) {
+        uint64_t within = offset - span->offset, left = span->length - within;
+        size_t part = left < length ? (size_t)left : length;
+        const void *bytes = NULL;
+        size_t run = count < VFILE_MAX_IOV - 1 ? stored_run(span, within, part, &bytes) : 0;
+        if (run == 0) {
+            run = count < VFILE_MAX_IOV - 1 ? computed_run(span, within, part) : part;
+            if (!read_span(span, within, run, to, error))
+                return false;
+            bytes = to;
+        }
+        if (count > 0 && (const char *)iov[count - 1].iov_base + iov[count - 1].iov_len == bytes)
+            iov[count - 1].iov_len += run;
+        else
+            iov[count++] = (struct iovec){(void *)bytes, run};
+        to += run;
+        offset += run;
+        length -= run;
+        if (run == left)
+            span++;
+    }
+    *ret_count = count;
+    return true;
+}

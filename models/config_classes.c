@@ -1,0 +1,315 @@
+#include "models/config_class.h"
+
+#include <stddef.h>
+#include <string.h>
+
+const char config_common_defaults[] =
+    "{'max_length': 20, 'bos_token_id': null, 'eos_token_id': null, 'pad_token_id': null, 'sep_token_id': null,"
+    " 'decoder_start_token_id': null, 'tie_word_embeddings': true}";
+
+static const struct config_computed kv_heads[] = {{"num_key_value_heads", "num_attention_heads", NULL}, {0}};
+static const struct config_computed kv_heads_and_head_dim[] = {
+    {"num_key_value_heads", "num_attention_heads", NULL}, {"head_dim", "hidden_size", "num_attention_heads"}, {0}};
+static const struct config_computed kv_heads_and_rope_head_dim[] = {
+    {"num_key_value_heads", "num_attention_heads", NULL}, {"head_dim", "qk_rope_head_dim", NULL}, {0}};
+static const struct config_computed falcon_computed[] = {{"num_kv_heads", "num_attention_heads", NULL}, {0}};
+static const struct config_computed t5_computed[] = {{"num_decoder_layers", "num_layers", NULL}, {0}};
+
+static const struct config_alias gpt2_aliases[] = {{"hidden_size", "n_embd"},
+                                                   {"max_position_embeddings", "n_positions"},
+                                                   {"num_attention_heads", "n_head"},
+                                                   {"num_hidden_layers", "n_layer"},
+                                                   {0}};
+static const struct config_alias falcon_aliases[] = {{"n_embed", "hidden_size"}, {0}};
+static const struct config_alias bloom_aliases[] = {
+    {"n_embed", "hidden_size"}, {"num_hidden_layers", "n_layer"}, {"num_attention_heads", "n_head"}, {0}};
+static const struct config_alias mpt_aliases[] = {
+    {"num_attention_heads", "n_heads"}, {"hidden_size", "d_model"}, {"num_hidden_layers", "n_layers"}, {0}};
+static const struct config_alias distilbert_aliases[] = {
+    {"hidden_size", "dim"}, {"num_attention_heads", "n_heads"}, {"num_hidden_layers", "n_layers"}, {0}};
+static const struct config_alias t5_aliases[] = {{"hidden_size", "d_model"},
+                                                 {"num_attention_heads", "num_heads"},
+                                                 {"num_hidden_layers", "num_layers"},
+                                                 {"head_dim", "d_kv"},
+                                                 {0}};
+
+/* Starts of defaults that several classes share. */
+#define GPT2_DEFAULTS                                                                                                            \
+    "{'n_layer': 12, 'n_positions': 1024, 'n_embd': 768, 'n_inner': null, 'n_head': 12, 'layer_norm_epsilon': 1e-05,"            \
+    " 'vocab_size': 50257, 'bos_token_id': 50256, 'eos_token_id': 50256"
+
+#define BERT_DEFAULTS                                                                                                            \
+    "{'num_hidden_layers': 12, 'max_position_embeddings': 512, 'hidden_size': 768, 'intermediate_size': 3072,"                   \
+    " 'num_attention_heads': 12, 'layer_norm_eps': 1e-12, 'type_vocab_size': 2"
+#define ROBERTA_TOKENS ", 'pad_token_id': 1, 'bos_token_id': 0, 'eos_token_id': 2"
+
+#define T5_DEFAULTS                                                                                                              \
+    "{'d_model': 512, 'd_kv': 64, 'layer_norm_epsilon': 1e-06, 'relative_attention_num_buckets': 32,"                            \
+    " 'pad_token_id': 0, 'eos_token_id': 1"
+
+#define GRANITE_DEFAULTS                                                                                                         \
+    "{'num_hidden_layers': 32, 'max_position_embeddings': 2048, 'hidden_size': 4096, 'intermediate_size': 11008,"                \
+    " 'num_attention_heads': 32, 'rope_theta': 10000.0, 'rope_scaling': null, 'rms_norm_eps': 1e-06,"                            \
+    " 'vocab_size': 32000, 'attention_multiplier': 1.0, 'embedding_multiplier': 1.0, 'residual_multiplier': 1.0,"                \
+    " 'logits_scaling': 1.0, 'bos_token_id': 1, 'eos_token_id': 2, 'tie_word_embeddings': false"
+
+#define OLMO_DEFAULTS                                                                                                            \
+    "{'max_position_embeddings': 2048, 'hidden_size': 4096, 'intermediate_size': 11008, 'num_hidden_layers': 32,"                \
+    " 'num_attention_heads': 32, 'rope_theta': 10000.0, 'rope_scaling': null, 'vocab_size': 50304, 'pad_token_id': 1,"           \
+    " 'eos_token_id': 50279, 'tie_word_embeddings': false"
+
+#define COHERE_DEFAULTS                                                                                                          \
+    "{'num_hidden_layers': 40, 'max_position_embeddings': 8192, 'hidden_size': 8192, 'intermediate_size': 22528,"                \
+    " 'num_attention_heads': 64, 'rope_theta': 10000.0, 'rope_scaling': null, 'layer_norm_eps': 1e-05,"                          \
+    " 'vocab_size': 256000, 'logit_scale': 0.0625, 'pad_token_id': 0, 'bos_token_id': 5, 'eos_token_id': 255001"
+
+static const struct config_class classes[] = {
+    {
+        .model_type = "llama",
+        .defaults = "{'num_hidden_layers': 32, 'max_position_embeddings': 2048, 'hidden_size': 4096, 'intermediate_size': 11008,"
+                    " 'num_attention_heads': 32, 'rope_theta': 10000.0, 'rope_scaling': null, 'rms_norm_eps': 1e-06,"
+                    " 'vocab_size': 32000, 'bos_token_id': 1, 'eos_token_id': 2, 'tie_word_embeddings': false}",
+        .computed = kv_heads_and_head_dim,
+    },
+    {
+        .model_type = "mistral",
+        .defaults =
+            "{'num_hidden_layers': 32, 'max_position_embeddings': 131072, 'hidden_size': 4096, 'intermediate_size': 14336,"
+            " 'num_attention_heads': 32, 'num_key_value_heads': 8, 'rope_theta': 10000.0, 'rms_norm_eps': 1e-06,"
+            " 'head_dim': null, 'vocab_size': 32000, 'sliding_window': 4096, 'bos_token_id': 1, 'eos_token_id': 2,"
+            " 'tie_word_embeddings': false}",
+        .computed = kv_heads,
+    },
+    {
+        .model_type = "mixtral",
+        .defaults =
+            "{'num_hidden_layers': 32, 'max_position_embeddings': 131072, 'hidden_size': 4096, 'intermediate_size': 14336,"
+            " 'num_attention_heads': 32, 'num_key_value_heads': 8, 'rope_theta': 1000000.0, 'rms_norm_eps': 1e-05,"
+            " 'num_local_experts': 8, 'num_experts_per_tok': 2, 'head_dim': null, 'vocab_size': 32000,"
+            " 'sliding_window': null, 'bos_token_id': 1, 'eos_token_id': 2, 'tie_word_embeddings': false}",
+        .computed = kv_heads,
+    },
+    {
+        .model_type = "smollm3",
+        .defaults = "{'num_hidden_layers': 36, 'max_position_embeddings': 32768, 'hidden_size': 2048, 'intermediate_size': 11008,"
+                    " 'num_attention_heads': 16, 'num_key_value_heads': 4, 'rope_theta': 2000000.0, 'rope_scaling': null,"
+                    " 'rms_norm_eps': 1e-06, 'vocab_size': 128256, 'sliding_window': null, 'pad_token_id': 128004,"
+                    " 'bos_token_id': 128000, 'eos_token_id': 128001}",
+        .computed = kv_heads,
+    },
+    {
+        .model_type = "arcee",
+        .defaults = "{'num_hidden_layers': 32, 'max_position_embeddings': 4096, 'hidden_size': 2560, 'intermediate_size': 18432,"
+                    " 'num_attention_heads': 32, 'rope_theta': 10000.0, 'rope_scaling': null, 'rms_norm_eps': 1e-05,"
+                    " 'vocab_size': 32000, 'bos_token_id': 128000, 'eos_token_id': 128001, 'tie_word_embeddings': false}",
+        .computed = kv_heads_and_head_dim,
+    },
+    {
+        .model_type = "qwen2",
+        .defaults = "{'num_hidden_layers': 32, 'max_position_embeddings': 32768, 'hidden_size': 4096, 'intermediate_size': 22016,"
+                    " 'num_attention_heads': 32, 'num_key_value_heads': 32, 'rope_theta': 10000.0, 'rope_scaling': null,"
+                    " 'rms_norm_eps': 1e-06, 'vocab_size': 151936, 'sliding_window': null, 'tie_word_embeddings': false}",
+        .computed = kv_heads,
+    },
+    {
+        .model_type = "qwen2_moe",
+        .defaults = "{'num_hidden_layers': 24, 'max_position_embeddings': 32768, 'hidden_size': 2048, 'intermediate_size': 5632,"
+                    " 'num_attention_heads': 16, 'num_key_value_heads': 16, 'rope_theta': 10000.0, 'rope_scaling': null,"
+                    " 'rms_norm_eps': 1e-06, 'num_experts': 60, 'num_experts_per_tok': 4, 'moe_intermediate_size': 1408,"
+                    " 'shared_expert_intermediate_size': 5632, 'norm_topk_prob': false, 'vocab_size': 151936,"
+                    " 'sliding_window': null, 'tie_word_embeddings': false}",
+    },
+    {
+        .model_type = "qwen3",
+        .defaults = "{'num_hidden_layers': 32, 'max_position_embeddings': 32768, 'hidden_size': 4096, 'intermediate_size': 22016,"
+                    " 'num_attention_heads': 32, 'num_key_value_heads': 32, 'rope_theta': 10000.0, 'rope_scaling': null,"
+                    " 'rms_norm_eps': 1e-06, 'head_dim': 128, 'vocab_size': 151936, 'sliding_window': null,"
+                    " 'tie_word_embeddings': false}",
+        .computed = kv_heads,
+    },
+    {
+        .model_type = "qwen3_moe",
+        .defaults = "{'num_hidden_layers': 24, 'max_position_embeddings': 32768, 'hidden_size': 2048, 'intermediate_size': 6144,"
+                    " 'num_attention_heads': 32, 'num_key_value_heads': 4, 'rope_theta': 10000.0, 'rope_scaling': null,"
+                    " 'rms_norm_eps': 1e-06, 'num_experts': 128, 'num_experts_per_tok': 8, 'moe_intermediate_size': 768,"
+                    " 'norm_topk_prob': false, 'vocab_size': 151936, 'sliding_window': null, 'tie_word_embeddings': false}",
+    },
+    {
+        .model_type = "gemma",
+        .defaults = "{'num_hidden_layers': 28, 'max_position_embeddings': 8192, 'hidden_size': 3072, 'intermediate_size': 24576,"
+                    " 'num_attention_heads': 16, 'num_key_value_heads': 16, 'rope_theta': 10000.0, 'rms_norm_eps': 1e-06,"
+                    " 'head_dim': 256, 'vocab_size': 256000, 'pad_token_id': 0, 'bos_token_id': 2, 'eos_token_id': 1}",
+    },
+    {
+        .model_type = "gemma2",
+        .defaults = "{'num_hidden_layers': 26, 'max_position_embeddings': 8192, 'hidden_size': 2304, 'intermediate_size': 9216,"
+                    " 'num_attention_heads': 8, 'num_key_value_heads': 4, 'rope_theta': 10000.0, 'rms_norm_eps': 1e-06,"
+                    " 'head_dim': 256, 'vocab_size': 256000, 'sliding_window': 4096, 'attn_logit_softcapping': 50.0,"
+                    " 'final_logit_softcapping': 30.0, 'pad_token_id': 0, 'bos_token_id': 2, 'eos_token_id': 1}",
+    },
+    {
+        .model_type = "gemma3_text",
+        .defaults = "{'num_hidden_layers': 26, 'max_position_embeddings': 131072, 'hidden_size': 2304, 'intermediate_size': 9216,"
+                    " 'num_attention_heads': 8, 'num_key_value_heads': 4, 'rope_theta': 1000000.0, 'rope_scaling': null,"
+                    " 'rope_local_base_freq': 10000.0, 'rms_norm_eps': 1e-06, 'head_dim': 256, 'vocab_size': 262208,"
+                    " 'sliding_window': 4096, 'attn_logit_softcapping': null, 'final_logit_softcapping': null,"
+                    " 'pad_token_id': 0, 'bos_token_id': 2, 'eos_token_id': 1}",
+    },
+    {.model_type = "gemma3", .defaults = "{}", .text_class = "gemma3_text"},
+    {.model_type = "llava", .defaults = "{'tie_word_embeddings': false}", .text_class = "llama"},
+    {
+        .model_type = "phi3",
+        .defaults =
+            "{'num_hidden_layers': 32, 'max_position_embeddings': 4096, 'hidden_size': 3072, 'intermediate_size': 8192,"
+            " 'num_attention_heads': 32, 'rope_theta': 10000.0, 'rope_scaling': null, 'partial_rotary_factor': 1.0,"
+            " 'original_max_position_embeddings': 4096, 'rms_norm_eps': 1e-05, 'vocab_size': 32064, 'sliding_window': null,"
+            " 'pad_token_id': 32000, 'bos_token_id': 1, 'eos_token_id': 32000, 'tie_word_embeddings': false}",
+        .computed = kv_heads,
+    },
+    {
+        .model_type = "phi",
+        .defaults = "{'num_hidden_layers': 24, 'max_position_embeddings': 2048, 'hidden_size': 2048, 'intermediate_size': 8192,"
+                    " 'num_attention_heads': 32, 'rope_theta': 10000.0, 'rope_scaling': null, 'partial_rotary_factor': 0.5,"
+                    " 'layer_norm_eps': 1e-05, 'vocab_size': 51200, 'bos_token_id': 1, 'eos_token_id': 2,"
+                    " 'tie_word_embeddings': false}",
+        .computed = kv_heads,
+    },
+    {.model_type = "gpt2", .defaults = GPT2_DEFAULTS "}", .aliases = gpt2_aliases},
+    {.model_type = "gpt_bigcode", .defaults = GPT2_DEFAULTS "}", .aliases = gpt2_aliases},
+    {
+        .model_type = "gpt_neox",
+        .defaults = "{'num_hidden_layers': 44, 'max_position_embeddings': 2048, 'hidden_size': 6144, 'intermediate_size': 24576,"
+                    " 'num_attention_heads': 64, 'rotary_emb_base': 10000, 'rotary_pct': 0.25, 'rope_scaling': null,"
+                    " 'layer_norm_eps': 1e-05, 'vocab_size': 50432, 'use_parallel_residual': true, 'bos_token_id': 0,"
+                    " 'eos_token_id': 2, 'tie_word_embeddings': false}",
+    },
+    {
+        .model_type = "falcon",
+        .defaults = "{'num_hidden_layers': 32, 'max_position_embeddings': 2048, 'hidden_size': 4544, 'num_attention_heads': 71,"
+                    " 'rope_theta': 10000.0, 'rope_scaling': null, 'layer_norm_epsilon': 1e-05, 'vocab_size': 65024,"
+                    " 'new_decoder_architecture': false, 'multi_query': true, 'bos_token_id': 11, 'eos_token_id': 11}",
+        .aliases = falcon_aliases,
+        .computed = falcon_computed,
+    },
+    {
+        .model_type = "bloom",
+        .defaults = "{'n_layer': 2, 'hidden_size': 64, 'n_head': 8, 'layer_norm_epsilon': 1e-05, 'vocab_size': 250880,"
+                    " 'bos_token_id': 1, 'eos_token_id': 2}",
+        .aliases = bloom_aliases,
+    },
+    {
+        .model_type = "mpt",
+        .defaults = "{'n_layers': 24, 'd_model': 2048, 'n_heads': 16, 'layer_norm_epsilon': 1e-05, 'vocab_size': 50368,"
+                    " 'max_seq_len': 2048, 'attn_config': {'clip_qkv': null, 'alibi': true, 'alibi_bias_max': 8},"
+                    " 'logit_scale': null}",
+        .aliases = mpt_aliases,
+    },
+    {
+        .model_type = "stablelm",
+        .defaults =
+            "{'num_hidden_layers': 32, 'max_position_embeddings': 4096, 'hidden_size': 2560, 'intermediate_size': 6912,"
+            " 'num_attention_heads': 32, 'num_key_value_heads': 32, 'rope_theta': 10000, 'rope_scaling': null,"
+            " 'partial_rotary_factor': 0.25, 'layer_norm_eps': 1e-05, 'vocab_size': 50304, 'use_parallel_residual': false,"
+            " 'bos_token_id': 0, 'eos_token_id': 0, 'tie_word_embeddings': false}",
+    },
+    {
+        .model_type = "starcoder2",
+        .defaults = "{'num_hidden_layers': 30, 'max_position_embeddings': 4096, 'hidden_size': 3072, 'intermediate_size': 12288,"
+                    " 'num_attention_heads': 24, 'num_key_value_heads': 2, 'rope_theta': 10000.0, 'rope_scaling': null,"
+                    " 'norm_epsilon': 1e-05, 'vocab_size': 49152, 'sliding_window': null, 'bos_token_id': 50256,"
+                    " 'eos_token_id': 50256}",
+    },
+    {.model_type = "olmo", .defaults = OLMO_DEFAULTS ", 'clip_qkv': null}", .computed = kv_heads},
+    {.model_type = "olmo2", .defaults = OLMO_DEFAULTS ", 'rms_norm_eps': 1e-05}", .computed = kv_heads},
+    {.model_type = "olmo3",
+     .defaults = OLMO_DEFAULTS ", 'rms_norm_eps': 1e-05, 'sliding_window': 4096, 'layer_types': null}",
+     .computed = kv_heads},
+    {
+        .model_type = "olmoe",
+        .defaults = "{'num_hidden_layers': 16, 'max_position_embeddings': 4096, 'hidden_size': 2048, 'intermediate_size': 2048,"
+                    " 'num_attention_heads': 16, 'rope_theta': 10000.0, 'rope_scaling': null, 'rms_norm_eps': 1e-05,"
+                    " 'num_experts': 64, 'num_experts_per_tok': 8, 'norm_topk_prob': false, 'clip_qkv': null,"
+                    " 'vocab_size': 50304, 'pad_token_id': 1, 'eos_token_id': 50279, 'tie_word_embeddings': false}",
+        .computed = kv_heads,
+    },
+    {.model_type = "granite", .defaults = GRANITE_DEFAULTS "}", .computed = kv_heads},
+    {.model_type = "granitemoe",
+     .defaults = GRANITE_DEFAULTS ", 'num_local_experts': 8, 'num_experts_per_tok': 2}",
+     .computed = kv_heads},
+    {
+        .model_type = "granitemoeshared",
+        .defaults = GRANITE_DEFAULTS ", 'num_local_experts': 8, 'num_experts_per_tok': 2, 'shared_intermediate_size': 0}",
+        .computed = kv_heads,
+    },
+    {
+        .model_type = "deepseek_v2",
+        .defaults =
+            "{'num_hidden_layers': 32, 'max_position_embeddings': 2048, 'hidden_size': 4096, 'intermediate_size': 11008,"
+            " 'num_attention_heads': 32, 'rope_theta': 10000.0, 'rope_scaling': null, 'rms_norm_eps': 1e-06,"
+            " 'n_routed_experts': 64, 'n_shared_experts': 2, 'num_experts_per_tok': null, 'n_group': null,"
+            " 'topk_group': null, 'moe_intermediate_size': 1407, 'first_k_dense_replace': 0, 'routed_scaling_factor': 1.0,"
+            " 'norm_topk_prob': false, 'q_lora_rank': 1536, 'kv_lora_rank': 512, 'qk_rope_head_dim': 64,"
+            " 'qk_nope_head_dim': 128, 'v_head_dim': 128, 'vocab_size': 32000, 'bos_token_id': 1, 'eos_token_id': 2,"
+            " 'tie_word_embeddings': false}",
+        .computed = kv_heads_and_rope_head_dim,
+    },
+    {
+        .model_type = "deepseek_v3",
+        .defaults = "{'num_hidden_layers': 61, 'max_position_embeddings': 4096, 'hidden_size': 7168, 'intermediate_size': 18432,"
+                    " 'num_attention_heads': 128, 'num_key_value_heads': 128, 'rope_theta': 10000.0, 'rope_scaling': null,"
+                    " 'rms_norm_eps': 1e-06, 'n_routed_experts': 256, 'n_shared_experts': 1, 'num_experts_per_tok': 8,"
+                    " 'n_group': 8, 'topk_group': 4, 'moe_intermediate_size': 2048, 'first_k_dense_replace': 3,"
+                    " 'routed_scaling_factor': 2.5, 'norm_topk_prob': true, 'q_lora_rank': 1536, 'kv_lora_rank': 512,"
+                    " 'qk_rope_head_dim': 64, 'qk_nope_head_dim': 128, 'v_head_dim': 128, 'vocab_size': 129280,"
+                    " 'bos_token_id': 0, 'eos_token_id': 1, 'tie_word_embeddings': false}",
+        .computed = kv_heads_and_rope_head_dim,
+    },
+    {.model_type = "bert", .defaults = BERT_DEFAULTS ", 'vocab_size': 30522, 'pad_token_id': 0}"},
+    {.model_type = "roberta", .defaults = BERT_DEFAULTS ", 'vocab_size': 50265" ROBERTA_TOKENS "}"},
+    {.model_type = "xlm-roberta", .defaults = BERT_DEFAULTS ", 'vocab_size': 30522" ROBERTA_TOKENS "}"},
+    {.model_type = "camembert", .defaults = BERT_DEFAULTS ", 'vocab_size': 30522" ROBERTA_TOKENS "}"},
+    {
+        .model_type = "distilbert",
+        .defaults = "{'n_layers': 6, 'max_position_embeddings': 512, 'dim': 768, 'hidden_dim': 3072, 'n_heads': 12,"
+                    " 'vocab_size': 30522, 'pad_token_id': 0}",
+        .aliases = distilbert_aliases,
+    },
+    {.model_type = "t5",
+     .defaults = T5_DEFAULTS ", 'num_layers': 6, 'd_ff': 2048, 'num_heads': 8, 'vocab_size': 32128}",
+     .aliases = t5_aliases,
+     .computed = t5_computed},
+    {
+        .model_type = "mt5",
+        .defaults = T5_DEFAULTS ", 'num_layers': 8, 'd_ff': 1024, 'num_heads': 6, 'vocab_size': 250112,"
+                                " 'decoder_start_token_id': 0, 'tie_word_embeddings': false}",
+        .aliases = t5_aliases,
+        .computed = t5_computed,
+    },
+    {
+        .model_type = "umt5",
+        .defaults = T5_DEFAULTS ", 'num_layers': 8, 'd_ff': 1024, 'num_heads': 6, 'vocab_size': 250112,"
+                                " 'decoder_start_token_id': 0}",
+        .aliases = t5_aliases,
+        .computed = t5_computed,
+    },
+    {.model_type = "cohere", .defaults = COHERE_DEFAULTS "}", .computed = kv_heads},
+    {.model_type = "cohere2", .defaults = COHERE_DEFAULTS ", 'sliding_window': 4096}", .computed = kv_heads_and_head_dim},
+    {
+        .model_type = "gpt_oss",
+        .defaults = "{'num_hidden_layers': 36, 'max_position_embeddings': 131072, 'hidden_size': 2880, 'intermediate_size': 2880,"
+                    " 'num_attention_heads': 64, 'num_key_value_heads': 8, 'rope_theta': 150000.0,"
+                    " 'rope_scaling': {'rope_type': 'yarn', 'factor': 32.0, 'beta_fast': 32.0, 'beta_slow': 1.0,"
+                    " 'truncate': false, 'original_max_position_embeddings': 4096}, 'rms_norm_eps': 1e-05,"
+                    " 'num_local_experts': 128, 'num_experts_per_tok': 4, 'head_dim': 64, 'vocab_size': 201088,"
+                    " 'sliding_window': 128, 'tie_word_embeddings': false}",
+        .computed = kv_heads_and_head_dim,
+    },
+};
+
+const struct config_class *config_class_find(const char *model_type)
+{
+    for (size_t i = 0; i < sizeof classes / sizeof *classes; i++)
+        if (strcmp(classes[i].model_type, model_type) == 0)
+            return &classes[i];
+    return NULL;
+}

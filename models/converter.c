@@ -1,0 +1,107 @@
+/* Output types as convert_hf_to_gguf.py chooses them. */
+#include "models/model.h"
+
+#include "models/tensors.h"
+#include "quant/convert.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { FILE_TYPE_MXFP4 = 38 };
+
+static const struct outtype {
+    const char *name, *dtype;
+    uint32_t file_type;
+    bool is_ternary, is_plain; /* plain: F32, F16 or BF16 */
+} outtypes[] = {
+    {"f32", "F32", 0, false, true},    {"f16", "F16", 1, false, true},      {"bf16", "BF16", 32, false, true},
+    {"q8_0", "Q8_0", 7, false, false}, {"tq1_0", "TQ1_0", 36, true, false}, {"tq2_0", "TQ2_0", 37, true, false},
+};
+
+/* Matrices that stay F32 in every output. */
+static const char *const f32_names[] = {
+    "blk.{}.ffn_gate_inp.weight",
+    "blk.{}.ffn_gate_inp_shexp.weight",
+    "position_embd.weight",
+    "token_types.weight",
+    "blk.{}.ssm_conv1d.weight",
+    "blk.{}.shortconv.conv.weight",
+    "blk.{}.time_mix_first.weight",
+    "blk.{}.time_mix_w1.weight",
+    "blk.{}.time_mix_w2.weight",
+    "blk.{}.time_mix_decay_w1.weight",
+    "blk.{}.time_mix_decay_w2.weight",
+    "blk.{}.time_mix_lerp_fused.weight",
+    "blk.{}.altup_correct_coef.weight",
+    "blk.{}.altup_predict_coef.weight",
+    "blk.{}.ssm_conv1d_q.weight",
+    "blk.{}.ssm_conv1d_k.weight",
+    "blk.{}.ssm_conv1d_v.weight",
+    "blk.{}.indexer.proj.weight",
+};
+
+/* Matrices that ternary outputs keep as F16. */
+static const char *const f16_names[] = {"token_embd.weight", "per_layer_token_embd.weight", "output.weight"};
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+static bool has_suffix(const char *name, const char *suffix)
+{
+    size_t length = strlen(name), suffix_length = strlen(suffix);
+    return length >= suffix_length && strcmp(name + length - suffix_length, suffix) == 0;
+}
+
+static bool is_one_of(const char *name, const char *const *patterns, size_t n_patterns)
+{
+    uint64_t numbers[2];
+    for (size_t i = 0; i < n_patterns; i++)
+        if (pattern_match(patterns[i], name, strlen(name), numbers))
+            return true;
+    return false;
+}
+
+static const struct dtype *tensor_type(const struct gguf_tensor *tensor, const struct outtype *outtype)
+{
+    const char *name = tensor->name, *reason;
+    if (tensor->forced != NULL)
+        return tensor->forced;
+    if (tensor->view->rank <= 1 || has_suffix(name, "_norm.weight") || is_one_of(name, f32_names, COUNT(f32_names)) ||
+        !has_suffix(name, ".weight"))
+        return &f32_dtype;
+    const struct dtype *wanted = dtype_by_name(outtype->dtype);
+    if (outtype->is_ternary && is_one_of(name, f16_names, COUNT(f16_names)))
+        wanted = &f16_dtype;
+    return convert_possible(tensor->view, wanted, &reason) ? wanted : &f16_dtype;
+}
+
+static const struct outtype *find_outtype(const struct gguf_model *model, const char *name)
+{
+    bool is_auto = strcmp(name, "auto") == 0;
+    for (size_t i = 0; i < COUNT(outtypes); i++)
+        if (is_auto ? strcmp(outtypes[i].dtype, model->auto_type->name) == 0 : strcmp(outtypes[i].name, name) == 0)
+            return &outtypes[i];
+    return NULL;
+}
+
+bool gguf_plan_converter(const struct gguf_model *model, const char *outtype_name, struct gguf_plan *ret_plan,
+                         struct error *error)
+{
+    const struct outtype *outtype = find_outtype(model, outtype_name);
+    if (outtype == NULL)
+        return error_set(error, "the converter has no output type '%s'", outtype_name);
+    struct gguf_plan plan = {.tensors = memory_alloc(model->n_tensors * sizeof *plan.tensors + 1), .n_tensors = model->n_tensors};
+    for (size_t i = 0; i < model->n_tensors; i++) {
+        const struct gguf_tensor *tensor = &model->tensors[i];
+        plan.tensors[i] = (struct gguf_plan_tensor){tensor, tensor_type(tensor, outtype), 0};
+    }
+    struct gguf_kvs kvs = gguf_kvs_copy(&model->kvs);
+    if (gguf_kvs_find(&kvs, "general.file_type") != NULL)
+        gguf_set_u32(&kvs, "general.file_type", model->is_mxfp4 && outtype->is_plain ? FILE_TYPE_MXFP4 : outtype->file_type);
+    bool laid_out = gguf_plan_lay_out(&plan, model, &kvs, NULL, false, error);
+    gguf_kvs_free(&kvs);
+    if (laid_out)
+        *ret_plan = plan;
+    else
+        gguf_plan_free(&plan);
+    return laid_out;
+}

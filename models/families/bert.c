@@ -1,0 +1,120 @@
+/* BERT. conversion/bert.py. */
+#include "models/families/bert.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const struct family_name names[] = {
+    {"BertModel"}, {"BertForMaskedLM"}, {"BertForSequenceClassification"}, {"CamembertModel"}, {0}};
+
+const struct tensor_row bert_tensors[] = {
+    {"embeddings.word_embeddings", "token_embd"},
+    {"embeddings.position_embeddings", "position_embd"},
+    {"embeddings.token_type_embeddings", "token_types"},
+    {"embeddings.LayerNorm", "token_embd_norm"},
+    {"embeddings.position_ids", NULL},
+    {"pooler.dense", NULL},
+    {"cls.predictions*", NULL},
+    {"cls.seq_relationship*", NULL},
+    {"classifier.dense", "cls"},
+    {"classifier", "cls"},
+    {"classifier.out_proj", "cls.output"},
+    {"encoder.layer.{}.attention.self.query", "blk.{}.attn_q"},
+    {"encoder.layer.{}.attention.self.key", "blk.{}.attn_k"},
+    {"encoder.layer.{}.attention.self.value", "blk.{}.attn_v"},
+    {"encoder.layer.{}.attention.output.dense", "blk.{}.attn_output"},
+    {"encoder.layer.{}.attention.output.LayerNorm", "blk.{}.attn_output_norm"},
+    {"encoder.layer.{}.intermediate.dense", "blk.{}.ffn_up"},
+    {"encoder.layer.{}.output.dense", "blk.{}.ffn_down"},
+    {"encoder.layer.{}.output.LayerNorm", "blk.{}.layer_output_norm"},
+    {0},
+};
+
+struct label {
+    int64_t number;
+    const struct json *text;
+};
+
+static int compare_labels(const void *a, const void *b)
+{
+    const struct label *x = a, *y = b;
+    return (x->number > y->number) - (x->number < y->number);
+}
+
+/* config.json's labels, but for the two that transformers makes up. */
+static const struct json *labels(const struct synthesis *synthesis)
+{
+    const struct json *id2label = hparams_get(synthesis->model->hparams, "id2label");
+    bool is_made_up = json_count(id2label) == 2 && json_string_is(json_get(id2label, "0"), "LABEL_0");
+    return json_is(id2label, JSON_OBJECT) && !is_made_up && json_count(id2label) != 0 ? id2label : NULL;
+}
+
+static bool emit_labels(struct synthesis *synthesis, struct error *error)
+{
+    const struct json *id2label = labels(synthesis);
+    size_t n_labels = 0;
+    if (id2label == NULL)
+        return true;
+    struct label *sorted = memory_alloc(json_count(id2label) * sizeof *sorted);
+    for (const struct json *item = json_first(id2label); item != NULL; item = json_next(item))
+        sorted[n_labels++] = (struct label){strtoll(json_key(item, NULL), NULL, 10), item};
+    qsort(sorted, n_labels, sizeof *sorted, compare_labels);
+
+    struct buffer elements = {0};
+    bool all_texts = true;
+    for (size_t i = 0; i < n_labels && all_texts; i++) {
+        size_t length;
+        const char *text = json_string(sorted[i].text, &length);
+        all_texts = text != NULL;
+        if (all_texts)
+            gguf_append_string(&elements, text, length);
+    }
+    free(sorted);
+    if (!all_texts) {
+        buffer_free(&elements);
+        return error_set(error, "config.json: a label of id2label is no text");
+    }
+    gguf_set_array(&synthesis->model->kvs, synthesis_key(synthesis, "classifier.output_labels"), GGUF_STRING, n_labels,
+                   &elements);
+    return true;
+}
+
+const struct key_row bert_keys[] = {
+    {"attention.causal", GGUF_BOOL, ALWAYS, .value = 0},
+    {.emit = emit_pooling_type},
+    {.emit = emit_labels},
+    {0},
+};
+
+/* The name with another ending. */
+static const char *with_suffix(const struct synthesis *synthesis, const char *name, const char *suffix, const char *wanted)
+{
+    size_t length = strlen(name), suffix_length = strlen(suffix);
+    if (length < suffix_length || strcmp(name + length - suffix_length, suffix) != 0)
+        return name;
+    return arena_printf(synthesis->model->arena, "%.*s%s", (int)(length - suffix_length), name, wanted);
+}
+
+const char *bert_rename(const struct synthesis *synthesis, const char *name)
+{
+    name = with_suffix(synthesis, name, ".gamma", ".weight");
+    name = with_suffix(synthesis, name, ".beta", ".bias");
+    if (labels(synthesis) != NULL && strcmp(name, "classifier.weight") == 0)
+        return "classifier.out_proj.weight";
+    if (labels(synthesis) != NULL && strcmp(name, "classifier.bias") == 0)
+        return "classifier.out_proj.bias";
+    return name;
+}
+
+static const char *const prefixes[] = {"bert.", NULL};
+
+const struct family bert_family = {
+    .name = "bert",
+    .summary = "BERT, bge, E5 and their kin",
+    .hf = names,
+    .tensors = {bert_tensors},
+    .keys = {base_keys, bert_keys},
+    .vocabs = {&wordpiece_vocab},
+    .dropped_prefixes = prefixes,
+    .rename = bert_rename,
+};

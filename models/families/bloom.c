@@ -1,0 +1,42 @@
+/* Bloom. conversion/bloom.py. */
+#include "models/families/family.h"
+
+static const struct family_name names[] = {{"BloomForCausalLM"}, {"BloomModel"}, {0}};
+
+static const struct tensor_row tensors[] = {
+    {"word_embeddings", "token_embd"},
+    {"word_embeddings_layernorm", "token_embd_norm"},
+    {"ln_f", "output_norm"},
+    {"lm_head", "output"},
+    {"h.{}.input_layernorm", "blk.{}.attn_norm"},
+    {"h.{}.self_attention.query_key_value", "blk.{}.attn_qkv", QKV_OF_HEADS},
+    {"h.{}.self_attention.dense", "blk.{}.attn_output"},
+    {"h.{}.post_attention_layernorm", "blk.{}.ffn_norm"},
+    {"h.{}.mlp.dense_h_to_4h", "blk.{}.ffn_up"},
+    {"h.{}.mlp.dense_4h_to_h", "blk.{}.ffn_down"},
+    {0},
+};
+
+static const struct key_row keys[] = {
+    {"context_length", GGUF_U32, REQUIRED, "seq_length|hidden_size|n_embed"},
+    {"embedding_length", GGUF_U32, REQUIRED, "hidden_size|n_embed"},
+    {"feed_forward_length", GGUF_U32, REQUIRED, "hidden_size|n_embed", .times = 4},
+    {"block_count", GGUF_U32, REQUIRED, BLOCK_COUNT},
+    {"attention.head_count", GGUF_U32, REQUIRED, "n_head|num_attention_heads"},
+    {"attention.head_count_kv", GGUF_U32, REQUIRED, "n_head|num_attention_heads"},
+    {"attention.layer_norm_epsilon", GGUF_F32, REQUIRED, "layer_norm_epsilon"},
+    FILE_TYPE_KEY,
+    {0},
+};
+
+static const char *const dropped_parts[] = {"transformer.", NULL};
+
+const struct family bloom_family = {
+    .name = "bloom",
+    .summary = "Bloom",
+    .hf = names,
+    .tensors = {tensors},
+    .keys = {keys},
+    .vocabs = {&bpe_vocab},
+    .dropped_parts = dropped_parts,
+};

@@ -1,0 +1,26 @@
+/* Command-R, Aya. conversion/command_r.py. */
+#include "models/families/family.h"
+
+static const struct family_name names[] = {{"CohereForCausalLM"}, {0}};
+
+static const struct tensor_row tensors[] = {
+    {"model.layers.{}.self_attn.q_norm", "blk.{}.attn_q_norm"},
+    {"model.layers.{}.self_attn.k_norm", "blk.{}.attn_k_norm"},
+    {0},
+};
+
+static const struct key_row keys[] = {
+    {"context_length", GGUF_U32, REQUIRED, "model_max_length|max_position_embeddings"}, /* the former is the trained one */
+    {"logit_scale", GGUF_F32, REQUIRED, "logit_scale"},
+    {"rope.scaling.type", GGUF_STRING, ALWAYS, .text = "none"},
+    {0},
+};
+
+const struct family command_r_family = {
+    .name = "command-r",
+    .summary = "Command-R, Aya",
+    .hf = names,
+    .tensors = {tensors, decoder_tensors},
+    .keys = {base_keys, keys},
+    .vocabs = {&bpe_vocab},
+};

@@ -1,0 +1,101 @@
+#include "models/families/family.h"
+
+#include <string.h>
+
+extern const struct family arcee_family;
+extern const struct family bert_family;
+extern const struct family bloom_family;
+extern const struct family command_r_family;
+extern const struct family deepseek2_family;
+extern const struct family falcon_family;
+extern const struct family gemma_family;
+extern const struct family gemma2_family;
+extern const struct family gemma3_family;
+extern const struct family gpt2_family;
+extern const struct family gpt_oss_family;
+extern const struct family gptneox_family;
+extern const struct family granite_family;
+extern const struct family granitemoe_family;
+extern const struct family llama_family;
+extern const struct family mamba_family;
+extern const struct family mpt_family;
+extern const struct family nomic_bert_family;
+extern const struct family nomic_bert_moe_family;
+extern const struct family olmo_family;
+extern const struct family olmo2_family;
+extern const struct family olmoe_family;
+extern const struct family phi2_family;
+extern const struct family phi3_family;
+extern const struct family qwen2_family;
+extern const struct family qwen2moe_family;
+extern const struct family qwen3_family;
+extern const struct family qwen3moe_family;
+extern const struct family roberta_family;
+extern const struct family smollm3_family;
+extern const struct family stablelm_family;
+extern const struct family starcoder_family;
+extern const struct family starcoder2_family;
+extern const struct family t5_family;
+extern const struct family t5encoder_family;
+extern const struct family xlm_roberta_family;
+
+/* clang-format off: one row a line */
+const struct family *const families[] = {
+    &arcee_family,
+    &bert_family,
+    &bloom_family,
+    &command_r_family,
+    &deepseek2_family,
+    &falcon_family,
+    &gemma_family,
+    &gemma2_family,
+    &gemma3_family,
+    &gpt2_family,
+    &gpt_oss_family,
+    &gptneox_family,
+    &granite_family,
+    &granitemoe_family,
+    &llama_family,
+    &mamba_family,
+    &mpt_family,
+    &nomic_bert_family,
+    &nomic_bert_moe_family,
+    &olmo_family,
+    &olmo2_family,
+    &olmoe_family,
+    &phi2_family,
+    &phi3_family,
+    &qwen2_family,
+    &qwen2moe_family,
+    &qwen3_family,
+    &qwen3moe_family,
+    &roberta_family,
+    &smollm3_family,
+    &stablelm_family,
+    &starcoder_family,
+    &starcoder2_family,
+    &t5_family,
+    &t5encoder_family,
+    &xlm_roberta_family,
+    NULL,
+};
+/* clang-format on */
+
+const struct family *family_find(const struct hparams *hparams, const struct family_name **ret_name)
+{
+    const char *architecture = hparams_architecture(hparams);
+    if (architecture == NULL)
+        return NULL;
+    for (const struct family *const *family = families; *family != NULL; family++)
+        for (const struct family_name *hf = (*family)->hf; hf->name != NULL; hf++)
+            if (strcmp(hf->name, architecture) == 0 && ((*family)->applies == NULL || (*family)->applies(hparams))) {
+                *ret_name = hf;
+                return *family;
+            }
+    return NULL;
+}
+
+const char *family_architecture(const struct family *family)
+{
+    return family->architecture != NULL ? family->architecture : family->name;
+}

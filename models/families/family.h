@@ -1,0 +1,152 @@
+/* Model families: what the converter knows of each architecture, as tables.
+ *
+ * A family is one file in this folder exporting `const struct family x_family`, and a row in families.c. Its rows are data that
+ * can be read in both directions: the tensor rows turn Hugging Face names and layouts into GGUF's and back, the key rows name the
+ * hyperparameter behind every key. What needs code is a named hook in the family's own file, or one of the shared
+ * ones below; adding a family never edits another's. */
+#pragma once
+
+#include "models/arrange.h"
+#include "models/model.h"
+#include "models/tokenizers/vocab.h"
+
+enum { FAMILY_MAX_TABLES = 4, FAMILY_MAX_VOCABS = 4 };
+
+/* A Hugging Face architecture, as config.json names it. */
+struct family_name {
+    const char *name;
+    const char *prepended; /* put in front of its tensors' names, for models without their head: "model."; may be NULL */
+};
+
+/* One tensor. In patterns the first {} is the number of the layer, the second that of the expert or head. Patterns go
+ * without suffix: .weight and .bias are carried over from one name to the other. A pattern may also be a whole name.
+ * Rows that have the same `hf` stand together, and make several tensors of one. Rows with a stacked arrangement make one of
+ * several, written where the last member is met, in the order of the rows. The first row that fits counts. */
+struct tensor_row {
+    const char *hf;
+    const char *gguf; /* NULL: left out; `hf` may then end with '*' for any rest */
+    enum arrangement arrangement;
+
+    /* The Hugging Face tensor that holds the scales, where `hf` holds the blocks of MXFP4. Such tensors come first in the
+     * file, and keep their type in every output. */
+    const char *mxfp4_scales;
+};
+
+struct synthesis;
+
+enum key_when {
+    IF_PRESENT, /* the hyperparameter is there and not null */
+    REQUIRED,   /* the converter fails without it, and so do we */
+    OR_DEFAULT, /* `value` where it is absent or null */
+    IF_TRUE,    /* there, not null, not false, not 0 */
+    ALWAYS,     /* `value` or `text`, whatever config.json says */
+};
+
+/* One key. Its name is put behind the architecture's unless it holds a dot in front: ".general.file_type". A value that is an
+ * array of whole numbers becomes an array of I32. */
+struct key_row {
+    const char *key;
+    enum gguf_type type; /* GGUF_U32, GGUF_F32, GGUF_BOOL or GGUF_STRING */
+    enum key_when when;
+    const char *from; /* hyperparameters, the first present one counts: "rms_norm_eps|norm_eps"; "rope." in front: of the rope */
+    double value;     /* for OR_DEFAULT and ALWAYS */
+    double times;     /* factor; 0: none */
+    const char *text; /* for ALWAYS and GGUF_STRING */
+
+    /* Instead of all that but `key` and `type`: computes the value. */
+    bool (*compute)(const struct synthesis *synthesis, double *ret_value, struct error *error);
+
+    /* Instead of all that: sets whatever keys it likes. */
+    bool (*emit)(struct synthesis *synthesis, struct error *error);
+};
+
+struct family {
+    const char *name;         /* of the family, unique: "qwen3" */
+    const char *architecture; /* general.architecture; NULL: the name */
+    const char *summary;      /* for people: "Qwen 3" */
+    const struct family_name *hf;
+
+    /* Tables up to a NULL; each ends with a row whose first member is NULL and whose other members that count are, too. */
+    const struct tensor_row *tensors[FAMILY_MAX_TABLES];
+    const struct key_row *keys[FAMILY_MAX_TABLES];
+
+    const struct vocab *vocabs[FAMILY_MAX_VOCABS]; /* kinds of tokenizer, tried in this order */
+
+    const char *const *dropped_prefixes; /* taken off the front of names, up to a NULL; NULL: none */
+    const char *const *dropped_parts;    /* taken out of names wherever they stand */
+
+    /* Hooks; all may be NULL. */
+
+    /* Whether it is this family, for a Hugging Face architecture that several rows name. */
+    bool (*applies)(const struct hparams *hparams);
+
+    /* Tensors that are in no file, and keys that go with them: they come before all others. */
+    bool (*add_extras)(struct synthesis *synthesis, struct error *error);
+
+    /* The name that the rows are about, given one without the dropped parts; NULL leaves the tensor out. */
+    const char *(*rename)(const struct synthesis *synthesis, const char *name);
+
+    /* A last look at the dimensions, which come from config.json. */
+    bool (*adjust)(struct synthesis *synthesis, struct error *error);
+
+    /* Keys before and behind the tokenizer's own. */
+    bool (*before_vocab)(struct synthesis *synthesis, const struct vocab_input *input, struct error *error);
+    bool (*after_vocab)(struct synthesis *synthesis, const struct vocab_input *input, struct error *error);
+};
+
+/* All families, NULL at the end. */
+extern const struct family *const families[];
+
+/* The family of the model that `hparams` describe, or NULL; *ret_name is the row of its architecture. */
+const struct family *family_find(const struct hparams *hparams, const struct family_name **ret_name);
+
+/* general.architecture. */
+const char *family_architecture(const struct family *family);
+
+/* A model while it is being made. */
+struct synthesis {
+    struct gguf_model *model; /* its arena, checkpoint, hparams, kvs */
+    const struct family *family;
+    const struct family_name *hf;
+    struct dimensions dimensions;
+    size_t tensor_capacity;
+};
+
+/* For hooks: one more tensor. `name` and `view` live in the model's arena. */
+void synthesis_add_tensor(struct synthesis *synthesis, const char *name, const struct view *view, const struct dtype *forced);
+
+/* The name of a key of the architecture, in the model's arena: "llama.block_count". */
+const char *synthesis_key(const struct synthesis *synthesis, const char *key);
+
+/* Sets the keys of a table. */
+bool synthesis_emit(struct synthesis *synthesis, const struct key_row *rows, struct error *error);
+
+/* The number behind hyperparameters, as in key_row.from; `otherwise` where it is absent or null; false where it is none. */
+bool synthesis_number(const struct synthesis *synthesis, const char *from, double otherwise, double *ret_value,
+                      struct error *error);
+
+/* What families share. */
+
+extern const struct tensor_row decoder_tensors[]; /* names of Llama and most that came after it */
+extern const struct key_row base_keys[];          /* the converter's common emitter, general.file_type at its end */
+extern const struct key_row moe_keys[];           /* expert_feed_forward_length and the shared expert's */
+
+/* Hyperparameters under which configurations have the number of layers. */
+#define BLOCK_COUNT "n_layers|num_hidden_layers|n_layer|num_layers"
+
+/* general.file_type; its value is of the output. */
+#define FILE_TYPE_KEY                                                                                                            \
+    {                                                                                                                            \
+        .key = ".general.file_type", .type = GGUF_U32, .when = ALWAYS                                                            \
+    }
+
+/* pooling_type, from modules.json and the configuration it names. */
+bool emit_pooling_type(struct synthesis *synthesis, struct error *error);
+
+/* rope.dimension_count, in the ways families compute it. */
+bool compute_head_dim(const struct synthesis *synthesis, double *ret_value, struct error *error);
+bool compute_rotary_of_hidden(const struct synthesis *synthesis, double *ret_value, struct error *error);
+bool compute_rotary_of_head(const struct synthesis *synthesis, double *ret_value, struct error *error);
+
+/* rope_freqs.weight, where the rope is scaled the Llama 3 way. */
+bool add_rope_freqs(struct synthesis *synthesis, struct error *error);

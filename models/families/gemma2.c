@@ -1,0 +1,28 @@
+/* Gemma 2. conversion/gemma.py. */
+#include "models/families/gemma.h"
+
+static const struct family_name names[] = {{"Gemma2ForCausalLM"}, {0}};
+
+const struct tensor_row gemma2_tensors[] = {
+    {"model.layers.{}.post_attention_layernorm", "blk.{}.post_attention_norm", PLUS_ONE},
+    {"model.layers.{}.pre_feedforward_layernorm", "blk.{}.ffn_norm", PLUS_ONE},
+    {"model.layers.{}.post_feedforward_layernorm", "blk.{}.post_ffw_norm", PLUS_ONE},
+    {0},
+};
+
+static const struct key_row keys[] = {
+    {"attn_logit_softcapping", GGUF_F32, REQUIRED, "attn_logit_softcapping"},
+    {"final_logit_softcapping", GGUF_F32, REQUIRED, "final_logit_softcapping"},
+    {"attention.sliding_window", GGUF_U32, REQUIRED, "sliding_window"},
+    {0},
+};
+
+const struct family gemma2_family = {
+    .name = "gemma2",
+    .summary = "Gemma 2",
+    .hf = names,
+    .tensors = {gemma2_tensors, gemma_tensors, decoder_tensors},
+    .keys = {gemma_keys, keys},
+    .vocabs = {&spm_vocab},
+    .after_vocab = gemma_after_vocab,
+};

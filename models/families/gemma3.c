@@ -1,0 +1,83 @@
+/* Gemma 3, the text model. conversion/gemma.py. */
+#include "models/families/gemma.h"
+
+#include <stdlib.h>
+
+enum { MAX_TOKENIZER_BYTES = 256 * 1024 * 1024 };
+
+static const struct family_name names[] = {{"Gemma3ForCausalLM"}, {"Gemma3ForConditionalGeneration"}, {0}};
+
+static const struct tensor_row tensors[] = {
+    {"model.embed_tokens", "token_embd", WITHIN_VOCABULARY},
+    {"lm_head.weight", "output.weight"},
+    {"model.layers.{}.self_attn.q_norm", "blk.{}.attn_q_norm", PLUS_ONE},
+    {"model.layers.{}.self_attn.k_norm", "blk.{}.attn_k_norm", PLUS_ONE},
+    {0},
+};
+
+static bool emit_sliding_window(struct synthesis *synthesis, struct error *error)
+{
+    static const struct key_row rows[] = {{"attention.sliding_window", GGUF_U32, REQUIRED, "sliding_window"}, {0}};
+    uint64_t pattern;
+    if (json_u64(hparams_get(synthesis->model->hparams, "sliding_window_pattern"), &pattern) && pattern == 1)
+        return true;
+    return synthesis_emit(synthesis, rows, error);
+}
+
+/* The converter sets most of these again; where the common emitter had nothing to say they stand here. */
+static const struct key_row keys[] = {
+    {"context_length", GGUF_U32, OR_DEFAULT, "max_position_embeddings", 131072},
+    {"attention.head_count", GGUF_U32, OR_DEFAULT, "num_attention_heads", 8},
+    {"attention.layer_norm_rms_epsilon", GGUF_F32, OR_DEFAULT, "rms_norm_eps", 1e-6},
+    {"attention.key_length", GGUF_U32, OR_DEFAULT, "head_dim", 256},
+    {"attention.value_length", GGUF_U32, OR_DEFAULT, "head_dim", 256},
+    {"rope.freq_base", GGUF_F32, OR_DEFAULT, "rope.rope_theta", 1e6},
+    {"final_logit_softcapping", GGUF_F32, IF_TRUE, "final_logit_softcapping"},
+    {.emit = emit_sliding_window},
+    {"attention.head_count_kv", GGUF_U32, OR_DEFAULT, "num_key_value_heads", 4},
+    {0},
+};
+
+/* Rows of the embedding behind the last token are padding, which llama.cpp does not expect. */
+static bool count_tokens(struct synthesis *synthesis, struct error *error)
+{
+    const struct checkpoint *checkpoint = synthesis->model->checkpoint;
+    if (checkpoint_side_file(checkpoint, "tokenizer.model") != NULL) {
+        uint64_t n_tokens;
+        if (json_u64(hparams_find(synthesis->model->hparams, "vocab_size_per_layer_input|vocab_size"), &n_tokens))
+            synthesis->dimensions.n_tokens = n_tokens;
+        return true;
+    }
+    const struct side_file *file = checkpoint_side_file(checkpoint, "tokenizer.json");
+    size_t length;
+    if (file == NULL)
+        return true;
+    char *text = source_read_text(file->source, MAX_TOKENIZER_BYTES, &length, error);
+    struct json_document *tokenizer = text ? json_parse(text, length, error) : NULL;
+    free(text);
+    if (tokenizer == NULL)
+        return error_prefix(error, "tokenizer.json");
+    const struct json *root = json_root(tokenizer);
+    synthesis->dimensions.n_tokens =
+        json_count(json_get(json_get(root, "model"), "vocab")) + json_count(json_get(root, "added_tokens"));
+    json_free(tokenizer);
+    return true;
+}
+
+static bool after_vocab(struct synthesis *synthesis, const struct vocab_input *input, struct error *error)
+{
+    if (checkpoint_side_file(input->checkpoint, "tokenizer.model") == NULL)
+        return true;
+    return gemma_after_vocab(synthesis, input, error);
+}
+
+const struct family gemma3_family = {
+    .name = "gemma3",
+    .summary = "Gemma 3, the text model",
+    .hf = names,
+    .tensors = {tensors, gemma2_tensors, gemma_tensors, decoder_tensors},
+    .keys = {base_keys, keys},
+    .vocabs = {&spm_vocab, &bpe_vocab},
+    .adjust = count_tokens,
+    .after_vocab = after_vocab,
+};

@@ -1,0 +1,45 @@
+/* GPT-2. conversion/gpt2.py. Its linear layers are stored transposed (Conv1D). */
+#include "models/families/family.h"
+
+#include <string.h>
+
+static const struct family_name names[] = {{"GPT2LMHeadModel"}, {0}};
+
+static const struct tensor_row tensors[] = {
+    {"wte", "token_embd"},
+    {"wpe", "position_embd"},
+    {"ln_f", "output_norm"},
+    {"lm_head", "output"},
+    {"h.{}.attn.bias", NULL}, /* masks, not biases; the converter fails on them */
+    {"h.{}.attn.masked_bias", NULL},
+    {"h.{}.ln_1", "blk.{}.attn_norm"},
+    {"h.{}.attn.c_attn", "blk.{}.attn_qkv", TRANSPOSED},
+    {"h.{}.attn.c_proj", "blk.{}.attn_output", TRANSPOSED},
+    {"h.{}.ln_2", "blk.{}.ffn_norm"},
+    {"h.{}.mlp.c_fc", "blk.{}.ffn_up", TRANSPOSED},
+    {"h.{}.mlp.c_proj", "blk.{}.ffn_down", TRANSPOSED},
+    {0},
+};
+
+static const struct key_row keys[] = {
+    {"block_count", GGUF_U32, REQUIRED, BLOCK_COUNT},
+    {"context_length", GGUF_U32, REQUIRED, "n_ctx"},
+    {"embedding_length", GGUF_U32, REQUIRED, "n_embd"},
+    {"feed_forward_length", GGUF_U32, REQUIRED, "n_embd", .times = 4},
+    {"attention.head_count", GGUF_U32, REQUIRED, "n_head"},
+    {"attention.layer_norm_epsilon", GGUF_F32, REQUIRED, "layer_norm_epsilon"},
+    FILE_TYPE_KEY,
+    {0},
+};
+
+static const char *const prefixes[] = {"transformer.", NULL};
+
+const struct family gpt2_family = {
+    .name = "gpt2",
+    .summary = "GPT-2",
+    .hf = names,
+    .tensors = {tensors},
+    .keys = {keys},
+    .vocabs = {&bpe_vocab},
+    .dropped_prefixes = prefixes,
+};

@@ -1,0 +1,39 @@
+/* GPT-NeoX, Pythia. conversion/gptneox.py. */
+#include "models/families/family.h"
+
+static const struct family_name names[] = {{"GPTNeoXForCausalLM"}, {0}};
+
+static const struct tensor_row tensors[] = {
+    {"gpt_neox.embed_in", "token_embd"},
+    {"gpt_neox.final_layer_norm", "output_norm"},
+    {"embed_out", "output"},
+    {"gpt_neox.layers.{}.input_layernorm", "blk.{}.attn_norm"},
+    {"gpt_neox.layers.{}.attention.query_key_value", "blk.{}.attn_qkv", QKV_OF_HEADS},
+    {"gpt_neox.layers.{}.attention.dense", "blk.{}.attn_output"},
+    {"gpt_neox.layers.{}.post_attention_layernorm", "blk.{}.ffn_norm"},
+    {"gpt_neox.layers.{}.mlp.dense_h_to_4h", "blk.{}.ffn_up"},
+    {"gpt_neox.layers.{}.mlp.dense_4h_to_h", "blk.{}.ffn_down"},
+    {0},
+};
+
+/* There is no general.file_type. */
+static const struct key_row keys[] = {
+    {"context_length", GGUF_U32, REQUIRED, "max_position_embeddings"},
+    {"embedding_length", GGUF_U32, REQUIRED, "hidden_size"},
+    {"block_count", GGUF_U32, REQUIRED, BLOCK_COUNT},
+    {"feed_forward_length", GGUF_U32, REQUIRED, "intermediate_size"},
+    {"rope.dimension_count", GGUF_U32, .compute = compute_rotary_of_head},
+    {"attention.head_count", GGUF_U32, REQUIRED, "num_attention_heads"},
+    {"use_parallel_residual", GGUF_BOOL, OR_DEFAULT, "use_parallel_residual", 1},
+    {"attention.layer_norm_epsilon", GGUF_F32, REQUIRED, "layer_norm_eps"},
+    {0},
+};
+
+const struct family gptneox_family = {
+    .name = "gptneox",
+    .summary = "GPT-NeoX, Pythia",
+    .hf = names,
+    .tensors = {tensors},
+    .keys = {keys},
+    .vocabs = {&bpe_vocab},
+};

@@ -1,0 +1,46 @@
+/* Granite 3, dense. conversion/granite.py. */
+#include "models/families/granite.h"
+
+#include "models/families/llama.h"
+
+static const struct family_name names[] = {{"GraniteForCausalLM"}, {0}};
+
+/* Granite's heads have no size of their own: what config.json says of it does not count. */
+static bool forget_head_dim(struct synthesis *synthesis, struct error *error)
+{
+    (void)error;
+    gguf_kvs_remove(&synthesis->model->kvs, synthesis_key(synthesis, "attention.key_length"));
+    gguf_kvs_remove(&synthesis->model->kvs, synthesis_key(synthesis, "attention.value_length"));
+    return true;
+}
+
+static bool compute_rotary(const struct synthesis *synthesis, double *ret_value, struct error *error)
+{
+    if (synthesis->dimensions.n_heads == 0 || synthesis->dimensions.hidden == 0)
+        return error_set(error, "config.json: hidden_size or num_attention_heads is missing, 0, or too large");
+    *ret_value = (double)(synthesis->dimensions.hidden / synthesis->dimensions.n_heads);
+    return true;
+}
+
+const struct key_row granite_keys[] = {
+    {.emit = forget_head_dim},
+    {"vocab_size", GGUF_U32, REQUIRED, "vocab_size"},
+    {"rope.dimension_count", GGUF_U32, .compute = compute_rotary},
+    {"attention.scale", GGUF_F32, IF_TRUE, "attention_multiplier"},
+    {"embedding_scale", GGUF_F32, IF_TRUE, "embedding_multiplier"},
+    {"residual_scale", GGUF_F32, IF_TRUE, "residual_multiplier"},
+    {"logit_scale", GGUF_F32, IF_TRUE, "logits_scaling"},
+    {0},
+};
+
+const struct family granite_family = {
+    .name = "granite",
+    .summary = "Granite 3",
+    .hf = names,
+    .tensors = {llama_tensors, decoder_tensors},
+    .keys = {base_keys, granite_keys},
+    .vocabs = {&spm_vocab, &llama_hf_vocab, &bpe_vocab},
+    .add_extras = add_rope_freqs,
+    .before_vocab = llama_before_vocab,
+    .after_vocab = llama_after_vocab,
+};

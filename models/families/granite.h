@@ -1,0 +1,6 @@
+/* What the Granite families share. */
+#pragma once
+
+#include "models/families/family.h"
+
+extern const struct key_row granite_keys[];

@@ -1,0 +1,30 @@
+/* Granite 3 with experts. conversion/granite.py. */
+#include "models/families/granite.h"
+#include "models/families/llama.h"
+
+static const struct family_name names[] = {{"GraniteMoeForCausalLM"}, {"GraniteMoeSharedForCausalLM"}, {0}};
+
+static const struct tensor_row tensors[] = {
+    {"model.layers.{}.block_sparse_moe.input_linear", "blk.{}.ffn_gate_exps", FIRST_HALF},
+    {"model.layers.{}.block_sparse_moe.input_linear", "blk.{}.ffn_up_exps", SECOND_HALF},
+    {"model.layers.{}.block_sparse_moe.output_linear", "blk.{}.ffn_down_exps"},
+    {"model.layers.{}.block_sparse_moe.router.layer", "blk.{}.ffn_gate_inp"},
+    {"model.layers.{}.shared_mlp.input_linear", "blk.{}.ffn_gate_shexp", FIRST_HALF},
+    {"model.layers.{}.shared_mlp.input_linear", "blk.{}.ffn_up_shexp", SECOND_HALF},
+    {"model.layers.{}.shared_mlp.output_linear", "blk.{}.ffn_down_shexp"},
+    {0},
+};
+
+static const struct key_row keys[] = {{"expert_shared_feed_forward_length", GGUF_U32, IF_TRUE, "shared_intermediate_size"}, {0}};
+
+const struct family granitemoe_family = {
+    .name = "granitemoe",
+    .summary = "Granite 3 with experts",
+    .hf = names,
+    .tensors = {tensors, llama_tensors, decoder_tensors},
+    .keys = {base_keys, granite_keys, keys},
+    .vocabs = {&spm_vocab, &llama_hf_vocab, &bpe_vocab},
+    .add_extras = add_rope_freqs,
+    .before_vocab = llama_before_vocab,
+    .after_vocab = llama_after_vocab,
+};

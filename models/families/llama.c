@@ -1,0 +1,83 @@
+/* Llama and what shares its layout: Mistral, Mixtral, TinyLlama, SmolLM, Yi, CodeLlama. conversion/llama.py. */
+#include "models/families/llama.h"
+
+#include <stdlib.h>
+
+static const struct family_name names[] = {
+    {"LlamaForCausalLM", NULL},
+    {"LLaMAForCausalLM", NULL},
+    {"MistralForCausalLM", NULL},
+    {"MixtralForCausalLM", NULL},
+    {"LlavaForConditionalGeneration", NULL},
+    {"VoxtralForConditionalGeneration", NULL},
+    {"IQuestCoderForCausalLM", NULL},
+    {"LlamaModel", "model."},
+    {0},
+};
+
+const struct tensor_row llama_tensors[] = {
+    {"model.layers.{}.self_attn.q_proj", "blk.{}.attn_q", ROTARY_Q},
+    {"model.layers.{}.self_attn.k_proj", "blk.{}.attn_k", ROTARY_K},
+    {"model.layers.{}.block_sparse_moe.gate", "blk.{}.ffn_gate_inp"},
+    {"model.layers.{}.block_sparse_moe.experts.{}.w1", "blk.{}.ffn_gate_exps", ONE_EXPERT},
+    {"model.layers.{}.block_sparse_moe.experts.{}.w2", "blk.{}.ffn_down_exps", ONE_EXPERT},
+    {"model.layers.{}.block_sparse_moe.experts.{}.w3", "blk.{}.ffn_up_exps", ONE_EXPERT},
+    {0},
+};
+
+const struct key_row llama_keys[] = {
+    {.key = "vocab_size", .type = GGUF_U32, .when = REQUIRED, .from = "vocab_size"},
+    {.key = "rope.dimension_count", .type = GGUF_U32, .compute = compute_head_dim},
+    {0},
+};
+
+bool llama_before_vocab(struct synthesis *synthesis, const struct vocab_input *input, struct error *error)
+{
+    enum { MAX_BYTES = 64 * 1024 * 1024 };
+    const struct side_file *file = checkpoint_side_file(input->checkpoint, "tokenizer_config.json");
+    size_t length;
+    if (file == NULL)
+        return true;
+    char *text = source_read_text(file->source, MAX_BYTES, &length, error);
+    if (text == NULL)
+        return false;
+    struct json_document *config = json_parse(text, length, error);
+    free(text);
+    if (config == NULL)
+        return error_prefix(error, "tokenizer_config.json");
+    const struct json *value = json_get(json_root(config), "add_prefix_space");
+    if (json_is(value, JSON_TRUE) || json_is(value, JSON_FALSE))
+        gguf_set_bool(&synthesis->model->kvs, "tokenizer.ggml.add_space_prefix", json_bool(value, false));
+    json_free(config);
+    return true;
+}
+
+bool llama_after_vocab(struct synthesis *synthesis, const struct vocab_input *input, struct error *error)
+{
+    enum { CODE_LLAMA_VOCABULARY = 32016, CODE_LLAMA_EOT = 32010, GRANITE_VOCABULARY = 49152 };
+    struct gguf_kvs *kvs = &synthesis->model->kvs;
+    uint64_t n_vocab;
+    (void)error;
+    if (!json_u64(hparams_get(input->hparams, "vocab_size"), &n_vocab))
+        return true;
+    if (n_vocab == CODE_LLAMA_VOCABULARY && gguf_kvs_find(kvs, "tokenizer.ggml.eot_token_id") == NULL)
+        gguf_set_u32(kvs, "tokenizer.ggml.eot_token_id", CODE_LLAMA_EOT);
+    if (n_vocab == GRANITE_VOCABULARY)
+        gguf_set_bool(kvs, "tokenizer.ggml.add_bos_token", false);
+    return true;
+}
+
+static const char *const dropped_parts[] = {"text_model.", NULL};
+
+const struct family llama_family = {
+    .name = "llama",
+    .summary = "Llama 1 to 3, Mistral, Mixtral and their kin",
+    .hf = names,
+    .tensors = {llama_tensors, decoder_tensors},
+    .keys = {base_keys, llama_keys},
+    .vocabs = {&spm_vocab, &llama_hf_vocab, &bpe_vocab},
+    .dropped_parts = dropped_parts,
+    .add_extras = add_rope_freqs,
+    .before_vocab = llama_before_vocab,
+    .after_vocab = llama_after_vocab,
+};

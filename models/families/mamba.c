@@ -1,0 +1,159 @@
+/* Mamba and Falcon Mamba. conversion/mamba.py. */
+#include "models/families/family.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct family_name names[] = {{"MambaForCausalLM"}, {"MambaLMHeadModel"}, {"FalconMambaForCausalLM"}, {0}};
+
+static const struct tensor_row tensors[] = {
+    {"backbone.embeddings", "token_embd"},
+    {"backbone.embedding", "token_embd"}, /* before transformers had it */
+    {"backbone.norm_f", "output_norm"},
+    {"lm_head", "output"},
+    {"backbone.layers.{}.norm", "blk.{}.attn_norm"},
+    {"backbone.layers.{}.mixer.in_proj", "blk.{}.ssm_in"},
+    {"backbone.layers.{}.mixer.conv1d.weight", "blk.{}.ssm_conv1d.weight", SQUEEZED},
+    {"backbone.layers.{}.mixer.conv1d", "blk.{}.ssm_conv1d"},
+    {"backbone.layers.{}.mixer.x_proj", "blk.{}.ssm_x"},
+    {"backbone.layers.{}.mixer.dt_proj", "blk.{}.ssm_dt"},
+    {"backbone.layers.{}.mixer.A_log", "blk.{}.ssm_a", MINUS_EXP},
+    {"backbone.layers.{}.mixer.D", "blk.{}.ssm_d"},
+    {"backbone.layers.{}.mixer.out_proj", "blk.{}.ssm_out"},
+    {0},
+};
+
+static bool model_width(const struct synthesis *synthesis, double *ret_width, struct error *error)
+{
+    if (!synthesis_number(synthesis, "hidden_size|d_model", 0, ret_width, error))
+        return false;
+    return *ret_width > 0 || error_set(error, "config.json: hidden_size|d_model is missing");
+}
+
+/* A value that stands for "work it out" where it is 0 or absent. */
+static bool number_or(const struct synthesis *synthesis, const char *from, double otherwise, double *ret_value,
+                      struct error *error)
+{
+    if (!synthesis_number(synthesis, from, 0, ret_value, error))
+        return false;
+    if (*ret_value == 0)
+        *ret_value = otherwise;
+    return true;
+}
+
+static bool compute_conv_kernel(const struct synthesis *synthesis, double *ret_value, struct error *error)
+{
+    return number_or(synthesis, "conv_kernel|d_conv", 4, ret_value, error);
+}
+
+static bool compute_inner_size(const struct synthesis *synthesis, double *ret_value, struct error *error)
+{
+    double width;
+    if (!model_width(synthesis, &width, error) || !number_or(synthesis, "intermediate_size|d_inner", 2 * width, ret_value, error))
+        return false;
+    return *ret_value == 2 * width ||
+           error_set(error, "config.json: the inner size is %g, not twice the width %g", *ret_value, width);
+}
+
+static bool compute_state_size(const struct synthesis *synthesis, double *ret_value, struct error *error)
+{
+    return number_or(synthesis, "state_size|d_state", 16, ret_value, error);
+}
+
+static bool compute_time_step_rank(const struct synthesis *synthesis, double *ret_value, struct error *error)
+{
+    double width;
+    return model_width(synthesis, &width, error) &&
+           number_or(synthesis, "time_step_rank|dt_rank", ceil(width / 16), ret_value, error);
+}
+
+static bool compute_epsilon(const struct synthesis *synthesis, double *ret_value, struct error *error)
+{
+    return number_or(synthesis, "layer_norm_epsilon|rms_norm_eps", 1e-5, ret_value, error);
+}
+
+static bool compute_dt_norm(const struct synthesis *synthesis, double *ret_value, struct error *error)
+{
+    (void)error;
+    *ret_value = json_string_is(hparams_get(synthesis->model->hparams, "model_type"), "falcon_mamba");
+    return true;
+}
+
+static const struct key_row keys[] = {
+    {"context_length", GGUF_U32, ALWAYS, .value = 1 << 20}, /* there is none */
+    {"embedding_length", GGUF_U32, REQUIRED, "hidden_size|d_model"},
+    {"feed_forward_length", GGUF_U32, ALWAYS, .value = 0},
+    {"attention.head_count", GGUF_U32, ALWAYS, .value = 0},
+    {"block_count", GGUF_U32, REQUIRED, BLOCK_COUNT},
+    {"ssm.conv_kernel", GGUF_U32, .compute = compute_conv_kernel},
+    {"ssm.inner_size", GGUF_U32, .compute = compute_inner_size},
+    {"ssm.state_size", GGUF_U32, .compute = compute_state_size},
+    {"ssm.time_step_rank", GGUF_U32, .compute = compute_time_step_rank},
+    {"attention.layer_norm_rms_epsilon", GGUF_F32, .compute = compute_epsilon},
+    {"ssm.dt_b_c_rms", GGUF_BOOL, .compute = compute_dt_norm},
+    FILE_TYPE_KEY,
+    {0},
+};
+
+/* Whether two tensors hold the same bytes: read only as far as they do. */
+static bool same_values(const struct checkpoint *checkpoint, const struct tensor *a, const struct tensor *b)
+{
+    enum { PIECE_BYTES = 1 << 20 };
+    if (a->refusal != NULL || b->refusal != NULL || a->dtype != b->dtype || tensor_elements(a) != tensor_elements(b))
+        return false;
+    struct arena *arena = arena_new();
+    const struct view *x = tensor_view(checkpoint, a, arena), *y = tensor_view(checkpoint, b, arena);
+    unsigned char *pieces = arena_alloc(arena, 2 * PIECE_BYTES);
+    uint64_t unit = x->dtype->block_bytes, most = PIECE_BYTES / unit;
+    bool same = true;
+    for (uint64_t first = 0; first < x->n_units && same; first += most) {
+        uint64_t n = x->n_units - first < most ? x->n_units - first : most;
+        struct error error;
+        same = view_read(x, first, n, pieces, &error) && view_read(y, first, n, pieces + PIECE_BYTES, &error) &&
+               memcmp(pieces, pieces + PIECE_BYTES, n * unit) == 0;
+    }
+    arena_free(arena);
+    return same;
+}
+
+/* The output is left out where it is the embedding: the one rule that depends on values. */
+static const char *rename_tensor(const struct synthesis *synthesis, const char *name)
+{
+    static const char *const embeddings[] = {"backbone.embeddings.weight", "backbone.embedding.weight"};
+    const struct checkpoint *checkpoint = synthesis->model->checkpoint;
+    if (strcmp(name, "lm_head.weight") != 0)
+        return name;
+    const struct tensor *output = checkpoint_find(checkpoint, name, strlen(name));
+    for (size_t i = 0; i < sizeof embeddings / sizeof *embeddings; i++) {
+        const struct tensor *embedding = checkpoint_find(checkpoint, embeddings[i], strlen(embeddings[i]));
+        if (embedding != NULL && output != NULL && same_values(checkpoint, embedding, output))
+            return NULL;
+    }
+    return name;
+}
+
+/* The list of tokens is as long as the embedding: padded. */
+static bool pad_vocabulary(struct synthesis *synthesis, const struct vocab_input *input, struct error *error)
+{
+    enum { MOST = 1 << 24 };
+    uint64_t n_tokens, multiple = 8;
+    (void)input;
+    if (!hparams_count(synthesis->model->hparams, "vocab_size", 0, MOST, &n_tokens, error) ||
+        (hparams_get(synthesis->model->hparams, "pad_vocab_size_multiple") != NULL &&
+         !hparams_count(synthesis->model->hparams, "pad_vocab_size_multiple", 1, MOST, &multiple, error)))
+        return false;
+    n_tokens = (n_tokens + multiple - 1) / multiple * multiple;
+    return hparams_override(synthesis->model->hparams, "vocab_size", n_tokens, error);
+}
+
+const struct family mamba_family = {
+    .name = "mamba",
+    .summary = "Mamba, Falcon Mamba",
+    .hf = names,
+    .tensors = {tensors},
+    .keys = {keys},
+    .vocabs = {&bpe_vocab, &spm_vocab},
+    .rename = rename_tensor,
+    .before_vocab = pad_vocabulary,
+};

@@ -1,0 +1,52 @@
+/* MPT. conversion/mpt.py. */
+#include "models/families/family.h"
+
+static const struct family_name names[] = {{"MPTForCausalLM"}, {0}};
+
+static const struct tensor_row tensors[] = {
+    {"transformer.wte", "token_embd"},
+    {"transformer.wpe", "position_embd"},
+    {"transformer.norm_f", "output_norm"},
+    {"lm_head", "output"},
+    {"transformer.blocks.{}.norm_1", "blk.{}.attn_norm"},
+    {"transformer.blocks.{}.attn.Wqkv", "blk.{}.attn_qkv"},
+    {"transformer.blocks.{}.attn.q_ln", "blk.{}.attn_q_norm"},
+    {"transformer.blocks.{}.attn.k_ln", "blk.{}.attn_k_norm"},
+    {"transformer.blocks.{}.attn.out_proj", "blk.{}.attn_output"},
+    {"transformer.blocks.{}.norm_2", "blk.{}.ffn_norm"},
+    {"transformer.blocks.{}.ffn.up_proj", "blk.{}.ffn_up"},
+    {"transformer.blocks.{}.ffn.down_proj", "blk.{}.ffn_down"},
+    {"transformer.blocks.{}.ffn.act.scales", "blk.{}.ffn.act.scales"},
+    {0},
+};
+
+static bool compute_alibi_bias(const struct synthesis *synthesis, double *ret_value, struct error *error)
+{
+    *ret_value = 0;
+    if (!json_bool(hparams_get(synthesis->model->hparams, "attn_config.alibi"), false))
+        return true;
+    return synthesis_number(synthesis, "attn_config.alibi_bias_max", 0, ret_value, error);
+}
+
+/* There is no general.file_type. */
+static const struct key_row keys[] = {
+    {"context_length", GGUF_U32, REQUIRED, "max_seq_len"},
+    {"embedding_length", GGUF_U32, REQUIRED, "d_model"},
+    {"block_count", GGUF_U32, REQUIRED, BLOCK_COUNT},
+    {"feed_forward_length", GGUF_U32, REQUIRED, "d_model", .times = 4},
+    {"attention.head_count", GGUF_U32, REQUIRED, "n_heads"},
+    {"attention.head_count_kv", GGUF_U32, IF_TRUE, "attn_config.kv_n_heads"},
+    {"attention.layer_norm_epsilon", GGUF_F32, ALWAYS, .value = 1e-5},
+    {"attention.clamp_kqv", GGUF_F32, IF_PRESENT, "attn_config.clip_qkv"},
+    {"attention.max_alibi_bias", GGUF_F32, .compute = compute_alibi_bias},
+    {0},
+};
+
+const struct family mpt_family = {
+    .name = "mpt",
+    .summary = "MPT",
+    .hf = names,
+    .tensors = {tensors},
+    .keys = {keys},
+    .vocabs = {&bpe_vocab},
+};

@@ -1,0 +1,79 @@
+/* Nomic BERT, with experts and without. conversion/bert.py. */
+#include "models/families/bert.h"
+
+static const struct family_name names[] = {{"NomicBertModel"}, {0}};
+
+static const struct tensor_row tensors[] = {
+    {"emb_ln", "token_embd_norm"},
+    {"encoder.layers.{}.attn.Wqkv", "blk.{}.attn_qkv"},
+    {"encoder.layers.{}.attn.out_proj", "blk.{}.attn_output"},
+    {"encoder.layers.{}.norm1", "blk.{}.attn_output_norm"},
+    {"encoder.layers.{}.mlp.fc11", "blk.{}.ffn_up"},
+    {"encoder.layers.{}.mlp.fc12", "blk.{}.ffn_gate"},
+    {"encoder.layers.{}.mlp.fc2", "blk.{}.ffn_down"},
+    {"encoder.layers.{}.norm2", "blk.{}.layer_output_norm"},
+    {"encoder.layers.{}.mlp.fc1", "blk.{}.ffn_up"},
+    {"encoder.layers.{}.mlp.router.layer", "blk.{}.ffn_gate_inp"},
+    {"encoder.layers.{}.mlp.experts.mlp.w1", "blk.{}.ffn_up_exps.weight", ROWS_OF_EXPERTS},
+    {"encoder.layers.{}.mlp.experts.mlp.w2", "blk.{}.ffn_down_exps.weight", COLUMNS_OF_EXPERTS},
+    {"encoder.layers.{}.mlp.experts.bias", NULL},
+    {0},
+};
+
+/* n_positions is what there could be; this is what the model was trained for. */
+static bool emit_context_length(struct synthesis *synthesis, struct error *error)
+{
+    enum { V1_POSITIONS = 8192, V1_CONTEXT = 2048, V2_POSITIONS = 2048, V2_CONTEXT = 512, TRAINED = 2048 };
+    double n_positions, n_trained;
+    if (!synthesis_number(synthesis, "n_positions", 0, &n_positions, error) ||
+        !synthesis_number(synthesis, "max_trained_positions", TRAINED, &n_trained, error))
+        return false;
+    if ((n_positions != V1_POSITIONS && n_positions != V2_POSITIONS) || n_trained != TRAINED)
+        return error_set(error, "config.json: n_positions %g with max_trained_positions %g is no Nomic BERT that is known",
+                         n_positions, n_trained);
+    if (hparams_find(synthesis->model->hparams, "max_position_embeddings|n_ctx") == NULL)
+        gguf_set_u32(&synthesis->model->kvs, synthesis_key(synthesis, "context_length"),
+                     n_positions == V1_POSITIONS ? V1_CONTEXT : V2_CONTEXT);
+    return true;
+}
+
+static const struct key_row keys[] = {{.emit = emit_context_length}, {0}};
+
+static const struct key_row expert_keys[] = {
+    {"moe_every_n_layers", GGUF_U32, REQUIRED, "moe_every_n_layers"},
+    {"expert_used_count", GGUF_U32, REQUIRED, "moe_top_k"},
+    {0},
+};
+
+static bool has_experts(const struct hparams *hparams)
+{
+    uint64_t every;
+    return json_u64(hparams_get(hparams, "moe_every_n_layers"), &every) && every != 0;
+}
+
+static bool has_no_experts(const struct hparams *hparams)
+{
+    return !has_experts(hparams);
+}
+
+const struct family nomic_bert_family = {
+    .name = "nomic-bert",
+    .summary = "Nomic BERT",
+    .hf = names,
+    .tensors = {tensors, bert_tensors},
+    .keys = {base_keys, keys, bert_keys},
+    .vocabs = {&xlmr_vocab, &wordpiece_vocab},
+    .applies = has_no_experts,
+    .rename = bert_rename,
+};
+
+const struct family nomic_bert_moe_family = {
+    .name = "nomic-bert-moe",
+    .summary = "Nomic BERT with experts",
+    .hf = names,
+    .tensors = {tensors, bert_tensors},
+    .keys = {base_keys, keys, bert_keys, expert_keys},
+    .vocabs = {&xlmr_vocab, &wordpiece_vocab},
+    .applies = has_experts,
+    .rename = bert_rename,
+};

@@ -1,0 +1,25 @@
+/* OLMo 1. conversion/olmo.py. */
+#include "models/families/family.h"
+
+static const struct family_name names[] = {{"OlmoForCausalLM"}, {"OLMoForCausalLM"}, {0}};
+
+static const struct tensor_row tensors[] = {
+    {"model.layers.{}.self_attn.q_proj", "blk.{}.attn_q", ROTARY_Q},
+    {"model.layers.{}.self_attn.k_proj", "blk.{}.attn_k", ROTARY_K},
+    {0},
+};
+
+static const struct key_row keys[] = {
+    {"attention.layer_norm_epsilon", GGUF_F32, ALWAYS, .value = 1e-5},
+    {"attention.clamp_kqv", GGUF_F32, IF_PRESENT, "clip_qkv"},
+    {0},
+};
+
+const struct family olmo_family = {
+    .name = "olmo",
+    .summary = "OLMo 1",
+    .hf = names,
+    .tensors = {tensors, decoder_tensors},
+    .keys = {base_keys, keys},
+    .vocabs = {&bpe_vocab},
+};

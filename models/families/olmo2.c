@@ -1,0 +1,48 @@
+/* OLMo 2 and 3. conversion/olmo.py. */
+#include "models/families/family.h"
+
+static const struct family_name names[] = {{"Olmo2ForCausalLM"}, {"Olmo3ForCausalLM"}, {0}};
+
+static const struct tensor_row tensors[] = {
+    {"model.layers.{}.self_attn.q_norm", "blk.{}.attn_q_norm"},
+    {"model.layers.{}.self_attn.k_norm", "blk.{}.attn_k_norm"},
+    {"model.layers.{}.post_attention_layernorm", "blk.{}.post_attention_norm"},
+    {"model.layers.{}.post_feedforward_layernorm", "blk.{}.post_ffw_norm"},
+    {0},
+};
+
+/* Which layers attend to a window only: as config.json says, else all but every fourth. */
+static bool emit_window_pattern(struct synthesis *synthesis, struct error *error)
+{
+    enum { FULL_EVERY = 4 };
+    const struct hparams *hparams = synthesis->model->hparams;
+    const struct json *types = json_first(hparams_get(hparams, "layer_types"));
+    struct buffer pattern = {0};
+    uint64_t n_layers = 0;
+    (void)error;
+    if (hparams_get(hparams, "sliding_window") == NULL)
+        return true;
+    for (; types != NULL; types = json_next(types), n_layers++)
+        buffer_append_le(&pattern, json_string_is(types, "sliding_attention"), 1);
+    if (n_layers == 0)
+        for (; n_layers < synthesis->dimensions.n_blocks; n_layers++)
+            buffer_append_le(&pattern, (n_layers + 1) % FULL_EVERY != 0, 1);
+    gguf_set_array(&synthesis->model->kvs, synthesis_key(synthesis, "attention.sliding_window_pattern"), GGUF_BOOL, n_layers,
+                   &pattern);
+    return true;
+}
+
+static const struct key_row keys[] = {
+    {"attention.sliding_window", GGUF_U32, IF_PRESENT, "sliding_window"},
+    {.emit = emit_window_pattern},
+    {0},
+};
+
+const struct family olmo2_family = {
+    .name = "olmo2",
+    .summary = "OLMo 2 and 3",
+    .hf = names,
+    .tensors = {tensors, decoder_tensors},
+    .keys = {base_keys, keys},
+    .vocabs = {&bpe_vocab},
+};

@@ -1,0 +1,25 @@
+/* OLMoE. conversion/olmo.py. */
+#include "models/families/family.h"
+
+static const struct family_name names[] = {{"OlmoeForCausalLM"}, {0}};
+
+static const struct tensor_row tensors[] = {
+    {"model.layers.{}.self_attn.q_norm", "blk.{}.attn_q_norm"},
+    {"model.layers.{}.self_attn.k_norm", "blk.{}.attn_k_norm"},
+    {"model.layers.{}.mlp.gate", "blk.{}.ffn_gate_inp"},
+    {"model.layers.{}.mlp.experts.{}.down_proj", "blk.{}.ffn_down_exps", ONE_EXPERT},
+    {"model.layers.{}.mlp.experts.{}.gate_proj", "blk.{}.ffn_gate_exps", ONE_EXPERT},
+    {"model.layers.{}.mlp.experts.{}.up_proj", "blk.{}.ffn_up_exps", ONE_EXPERT},
+    {0},
+};
+
+static const struct key_row keys[] = {{"attention.layer_norm_rms_epsilon", GGUF_F32, ALWAYS, .value = 1e-5}, {0}};
+
+const struct family olmoe_family = {
+    .name = "olmoe",
+    .summary = "OLMoE",
+    .hf = names,
+    .tensors = {tensors, decoder_tensors},
+    .keys = {base_keys, keys},
+    .vocabs = {&bpe_vocab},
+};

@@ -1,0 +1,35 @@
+/* Phi 1, 1.5 and 2. conversion/phi.py. */
+#include "models/families/family.h"
+
+static const struct family_name names[] = {{"PhiForCausalLM"}, {0}};
+
+static const struct tensor_row tensors[] = {
+    {"model.final_layernorm", "output_norm"},
+    {"model.layers.{}.self_attn.dense", "blk.{}.attn_output"},
+    {"model.layers.{}.mlp.fc1", "blk.{}.ffn_up"},
+    {"model.layers.{}.mlp.fc2", "blk.{}.ffn_down"},
+    {0},
+};
+
+static const struct key_row keys[] = {
+    {"context_length", GGUF_U32, REQUIRED, "n_positions|max_position_embeddings"},
+    {"embedding_length", GGUF_U32, REQUIRED, "hidden_size|n_embd"},
+    {"feed_forward_length", GGUF_U32, REQUIRED, "hidden_size|n_embd", .times = 4},
+    {"block_count", GGUF_U32, REQUIRED, BLOCK_COUNT},
+    {"attention.head_count", GGUF_U32, REQUIRED, "num_attention_heads|n_head"},
+    {"attention.head_count_kv", GGUF_U32, REQUIRED, "num_attention_heads|n_head"},
+    {"attention.layer_norm_epsilon", GGUF_F32, REQUIRED, "layer_norm_epsilon|layer_norm_eps"},
+    {"rope.dimension_count", GGUF_U32, .compute = compute_rotary_of_hidden},
+    FILE_TYPE_KEY,
+    {".tokenizer.ggml.add_bos_token", GGUF_BOOL, ALWAYS, .value = 0},
+    {0},
+};
+
+const struct family phi2_family = {
+    .name = "phi2",
+    .summary = "Phi 1, 1.5 and 2",
+    .hf = names,
+    .tensors = {tensors, decoder_tensors},
+    .keys = {keys},
+    .vocabs = {&bpe_vocab},
+};

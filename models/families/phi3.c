@@ -1,0 +1,101 @@
+/* Phi 3 and 4. conversion/phi.py. */
+#include "models/families/family.h"
+
+#include <math.h>
+#include <string.h>
+#include <strings.h>
+
+enum { MAX_FACTORS = 65536 };
+
+static const struct family_name names[] = {{"Phi3ForCausalLM"}, {0}};
+
+static const struct tensor_row tensors[] = {
+    {"model.layers.{}.self_attn.qkv_proj", "blk.{}.attn_qkv"},
+    {"model.layers.{}.mlp.gate_up_proj", "blk.{}.ffn_up"},
+    {0},
+};
+
+static const struct key_row keys[] = {
+    {"context_length", GGUF_U32, REQUIRED, "n_positions|max_position_embeddings"},
+    {"rope.scaling.original_context_length", GGUF_U32, REQUIRED, "rope.original_max_position_embeddings"},
+    {"embedding_length", GGUF_U32, REQUIRED, "hidden_size|n_embd"},
+    {"feed_forward_length", GGUF_U32, REQUIRED, "intermediate_size"},
+    {"block_count", GGUF_U32, REQUIRED, BLOCK_COUNT},
+    {"attention.head_count", GGUF_U32, REQUIRED, "num_attention_heads|n_head"},
+    {"attention.head_count_kv", GGUF_U32, REQUIRED, "num_key_value_heads|n_head_kv"},
+    {"attention.layer_norm_rms_epsilon", GGUF_F32, REQUIRED, "rms_norm_eps"},
+    {"rope.dimension_count", GGUF_U32, .compute = compute_rotary_of_hidden},
+    {"rope.freq_base", GGUF_F32, REQUIRED, "rope.rope_theta"},
+    FILE_TYPE_KEY,
+    {"attention.sliding_window", GGUF_U32, OR_DEFAULT, "sliding_window", 0}, /* 0 tells Phi 4 from the others */
+    {0},
+};
+
+/* What attention is scaled by when the context is longer than the one of training. transformers takes "su" and "yarn" for
+ * "longrope" where the scaling has just the three members that it knows. */
+static bool attention_factor(const struct synthesis *synthesis, double *ret_factor, struct error *error)
+{
+    const struct hparams *hparams = synthesis->model->hparams;
+    const char *type = json_string(hparams_rope(hparams, "rope_type"), NULL);
+    double length, original;
+    if (!synthesis_number(synthesis, "n_positions|max_position_embeddings", NAN, &length, error) ||
+        !synthesis_number(synthesis, "rope.original_max_position_embeddings", NAN, &original, error))
+        return false;
+    double scale = length / original;
+    if (type == NULL || !(scale > 0) || !(original > 1))
+        return error_set(error, "config.json: rope_scaling has no type, or the lengths of context make no sense");
+    bool is_known = json_count(hparams_get(hparams, "rope_scaling")) == 3;
+    if (strcasecmp(type, "longrope") == 0 || strcasecmp(type, "su") == 0 || (is_known && strcmp(type, "yarn") == 0))
+        *ret_factor = scale > 1 ? sqrt(1 + log(scale) / log(original)) : 1.0;
+    else if (strcasecmp(type, "yarn") == 0)
+        *ret_factor = scale > 1 ? 0.1 * log(scale) + 1.0 : 1.0;
+    else
+        return error_set(error, "config.json: Phi 3 has no rope scaling of type '%.64s'", type);
+    return true;
+}
+
+static bool add_factors(struct synthesis *synthesis, const char *name, const struct json *array, uint64_t n_expected,
+                        struct error *error)
+{
+    uint64_t n_factors = json_count(array);
+    if (n_factors != n_expected || n_factors > MAX_FACTORS)
+        return error_set(error, "config.json: rope_scaling has %zu factors, expected %zu", (size_t)n_factors, (size_t)n_expected);
+    struct arena *arena = synthesis->model->arena;
+    float *factors = arena_array(arena, n_factors, sizeof *factors);
+    const struct json *item = json_first(array);
+    for (uint64_t i = 0; i < n_factors; i++, item = json_next(item)) {
+        double value;
+        if (!json_double(item, &value))
+            return error_set(error, "config.json: a factor of rope_scaling is no number");
+        factors[i] = (float)value;
+    }
+    synthesis_add_tensor(synthesis, name, view_literal(arena, &f32_dtype, 1, &n_factors, factors), NULL);
+    return true;
+}
+
+static bool add_rope_factors(struct synthesis *synthesis, struct error *error)
+{
+    const struct hparams *hparams = synthesis->model->hparams;
+    const struct json *factors[] = {hparams_rope(hparams, "long_factor"), hparams_rope(hparams, "short_factor")};
+    double attention = 0, dimensions = 0;
+    if (json_count(factors[0]) == 0)
+        return true;
+    if (!attention_factor(synthesis, &attention, error) || !compute_rotary_of_hidden(synthesis, &dimensions, error))
+        return false;
+    if (dimensions < 0 || dimensions > 2.0 * MAX_FACTORS)
+        return error_set(error, "config.json: partial_rotary_factor makes no sense");
+    gguf_set_f32(&synthesis->model->kvs, synthesis_key(synthesis, "rope.scaling.attn_factor"), attention);
+    uint64_t n_factors = (uint64_t)dimensions / 2;
+    return add_factors(synthesis, "rope_factors_long.weight", factors[0], n_factors, error) &&
+           add_factors(synthesis, "rope_factors_short.weight", factors[1], n_factors, error);
+}
+
+const struct family phi3_family = {
+    .name = "phi3",
+    .summary = "Phi 3 and 4",
+    .hf = names,
+    .tensors = {tensors, decoder_tensors},
+    .keys = {keys},
+    .vocabs = {&phi3_vocab, &bpe_vocab},
+    .add_extras = add_rope_factors,
+};

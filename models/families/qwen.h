@@ -1,0 +1,7 @@
+/* What the Qwen families share. */
+#pragma once
+
+#include "models/families/family.h"
+
+extern const struct tensor_row qwen_moe_tensors[];
+extern const struct tensor_row qwen3_tensors[];

@@ -1,0 +1,29 @@
+/* Qwen 1.5 and 2 with experts; its rows for experts are Qwen 3's, too. conversion/qwen.py. */
+#include "models/families/qwen.h"
+
+static const struct family_name names[] = {{"Qwen2MoeForCausalLM"}, {0}};
+
+const struct tensor_row qwen_moe_tensors[] = {
+    {"model.layers.{}.mlp.gate", "blk.{}.ffn_gate_inp"},
+    {"model.layers.{}.mlp.experts.{}.down_proj", "blk.{}.ffn_down_exps", ONE_EXPERT},
+    {"model.layers.{}.mlp.experts.{}.gate_proj", "blk.{}.ffn_gate_exps", ONE_EXPERT},
+    {"model.layers.{}.mlp.experts.{}.up_proj", "blk.{}.ffn_up_exps", ONE_EXPERT},
+    /* as newer releases of transformers store them */
+    {"model.layers.{}.mlp.experts.down_proj", "blk.{}.ffn_down_exps.weight"},
+    {"model.layers.{}.mlp.experts.gate_up_proj", "blk.{}.ffn_gate_exps.weight", FIRST_HALF},
+    {"model.layers.{}.mlp.experts.gate_up_proj", "blk.{}.ffn_up_exps.weight", SECOND_HALF},
+    {"model.layers.{}.mlp.shared_expert_gate", "blk.{}.ffn_gate_inp_shexp"},
+    {"model.layers.{}.mlp.shared_expert.down_proj", "blk.{}.ffn_down_shexp"},
+    {"model.layers.{}.mlp.shared_expert.gate_proj", "blk.{}.ffn_gate_shexp"},
+    {"model.layers.{}.mlp.shared_expert.up_proj", "blk.{}.ffn_up_shexp"},
+    {0},
+};
+
+const struct family qwen2moe_family = {
+    .name = "qwen2moe",
+    .summary = "Qwen 1.5 and 2 with experts",
+    .hf = names,
+    .tensors = {qwen_moe_tensors, decoder_tensors},
+    .keys = {base_keys, moe_keys},
+    .vocabs = {&bpe_vocab},
+};

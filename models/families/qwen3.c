@@ -1,0 +1,21 @@
+/* Qwen 3, dense. conversion/qwen.py. */
+#include "models/families/qwen.h"
+
+static const struct family_name names[] = {{"Qwen3ForCausalLM"}, {"Qwen3Model", "model."}, {0}};
+
+const struct tensor_row qwen3_tensors[] = {
+    {"model.layers.{}.self_attn.q_norm", "blk.{}.attn_q_norm"},
+    {"model.layers.{}.self_attn.k_norm", "blk.{}.attn_k_norm"},
+    {0},
+};
+
+static const struct key_row keys[] = {{.emit = emit_pooling_type}, {0}};
+
+const struct family qwen3_family = {
+    .name = "qwen3",
+    .summary = "Qwen 3",
+    .hf = names,
+    .tensors = {qwen3_tensors, decoder_tensors},
+    .keys = {base_keys, keys},
+    .vocabs = {&spm_vocab, &bpe_vocab},
+};

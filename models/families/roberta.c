@@ -1,0 +1,69 @@
+/* RoBERTa, and XLM-RoBERTa, which differs in its tokenizer. conversion/bert.py.
+ *
+ * Positions are counted from pad_token_id + 1: the rows in front of it are cut off, and the context is that much shorter. */
+#include "models/families/bert.h"
+
+#include <string.h>
+
+static const struct family_name roberta_names[] = {{"RobertaModel"}, {"RobertaForSequenceClassification"}, {0}};
+static const struct family_name xlm_names[] = {{"XLMRobertaModel"}, {"XLMRobertaForSequenceClassification"}, {0}};
+
+static const struct tensor_row tensors[] = {{"embeddings.position_embeddings", "position_embd", WITHOUT_PADDING}, {0}};
+
+static bool compute_context_length(const struct synthesis *synthesis, double *ret_value, struct error *error)
+{
+    if (!synthesis_number(synthesis, "max_position_embeddings", -1, ret_value, error))
+        return false;
+    if (*ret_value < (double)synthesis->dimensions.n_padding)
+        return error_set(error, "config.json: max_position_embeddings is missing, or less than pad_token_id");
+    *ret_value -= (double)synthesis->dimensions.n_padding;
+    return true;
+}
+
+static const struct key_row keys[] = {{"context_length", GGUF_U32, .compute = compute_context_length}, {0}};
+
+/* LoRA adapters inside of the checkpoint (jina-embeddings-v3) would have to be files of their own. */
+static bool refuse_adapters(struct synthesis *synthesis, struct error *error)
+{
+    if (json_count(hparams_get(synthesis->model->hparams, "lora_adaptations")) == 0)
+        return true;
+    return error_set(error, "model.gguf: checkpoints that hold LoRA adapters are not supported");
+}
+
+/* A byte-level tokenizer does not say itself what the token type embeddings are for. */
+static bool after_vocab(struct synthesis *synthesis, const struct vocab_input *input, struct error *error)
+{
+    static const struct key_row rows[] = {{".tokenizer.ggml.token_type_count", GGUF_U32, OR_DEFAULT, "type_vocab_size", 1}, {0}};
+    (void)input;
+    if (gguf_kvs_find(&synthesis->model->kvs, "tokenizer.ggml.token_type_count") != NULL)
+        return true;
+    return synthesis_emit(synthesis, rows, error);
+}
+
+static const char *const prefixes[] = {"roberta.", "bert.", NULL};
+
+const struct family roberta_family = {
+    .name = "roberta",
+    .architecture = "bert",
+    .summary = "RoBERTa",
+    .hf = roberta_names,
+    .tensors = {tensors, bert_tensors},
+    .keys = {base_keys, keys, bert_keys},
+    .vocabs = {&bpe_vocab, &wordpiece_vocab},
+    .dropped_prefixes = prefixes,
+    .rename = bert_rename,
+    .after_vocab = after_vocab,
+};
+
+const struct family xlm_roberta_family = {
+    .name = "xlm-roberta",
+    .architecture = "bert",
+    .summary = "XLM-RoBERTa, bge-m3, multilingual E5",
+    .hf = xlm_names,
+    .tensors = {tensors, bert_tensors},
+    .keys = {base_keys, keys, bert_keys},
+    .vocabs = {&xlmr_vocab},
+    .dropped_prefixes = prefixes,
+    .rename = bert_rename,
+    .adjust = refuse_adapters,
+};

@@ -1,0 +1,56 @@
+/* rope_freqs.weight: the factors by which Llama 3 slows its rotary frequencies, as a tensor.
+ *
+ * Computed in F32, each operation rounded in the order in which torch does it (conversion/llama.py,
+ * generate_extra_tensors), so that the bits are the same. */
+#include "models/families/family.h"
+
+#include <math.h>
+#include <strings.h>
+
+enum { MAX_ROTARY_DIMENSIONS = 65536 };
+
+struct scaling {
+    double theta, factor, low_factor, high_factor, old_context;
+};
+
+static bool read_scaling(const struct synthesis *synthesis, struct scaling *ret_scaling, struct error *error)
+{
+    return synthesis_number(synthesis, "rope.rope_theta", 10000.0, &ret_scaling->theta, error) &&
+           synthesis_number(synthesis, "rope.factor", 8.0, &ret_scaling->factor, error) &&
+           synthesis_number(synthesis, "rope.low_freq_factor", 1.0, &ret_scaling->low_factor, error) &&
+           synthesis_number(synthesis, "rope.high_freq_factor", 4.0, &ret_scaling->high_factor, error) &&
+           synthesis_number(synthesis, "rope.original_max_position_embeddings", 8192, &ret_scaling->old_context, error);
+}
+
+static float scaled_factor(const struct scaling *scaling, float exponent)
+{
+    float frequency = 1.0f / powf((float)scaling->theta, exponent);
+    float wavelength = (1.0f / frequency) * (float)(2 * M_PI);
+    if ((double)wavelength < scaling->old_context / scaling->high_factor)
+        return 1.0f;
+    if ((double)wavelength > scaling->old_context / scaling->low_factor)
+        return (float)scaling->factor;
+    float smooth = ((1.0f / wavelength) * (float)scaling->old_context - (float)scaling->low_factor) /
+                   (float)(scaling->high_factor - scaling->low_factor);
+    return 1.0f / ((1.0f - smooth) / (float)scaling->factor + smooth);
+}
+
+bool add_rope_freqs(struct synthesis *synthesis, struct error *error)
+{
+    const char *type = json_string(hparams_rope(synthesis->model->hparams, "rope_type"), NULL);
+    if (type == NULL || strcasecmp(type, "llama3") != 0)
+        return true;
+    struct scaling scaling;
+    double dimensions;
+    if (!read_scaling(synthesis, &scaling, error) || !compute_head_dim(synthesis, &dimensions, error))
+        return false;
+    if (dimensions < 1 || dimensions > MAX_ROTARY_DIMENSIONS)
+        return error_set(error, "config.json: head_dim is %.17g, outside 1 to %d", dimensions, MAX_ROTARY_DIMENSIONS);
+    struct arena *arena = synthesis->model->arena;
+    uint64_t n_factors = ((uint64_t)dimensions + 1) / 2;
+    float *factors = arena_array(arena, n_factors, sizeof *factors);
+    for (uint64_t i = 0; i < n_factors; i++)
+        factors[i] = scaled_factor(&scaling, (float)(2 * i) / (float)dimensions);
+    synthesis_add_tensor(synthesis, "rope_freqs.weight", view_literal(arena, &f32_dtype, 1, &n_factors, factors), NULL);
+    return true;
+}

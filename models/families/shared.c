@@ -1,0 +1,261 @@
+/* What families share: tables, and hooks that several of them use. */
+#include "models/families/family.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+const struct tensor_row decoder_tensors[] = {
+    {"model.embed_tokens", "token_embd"},
+    {"model.norm", "output_norm"},
+    {"lm_head", "output"},
+    {"model.layers.{}.input_layernorm", "blk.{}.attn_norm"},
+    {"model.layers.{}.self_attn.q_proj", "blk.{}.attn_q"},
+    {"model.layers.{}.self_attn.k_proj", "blk.{}.attn_k"},
+    {"model.layers.{}.self_attn.v_proj", "blk.{}.attn_v"},
+    {"model.layers.{}.self_attn.o_proj", "blk.{}.attn_output"},
+    {"model.layers.{}.post_attention_layernorm", "blk.{}.ffn_norm"},
+    {"model.layers.{}.mlp.gate_proj", "blk.{}.ffn_gate"},
+    {"model.layers.{}.mlp.up_proj", "blk.{}.ffn_up"},
+    {"model.layers.{}.mlp.down_proj", "blk.{}.ffn_down"},
+    {0},
+};
+
+static bool set_rope_f32(struct synthesis *synthesis, const char *key, const char *from, struct error *error)
+{
+    const struct key_row rows[] = {{.key = key, .type = GGUF_F32, .from = from}, {0}};
+    return synthesis_emit(synthesis, rows, error);
+}
+
+static const struct key_row yarn_keys[] = {
+    {.key = "rope.scaling.original_context_length",
+     .type = GGUF_U32,
+     .when = REQUIRED,
+     .from = "rope.original_max_position_embeddings"},
+    {.key = "rope.scaling.yarn_ext_factor", .type = GGUF_F32, .from = "rope.extrapolation_factor"},
+    {0},
+};
+
+/* rope.scaling.*: only for the types of scaling that llama.cpp computes itself. */
+static bool emit_rope_scaling(struct synthesis *synthesis, struct error *error)
+{
+    const struct hparams *hparams = synthesis->model->hparams;
+    const char *type = json_string(hparams_rope(hparams, "rope_type"), NULL);
+    const struct json *factor = hparams_rope(hparams, "factor");
+    bool has_factor = factor != NULL && json_type(factor) != JSON_NULL;
+    if (type == NULL)
+        return true;
+    bool is_linear = strcmp(type, "linear") == 0, is_yarn = strcmp(type, "yarn") == 0;
+    const char *written = has_factor && (is_linear || is_yarn)                       ? type
+                          : strcmp(type, "su") == 0 || strcmp(type, "longrope") == 0 ? "longrope"
+                                                                                     : NULL;
+    if (written == NULL)
+        return true;
+    gguf_set_text(&synthesis->model->kvs, synthesis_key(synthesis, "rope.scaling.type"), written);
+    if (!is_linear && !is_yarn)
+        return true;
+    if (!set_rope_f32(synthesis, "rope.scaling.factor", "rope.factor", error))
+        return false;
+    if (is_linear)
+        return true;
+    const char *attention = hparams_rope(hparams, "attention_factor") ? "rope.attention_factor" : "rope.attn_factor";
+    return synthesis_emit(synthesis, yarn_keys, error) &&
+           set_rope_f32(synthesis, "rope.scaling.yarn_attn_factor", attention, error) &&
+           set_rope_f32(synthesis, "rope.scaling.yarn_beta_fast", "rope.beta_fast", error) &&
+           set_rope_f32(synthesis, "rope.scaling.yarn_beta_slow", "rope.beta_slow", error);
+}
+
+static bool emit_rope_sections(struct synthesis *synthesis, struct error *error)
+{
+    const struct json *section = json_first(hparams_rope(synthesis->model->hparams, "mrope_section"));
+    struct buffer elements = {0};
+    if (section == NULL)
+        return true;
+    for (unsigned i = 0; i < 4; i++, section = json_next(section)) {
+        int64_t number = 0;
+        if (section != NULL && (!json_i64(section, &number) || number < INT32_MIN || number > INT32_MAX)) {
+            buffer_free(&elements);
+            return error_set(error, "config.json: mrope_section holds what is no whole number of 32 bits");
+        }
+        buffer_append_le(&elements, (uint32_t)number, 4);
+    }
+    gguf_set_array(&synthesis->model->kvs, synthesis_key(synthesis, "rope.dimension_sections"), GGUF_I32, 4, &elements);
+    return true;
+}
+
+static bool emit_freq_base_swa(struct synthesis *synthesis, struct error *error)
+{
+    const struct json *theta = hparams_rope_sliding(synthesis->model->hparams, "rope_theta");
+    double value;
+    if (theta == NULL || json_type(theta) == JSON_NULL)
+        return true;
+    if (!json_double(theta, &value))
+        return error_set(error, "config.json: the rope_theta of sliding attention is no number");
+    gguf_set_f32(&synthesis->model->kvs, synthesis_key(synthesis, "rope.freq_base_swa"), value);
+    return true;
+}
+
+static bool emit_causal(struct synthesis *synthesis, struct error *error)
+{
+    (void)error;
+    if (json_is(hparams_get(synthesis->model->hparams, "is_causal"), JSON_FALSE))
+        gguf_set_bool(&synthesis->model->kvs, synthesis_key(synthesis, "attention.causal"), false);
+    return true;
+}
+
+static bool emit_gating_function(struct synthesis *synthesis, struct error *error)
+{
+    static const struct {
+        const char *name;
+        uint32_t id;
+    } functions[] = {{"softmax", 1}, {"sigmoid", 2}, {"sqrtsoftplus", 4}};
+    const struct json *value =
+        hparams_find(synthesis->model->hparams, "score_function|scoring_func|score_func|moe_router_activation|"
+                                                "moe_router_activation_func|expert_selection_fn");
+    if (value == NULL || json_type(value) == JSON_NULL)
+        return true;
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
+        if (json_string_is(value, functions[i].name)) {
+            gguf_set_u32(&synthesis->model->kvs, synthesis_key(synthesis, "expert_gating_func"), functions[i].id);
+            return true;
+        }
+    const char *name = json_string(value, NULL);
+    return error_set(error, "config.json: no expert gating function is called '%.64s'", name ? name : "?");
+}
+
+const struct key_row base_keys[] = {
+    {.key = "block_count", .type = GGUF_U32, .when = REQUIRED, .from = BLOCK_COUNT},
+    {.key = "context_length",
+     .type = GGUF_U32,
+     .from = "max_position_embeddings|n_ctx|n_positions|max_length|max_sequence_length|model_max_length"},
+    {.key = "embedding_length", .type = GGUF_U32, .from = "hidden_size|n_embd|dim"},
+    {.key = "feed_forward_length",
+     .type = GGUF_U32,
+     .from = "prefix_dense_intermediate_size|dense_intermediate_size|intermediate_size|n_inner|hidden_dim"},
+    {.key = "attention.head_count", .type = GGUF_U32, .from = "num_attention_heads|n_head|n_heads"},
+    {.key = "attention.head_count_kv", .type = GGUF_U32, .from = "num_key_value_heads|n_kv_heads"},
+    {.emit = emit_causal},
+    {.emit = emit_rope_scaling},
+    {.emit = emit_rope_sections},
+    {.key = "rope.freq_base", .type = GGUF_F32, .from = "rope.rope_theta"},
+    {.emit = emit_freq_base_swa},
+    {.key = "attention.layer_norm_rms_epsilon", .type = GGUF_F32, .from = "rms_norm_eps|norm_eps"},
+    {.key = "attention.layer_norm_epsilon", .type = GGUF_F32, .from = "layer_norm_eps|layer_norm_epsilon|norm_epsilon"},
+    {.key = "expert_count", .type = GGUF_U32, .from = "num_local_experts|num_experts|n_routed_experts"},
+    {.key = "expert_used_count", .type = GGUF_U32, .from = "num_experts_per_tok|num_experts_per_token|top_k_experts"},
+    {.key = "expert_group_count", .type = GGUF_U32, .from = "n_group"},
+    {.key = "expert_group_used_count", .type = GGUF_U32, .from = "topk_group"},
+    {.emit = emit_gating_function},
+    {.key = "attention.key_length", .type = GGUF_U32, .from = "head_dim"},
+    {.key = "attention.value_length", .type = GGUF_U32, .from = "head_dim"},
+    FILE_TYPE_KEY,
+    {0},
+};
+
+const struct key_row moe_keys[] = {
+    {.key = "expert_feed_forward_length", .type = GGUF_U32, .from = "moe_intermediate_size"},
+    {.key = "expert_shared_feed_forward_length", .type = GGUF_U32, .from = "shared_expert_intermediate_size"},
+    {0},
+};
+
+/* The sentence-transformers file beside the weights, parsed; NULL where it is not there, or is no JSON. */
+static struct json_document *read_side_json(const struct checkpoint *checkpoint, const char *name)
+{
+    enum { MAX_BYTES = 1024 * 1024 };
+    const struct side_file *file = checkpoint_side_file(checkpoint, name);
+    struct error error;
+    size_t length;
+    char *text = file ? source_read_text(file->source, MAX_BYTES, &length, &error) : NULL;
+    struct json_document *document = text ? json_parse(text, length, &error) : NULL;
+    free(text);
+    return document;
+}
+
+static uint32_t pooling_type(const struct json *config)
+{
+    static const struct {
+        const char *flag, *mode;
+        uint32_t id;
+    } modes[] = {{"pooling_mode_mean_tokens", "mean", 1},
+                 {"pooling_mode_cls_token", "cls", 2},
+                 {"pooling_mode_lasttoken", "lasttoken", 3}};
+    for (size_t i = 0; i < sizeof modes / sizeof *modes; i++)
+        if (json_bool(json_get(config, modes[i].flag), false))
+            return modes[i].id;
+    for (size_t i = 0; i < sizeof modes / sizeof *modes; i++)
+        if (json_string_is(json_get(config, "pooling_mode"), modes[i].mode))
+            return modes[i].id;
+    return 0;
+}
+
+/* The directory of the first module whose type ends with "Pooling"; NULL where there is none. */
+static const char *pooling_directory(const struct json *modules)
+{
+    for (const struct json *module = json_first(modules); module != NULL; module = json_next(module)) {
+        const char *type = json_string(json_get(module, "type"), NULL);
+        size_t length = type ? strlen(type) : 0;
+        if (length >= 7 && strcmp(type + length - 7, "Pooling") == 0)
+            return json_string(json_get(module, "path"), NULL);
+    }
+    return NULL;
+}
+
+bool emit_pooling_type(struct synthesis *synthesis, struct error *error)
+{
+    const struct checkpoint *checkpoint = synthesis->model->checkpoint;
+    struct json_document *modules = read_side_json(checkpoint, "modules.json");
+    const char *directory = modules ? pooling_directory(json_root(modules)) : NULL;
+    char *name = directory ? arena_printf(synthesis->model->arena, "%s/config.json", directory) : NULL;
+    json_free(modules);
+    if (name == NULL)
+        return true;
+    struct json_document *config = read_side_json(checkpoint, name);
+    uint32_t type = config ? pooling_type(json_root(config)) : 0;
+    json_free(config);
+    if (type == 0)
+        return error_set(error, "%s: there is no kind of pooling that GGUF knows", name);
+    gguf_set_u32(&synthesis->model->kvs, synthesis_key(synthesis, "pooling_type"), type);
+    return true;
+}
+
+/* hidden_size and the number of heads, for what is computed from them. */
+static bool head_dimensions(const struct synthesis *synthesis, struct error *error)
+{
+    if (synthesis->dimensions.n_heads != 0 && synthesis->dimensions.hidden != 0)
+        return true;
+    return error_set(error, "config.json: hidden_size or num_attention_heads is missing, 0, or too large");
+}
+
+bool compute_head_dim(const struct synthesis *synthesis, double *ret_value, struct error *error)
+{
+    uint64_t head_dim;
+    if (!head_dimensions(synthesis, error))
+        return false;
+    if (!json_u64(hparams_get(synthesis->model->hparams, "head_dim"), &head_dim))
+        head_dim = synthesis->dimensions.hidden / synthesis->dimensions.n_heads;
+    *ret_value = (double)head_dim;
+    return true;
+}
+
+bool compute_rotary_of_hidden(const struct synthesis *synthesis, double *ret_value, struct error *error)
+{
+    double factor;
+    if (!head_dimensions(synthesis, error) || !synthesis_number(synthesis, "rope.partial_rotary_factor", 1.0, &factor, error))
+        return false;
+    *ret_value = floor(trunc(factor * (double)synthesis->dimensions.hidden) / (double)synthesis->dimensions.n_heads);
+    return true;
+}
+
+bool compute_rotary_of_head(const struct synthesis *synthesis, double *ret_value, struct error *error)
+{
+    double factor;
+    if (!head_dimensions(synthesis, error))
+        return false;
+    const char *from = hparams_get(synthesis->model->hparams, "rotary_pct") ? "rotary_pct" : "rope.partial_rotary_factor";
+    if (!synthesis_number(synthesis, from, NAN, &factor, error))
+        return false;
+    if (isnan(factor))
+        return error_set(error, "config.json: there is no rotary_pct and no partial_rotary_factor");
+    *ret_value = trunc(factor * (double)(synthesis->dimensions.hidden / synthesis->dimensions.n_heads));
+    return true;
+}

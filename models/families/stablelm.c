@@ -1,0 +1,35 @@
+/* StableLM. conversion/stablelm.py, but for the norms of single heads (StableLM 2 12B), which it means to stack and then
+ * fails on: they are stacked, as llama.cpp's loader expects. */
+#include "models/families/family.h"
+
+static const struct family_name names[] = {
+    {"StableLmForCausalLM"}, {"StableLMEpochForCausalLM"}, {"LlavaStableLMEpochForCausalLM"}, {0}};
+
+static const struct tensor_row tensors[] = {
+    {"model.layers.{}.self_attn.q_layernorm.norms.{}", "blk.{}.attn_q_norm", ONE_QUERY_HEAD},
+    {"model.layers.{}.self_attn.k_layernorm.norms.{}", "blk.{}.attn_k_norm", ONE_KEY_HEAD},
+    {0},
+};
+
+static const struct key_row keys[] = {
+    {"context_length", GGUF_U32, REQUIRED, "max_position_embeddings"},
+    {"embedding_length", GGUF_U32, REQUIRED, "hidden_size"},
+    {"block_count", GGUF_U32, REQUIRED, BLOCK_COUNT},
+    {"feed_forward_length", GGUF_U32, REQUIRED, "intermediate_size"},
+    {"rope.dimension_count", GGUF_U32, .compute = compute_rotary_of_head},
+    {"attention.head_count", GGUF_U32, REQUIRED, "num_attention_heads"},
+    {"attention.head_count_kv", GGUF_U32, REQUIRED, "num_key_value_heads"},
+    {"use_parallel_residual", GGUF_BOOL, OR_DEFAULT, "use_parallel_residual", 1},
+    {"attention.layer_norm_epsilon", GGUF_F32, REQUIRED, "layer_norm_eps|norm_eps"},
+    FILE_TYPE_KEY,
+    {0},
+};
+
+const struct family stablelm_family = {
+    .name = "stablelm",
+    .summary = "StableLM",
+    .hf = names,
+    .tensors = {tensors, decoder_tensors},
+    .keys = {keys},
+    .vocabs = {&bpe_vocab},
+};

@@ -1,0 +1,117 @@
+/* T5, mT5, UMT5, and T5's encoder alone. conversion/t5.py. */
+#include "models/families/family.h"
+
+#include <string.h>
+
+static const struct family_name t5_names[] = {
+    {"T5ForConditionalGeneration"},   {"T5WithLMHeadModel"}, {"MT5ForConditionalGeneration"},
+    {"UMT5ForConditionalGeneration"}, {"UMT5Model"},         {0}};
+static const struct family_name encoder_names[] = {{"T5EncoderModel"}, {0}};
+
+static const struct tensor_row encoder_tensors[] = {
+    {"shared", "token_embd"},
+    {"lm_head", "output"},
+    {"encoder.final_layer_norm", "enc.output_norm"},
+    {"encoder.block.{}.layer.0.layer_norm", "enc.blk.{}.attn_norm"},
+    {"encoder.block.{}.layer.0.SelfAttention.q", "enc.blk.{}.attn_q"},
+    {"encoder.block.{}.layer.0.SelfAttention.k", "enc.blk.{}.attn_k"},
+    {"encoder.block.{}.layer.0.SelfAttention.v", "enc.blk.{}.attn_v"},
+    {"encoder.block.{}.layer.0.SelfAttention.o", "enc.blk.{}.attn_o"},
+    {"encoder.block.{}.layer.0.SelfAttention.relative_attention_bias", "enc.blk.{}.attn_rel_b"},
+    {"encoder.block.{}.layer.1.layer_norm", "enc.blk.{}.ffn_norm"},
+    {"encoder.block.{}.layer.1.DenseReluDense.wi_0", "enc.blk.{}.ffn_gate"},
+    {"encoder.block.{}.layer.1.DenseReluDense.wi_1", "enc.blk.{}.ffn_up"},
+    {"encoder.block.{}.layer.1.DenseReluDense.wi", "enc.blk.{}.ffn_up"},
+    {"encoder.block.{}.layer.1.DenseReluDense.wo", "enc.blk.{}.ffn_down"},
+    {0},
+};
+
+static const struct tensor_row t5_decoder_tensors[] = {
+    {"decoder.final_layer_norm", "dec.output_norm"},
+    {"decoder.block.{}.layer.0.layer_norm", "dec.blk.{}.attn_norm"},
+    {"decoder.block.{}.layer.0.SelfAttention.q", "dec.blk.{}.attn_q"},
+    {"decoder.block.{}.layer.0.SelfAttention.k", "dec.blk.{}.attn_k"},
+    {"decoder.block.{}.layer.0.SelfAttention.v", "dec.blk.{}.attn_v"},
+    {"decoder.block.{}.layer.0.SelfAttention.o", "dec.blk.{}.attn_o"},
+    {"decoder.block.{}.layer.0.SelfAttention.relative_attention_bias", "dec.blk.{}.attn_rel_b"},
+    {"decoder.block.{}.layer.1.layer_norm", "dec.blk.{}.cross_attn_norm"},
+    {"decoder.block.{}.layer.1.EncDecAttention.q", "dec.blk.{}.cross_attn_q"},
+    {"decoder.block.{}.layer.1.EncDecAttention.k", "dec.blk.{}.cross_attn_k"},
+    {"decoder.block.{}.layer.1.EncDecAttention.v", "dec.blk.{}.cross_attn_v"},
+    {"decoder.block.{}.layer.1.EncDecAttention.o", "dec.blk.{}.cross_attn_o"},
+    {"decoder.block.{}.layer.1.EncDecAttention.relative_attention_bias", "dec.blk.{}.cross_attn_rel_b"},
+    {"decoder.block.{}.layer.2.layer_norm", "dec.blk.{}.ffn_norm"},
+    {"decoder.block.{}.layer.2.DenseReluDense.wi_0", "dec.blk.{}.ffn_gate"},
+    {"decoder.block.{}.layer.2.DenseReluDense.wi_1", "dec.blk.{}.ffn_up"},
+    {"decoder.block.{}.layer.2.DenseReluDense.wi", "dec.blk.{}.ffn_up"},
+    {"decoder.block.{}.layer.2.DenseReluDense.wo", "dec.blk.{}.ffn_down"},
+    {0},
+};
+
+static const struct key_row head_keys[] = {
+    {"context_length", GGUF_U32, OR_DEFAULT, "n_positions", 512},
+    {"embedding_length", GGUF_U32, REQUIRED, "d_model"},
+    {"feed_forward_length", GGUF_U32, REQUIRED, "d_ff"},
+    {"block_count", GGUF_U32, REQUIRED, BLOCK_COUNT},
+    {0},
+};
+
+static const struct key_row decoder_block_keys[] = {
+    {"decoder_block_count", GGUF_U32, IF_PRESENT, "num_decoder_layers"},
+    {0},
+};
+
+static const struct key_row attention_keys[] = {
+    {"attention.head_count", GGUF_U32, REQUIRED, "num_heads"},
+    {"attention.key_length", GGUF_U32, REQUIRED, "d_kv"},
+    {"attention.value_length", GGUF_U32, REQUIRED, "d_kv"},
+    {"attention.layer_norm_epsilon", GGUF_F32, REQUIRED, "layer_norm_epsilon"},
+    {"attention.relative_buckets_count", GGUF_U32, REQUIRED, "relative_attention_num_buckets"},
+    {"attention.layer_norm_rms_epsilon", GGUF_F32, REQUIRED, "layer_norm_epsilon"},
+    {0},
+};
+
+static const struct key_row t5_tail_keys[] = {
+    {"decoder_start_token_id", GGUF_U32, REQUIRED, "decoder_start_token_id"},
+    FILE_TYPE_KEY,
+    {0},
+};
+
+static const struct key_row encoder_tail_keys[] = {FILE_TYPE_KEY, {0}};
+
+/* The embedding has up to three names, any of which may be stored: the first in the converter's order counts. */
+static const char *rename_tensor(const struct synthesis *synthesis, const char *name)
+{
+    static const char *const embeddings[] = {"decoder.embed_tokens.weight", "encoder.embed_tokens.weight", "shared.weight"};
+    const struct tensor *first = NULL;
+    bool is_embedding = false;
+    for (size_t i = 0; i < sizeof embeddings / sizeof *embeddings; i++) {
+        const struct tensor *tensor = checkpoint_find(synthesis->model->checkpoint, embeddings[i], strlen(embeddings[i]));
+        is_embedding |= strcmp(name, embeddings[i]) == 0;
+        if (tensor != NULL && (first == NULL || tensor->source < first->source))
+            first = tensor;
+    }
+    if (!is_embedding)
+        return name;
+    return first == NULL || strcmp(first->name, name) == 0 ? "shared.weight" : NULL;
+}
+
+const struct family t5_family = {
+    .name = "t5",
+    .summary = "T5, mT5, UMT5",
+    .hf = t5_names,
+    .tensors = {encoder_tensors, t5_decoder_tensors},
+    .keys = {head_keys, decoder_block_keys, attention_keys, t5_tail_keys},
+    .vocabs = {&t5_vocab, &spm_vocab},
+    .rename = rename_tensor,
+};
+
+const struct family t5encoder_family = {
+    .name = "t5encoder",
+    .summary = "T5's encoder",
+    .hf = encoder_names,
+    .tensors = {encoder_tensors},
+    .keys = {head_keys, attention_keys, encoder_tail_keys},
+    .vocabs = {&t5_vocab, &spm_vocab},
+    .rename = rename_tensor,
+};

@@ -1,0 +1,302 @@
+#include "models/front_matter.h"
+
+#include "base/buffer.h"
+
+#include <errno.h>
+#include <math.h>
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <pcre2.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <yaml.h>
+
+/* Mappings looked into for one key: merges nest, name each other and form cycles. */
+enum { MAX_MERGES = 256 };
+
+/* Lines end where Python's str.splitlines() ends them. Returns the length of the line, and of its end. */
+static size_t line_length(const char *text, size_t length, size_t *ret_end)
+{
+    for (size_t i = 0; i < length; i++) {
+        const unsigned char *c = (const unsigned char *)text + i;
+        size_t left = length - i;
+        if (c[0] == '\r' && left > 1 && c[1] == '\n')
+            return *ret_end = 2, i;
+        if ((c[0] >= '\n' && c[0] <= '\r') || (c[0] >= 0x1c && c[0] <= 0x1e))
+            return *ret_end = 1, i;
+        if (left > 1 && c[0] == 0xc2 && c[1] == 0x85)
+            return *ret_end = 2, i;
+        if (left > 2 && c[0] == 0xe2 && c[1] == 0x80 && (c[2] == 0xa8 || c[2] == 0xa9))
+            return *ret_end = 3, i;
+    }
+    *ret_end = 0;
+    return length;
+}
+
+static bool line_is(const char *line, size_t length, const char *text)
+{
+    return length == strlen(text) && memcmp(line, text, length) == 0;
+}
+
+/* A line as the reference hands it to its parser: "- no" is the language, not false, and tabs are spaces. */
+static void append_line(struct buffer *out, const char *line, size_t length)
+{
+    static const char no[] = "- no";
+    size_t suffix = sizeof no - 1;
+    bool norway = length >= suffix && memcmp(line + length - suffix, no, suffix) == 0;
+    if (norway)
+        length -= suffix;
+    for (size_t i = 0; i < length; i++)
+        buffer_append(out, line[i] == '\t' ? "  " : &line[i], line[i] == '\t' ? 2 : 1);
+    buffer_append_text(out, norway ? "- \"no\"\n" : "\n");
+}
+
+/* The lines between the fences; false where there are none. Without a second fence the text ends it. */
+static bool cut_front_matter(const char *readme, size_t length, struct buffer *out)
+{
+    size_t end, n = line_length(readme, length, &end);
+    if (!line_is(readme, n, "---"))
+        return false;
+    while (readme += n + end, length -= n + end, length > 0) {
+        n = line_length(readme, length, &end);
+        if (line_is(readme, n, "---"))
+            break;
+        append_line(out, readme, n);
+    }
+    return out->length != 0;
+}
+
+/* What a plain scalar is, in the order in which PyYAML asks; anything else is a string. */
+static const struct {
+    enum card_type type;
+    const char *pattern;
+} scalar_types[] = {
+    {CARD_BOOL, "yes|Yes|YES|no|No|NO|true|True|TRUE|false|False|FALSE|on|On|ON|off|Off|OFF"},
+    {CARD_FLOAT, "[-+]?[0-9][0-9_]*\\.[0-9_]*(?:[eE][-+][0-9]+)?|\\.[0-9][0-9_]*(?:[eE][-+][0-9]+)?"
+                 "|[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+\\.[0-9_]*|[-+]?\\.(?:inf|Inf|INF)|\\.(?:nan|NaN|NAN)"},
+    {CARD_INTEGER, "[-+]?0b[0-1_]+|[-+]?0[0-7_]+|[-+]?(?:0|[1-9][0-9_]*)|[-+]?0x[0-9a-fA-F_]+"
+                   "|[-+]?[1-9][0-9_]*(?::[0-5]?[0-9])+"},
+    {CARD_NULL, "~|null|Null|NULL|"},
+    {CARD_DATE, "[0-9]{4}-[0-9]{2}-[0-9]{2}|[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:[Tt]|[ \\t]+)[0-9]{1,2}:[0-9]{2}:[0-9]{2}"
+                "(?:\\.[0-9]*)?(?:[ \\t]*(?:Z|[-+][0-9]{1,2}(?::[0-9]{2})?))?"},
+};
+enum { N_SCALAR_TYPES = sizeof scalar_types / sizeof *scalar_types };
+
+/* A document being turned into values: its nodes, and the values at the same indices. */
+struct reading {
+    struct arena *arena;
+    pcre2_code *patterns[N_SCALAR_TYPES];
+    pcre2_match_data *match;
+    yaml_document_t document;
+    struct card_value *values;
+};
+
+static void reading_start(struct reading *reading)
+{
+    reading->match = pcre2_match_data_create(1, NULL);
+    for (size_t i = 0; i < N_SCALAR_TYPES; i++) {
+        int code;
+        size_t offset;
+        reading->patterns[i] = pcre2_compile((PCRE2_SPTR)scalar_types[i].pattern, PCRE2_ZERO_TERMINATED,
+                                             PCRE2_ANCHORED | PCRE2_ENDANCHORED, &code, &offset, NULL);
+    }
+}
+
+static void reading_end(struct reading *reading)
+{
+    for (size_t i = 0; i < N_SCALAR_TYPES; i++)
+        pcre2_code_free(reading->patterns[i]);
+    pcre2_match_data_free(reading->match);
+}
+
+static enum card_type plain_type(const struct reading *reading, const char *text, size_t length)
+{
+    for (size_t i = 0; i < N_SCALAR_TYPES; i++)
+        if (pcre2_match(reading->patterns[i], (PCRE2_SPTR)text, length, 0, 0, reading->match, NULL) >= 0)
+            return scalar_types[i].type;
+    return CARD_STRING;
+}
+
+/* `digits` without underscores, which are decoration. */
+static char *without_underscores(struct arena *arena, const char *digits)
+{
+    char *text = arena_strdup(arena, digits), *out = text;
+    for (const char *in = text; *in != 0; in++)
+        if (*in != '_')
+            *out++ = *in;
+    *out = 0;
+    return text;
+}
+
+/* Binary, octal and hexadecimal by their prefix, and 1:30:00 in base 60. */
+static int64_t integer_value(struct arena *arena, const char *written)
+{
+    const char *text = without_underscores(arena, written);
+    bool negative = text[0] == '-';
+    text += text[0] == '-' || text[0] == '+';
+    int base = strncmp(text, "0b", 2) == 0 ? 2 : strncmp(text, "0x", 2) == 0 ? 16 : text[0] == '0' ? 8 : 10;
+    if (base == 2 || base == 16)
+        text += 2;
+    int64_t value = 0;
+    for (const char *field = text; field != NULL; field = strchr(field, ':')) {
+        field += *field == ':';
+        int64_t scaled, sum, part = strtoll(field, NULL, base);
+        if (__builtin_mul_overflow(value, 60, &scaled) || __builtin_add_overflow(scaled, part, &sum))
+            sum = INT64_MAX;
+        value = sum;
+    }
+    return negative ? -value : value;
+}
+
+static double float_value(struct arena *arena, const char *written)
+{
+    const char *text = without_underscores(arena, written);
+    bool negative = text[0] == '-';
+    text += text[0] == '-' || text[0] == '+';
+    if (strcasecmp(text, ".inf") == 0)
+        return negative ? -INFINITY : INFINITY;
+    if (strcasecmp(text, ".nan") == 0)
+        return NAN;
+    double value = 0;
+    for (const char *field = text; field != NULL; field = strchr(field, ':')) {
+        field += *field == ':';
+        value = value * 60 + strtod(field, NULL);
+    }
+    return negative ? -value : value;
+}
+
+static void read_scalar(struct reading *reading, const yaml_node_t *node, struct card_value *value)
+{
+    const char *text = (const char *)node->data.scalar.value;
+    size_t length = node->data.scalar.length;
+    value->text = arena_strndup(reading->arena, text, length);
+    bool plain = node->data.scalar.style == YAML_PLAIN_SCALAR_STYLE && strcmp((const char *)node->tag, YAML_STR_TAG) == 0;
+    value->type = plain ? plain_type(reading, text, length) : CARD_STRING;
+    if (value->type == CARD_BOOL)
+        value->integer = strchr("yYtT", text[0]) != NULL || strcasecmp(text, "on") == 0;
+    if (value->type == CARD_INTEGER)
+        value->integer = integer_value(reading->arena, value->text);
+    if (value->type == CARD_FLOAT)
+        value->real = float_value(reading->arena, value->text);
+}
+
+static void read_list(struct reading *reading, const yaml_node_t *node, struct card_value *value)
+{
+    value->type = CARD_LIST;
+    value->n_pairs = (size_t)(node->data.sequence.items.top - node->data.sequence.items.start);
+    value->pairs = arena_array(reading->arena, value->n_pairs, sizeof *value->pairs);
+    for (size_t i = 0; i < value->n_pairs; i++)
+        value->pairs[i].value = &reading->values[node->data.sequence.items.start[i] - 1];
+}
+
+static void read_mapping(struct reading *reading, const yaml_node_t *node, struct card_value *value)
+{
+    value->type = CARD_MAPPING;
+    value->n_pairs = (size_t)(node->data.mapping.pairs.top - node->data.mapping.pairs.start);
+    value->pairs = arena_array(reading->arena, value->n_pairs, sizeof *value->pairs);
+    for (size_t i = 0; i < value->n_pairs; i++) {
+        yaml_node_pair_t pair = node->data.mapping.pairs.start[i];
+        value->pairs[i] = (struct card_pair){&reading->values[pair.key - 1], &reading->values[pair.value - 1]};
+    }
+}
+
+/* All nodes of the document; the first is the root. */
+static void read_nodes(struct reading *reading)
+{
+    const yaml_node_t *nodes = reading->document.nodes.start;
+    size_t n_nodes = (size_t)(reading->document.nodes.top - nodes);
+    reading->values = arena_array(reading->arena, n_nodes, sizeof *reading->values);
+    for (size_t i = 0; i < n_nodes; i++) {
+        if (nodes[i].type == YAML_SCALAR_NODE)
+            read_scalar(reading, &nodes[i], &reading->values[i]);
+        else if (nodes[i].type == YAML_SEQUENCE_NODE)
+            read_list(reading, &nodes[i], &reading->values[i]);
+        else if (nodes[i].type == YAML_MAPPING_NODE)
+            read_mapping(reading, &nodes[i], &reading->values[i]);
+    }
+}
+
+bool front_matter_read(struct arena *arena, const char *readme, size_t length, const struct card_value **ret_card,
+                       struct error *error)
+{
+    struct buffer text = {0};
+    *ret_card = NULL;
+    if (!cut_front_matter(readme, length, &text))
+        return true;
+    yaml_parser_t parser;
+    if (!yaml_parser_initialize(&parser)) {
+        buffer_free(&text);
+        return error_set(error, "no memory for a YAML parser");
+    }
+    yaml_parser_set_input_string(&parser, text.bytes, text.length);
+    yaml_parser_set_encoding(&parser, YAML_UTF8_ENCODING);
+    struct reading reading = {.arena = arena};
+    bool read = yaml_parser_load(&parser, &reading.document);
+    if (read) {
+        reading_start(&reading);
+        read_nodes(&reading);
+        if (yaml_document_get_root_node(&reading.document) != NULL && reading.values[0].type == CARD_MAPPING)
+            *ret_card = &reading.values[0];
+        reading_end(&reading);
+        yaml_document_delete(&reading.document);
+    } else {
+        /* The fence is line 1. */
+        error_set(error, "line %zu: %s", parser.problem_mark.line + 2, parser.problem ? parser.problem : "not YAML");
+    }
+    yaml_parser_delete(&parser);
+    buffer_free(&text);
+    return read;
+}
+
+static bool is_key(const struct card_value *key, const char *text)
+{
+    return key->type == CARD_STRING && strcmp(key->text, text) == 0;
+}
+
+static const struct card_value *get(const struct card_value *mapping, const char *key, unsigned *budget)
+{
+    if (mapping->type != CARD_MAPPING || *budget == 0)
+        return NULL;
+    (*budget)--;
+    for (size_t i = mapping->n_pairs; i-- > 0;)
+        if (is_key(mapping->pairs[i].key, key))
+            return mapping->pairs[i].value;
+    for (size_t i = mapping->n_pairs; i-- > 0;) {
+        const struct card_value *merged = mapping->pairs[i].value, *found = NULL;
+        if (!is_key(mapping->pairs[i].key, "<<"))
+            continue;
+        if (merged->type == CARD_MAPPING)
+            found = get(merged, key, budget);
+        for (size_t j = 0; merged->type == CARD_LIST && found == NULL && j < merged->n_pairs; j++)
+            found = get(merged->pairs[j].value, key, budget);
+        if (found != NULL)
+            return found;
+    }
+    return NULL;
+}
+
+const struct card_value *card_get(const struct card_value *mapping, const char *key)
+{
+    unsigned budget = MAX_MERGES;
+    return mapping == NULL ? NULL : get(mapping, key, &budget);
+}
+
+bool card_is_false(const struct card_value *value)
+{
+    switch (value->type) {
+    case CARD_NULL:
+        return true;
+    case CARD_BOOL:
+    case CARD_INTEGER:
+        return value->integer == 0;
+    case CARD_FLOAT:
+        return value->real == 0;
+    case CARD_STRING:
+        return value->text[0] == 0;
+    case CARD_LIST:
+    case CARD_MAPPING:
+        return value->n_pairs == 0;
+    default:
+        return false;
+    }
+}

@@ -1,0 +1,312 @@
+#include "models/hparams.h"
+
+#include "base/buffer.h"
+#include "models/config_class.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_CONFIG_BYTES = 16 * 1024 * 1024, MAX_DOCUMENTS = 10, MAX_LAYERS = 10 };
+
+/* One object in which a key is looked for, the first that has it wins. */
+struct layer {
+    const struct json *object;
+    const struct config_class *class; /* whose aliases apply to the keys of the file; NULL: none */
+};
+
+struct hparams {
+    struct json_document *documents[MAX_DOCUMENTS]; /* the first is config.json */
+    size_t n_documents;
+    struct layer layers[MAX_LAYERS];
+    size_t n_layers;
+    const struct json *raw;
+    const char *architecture;
+};
+
+/* Where multimodal configurations keep the part about text; all are renamed to text_config by the converter, the last wins. */
+static const char *const text_config_keys[] = {"lfm",       "language_config", "thinker_config.text_config",
+                                               "lm_config", "llm_config",      "text_config"};
+
+static const struct json *get_path(const struct json *object, const char *path)
+{
+    for (;;) {
+        size_t length = strcspn(path, ".");
+        object = json_get_n(object, path, length);
+        if (path[length] == '\0' || object == NULL)
+            return object;
+        path += length + 1;
+    }
+}
+
+static const struct json *get_in_layer(const struct layer *layer, const char *key)
+{
+    const struct config_alias *aliases = layer->class ? layer->class->aliases : NULL;
+    for (size_t i = 0; aliases != NULL && aliases[i].alias != NULL; i++) {
+        if (strcmp(aliases[i].alias, key) == 0)
+            return NULL;
+        const struct json *renamed = strcmp(aliases[i].key, key) == 0 ? json_get(layer->object, aliases[i].alias) : NULL;
+        if (renamed != NULL)
+            return renamed;
+    }
+    return get_path(layer->object, key);
+}
+
+const struct json *hparams_get(const struct hparams *hparams, const char *key)
+{
+    for (size_t i = 0; i < hparams->n_layers; i++) {
+        const struct json *value = get_in_layer(&hparams->layers[i], key);
+        if (value != NULL)
+            return value;
+    }
+    return NULL;
+}
+
+const struct json *hparams_find(const struct hparams *hparams, const char *keys)
+{
+    while (*keys != '\0') {
+        size_t length = strcspn(keys, "|");
+        char key[64];
+        if (length < sizeof key) {
+            memcpy(key, keys, length);
+            key[length] = '\0';
+            const struct json *value = hparams_get(hparams, key);
+            if (value != NULL)
+                return value;
+        }
+        keys += length + (keys[length] == '|');
+    }
+    return NULL;
+}
+
+static const struct json *rope_parameters(const struct hparams *hparams)
+{
+    const struct json *parameters = hparams_find(hparams, "rope_parameters|rope_scaling");
+    return json_is(parameters, JSON_OBJECT) ? parameters : NULL;
+}
+
+static bool rope_is_per_attention(const struct json *parameters)
+{
+    return json_get(parameters, "full_attention") != NULL || json_get(parameters, "sliding_attention") != NULL;
+}
+
+const struct json *hparams_rope(const struct hparams *hparams, const char *key)
+{
+    static const struct {
+        const char *key, *sources;
+    } mirrored[] = {
+        {"rope_theta", "global_rope_theta|rope_global_theta|rope_theta_global|rope_theta|rotary_emb_base"},
+        {"partial_rotary_factor", "partial_rotary_factor|rope_pct|rope_percent"},
+        {"original_max_position_embeddings", "original_max_position_embeddings"},
+    };
+    const struct json *parameters = rope_parameters(hparams);
+    const struct json *full = json_get(parameters, "full_attention");
+    const struct json *value = json_get(full ? full : parameters, key);
+    if (value != NULL || rope_is_per_attention(parameters))
+        return value;
+    if (strcmp(key, "rope_type") == 0)
+        return json_get(parameters, "type");
+    for (size_t i = 0; i < sizeof mirrored / sizeof *mirrored; i++)
+        if (strcmp(mirrored[i].key, key) == 0)
+            return hparams_find(hparams, mirrored[i].sources);
+    return NULL;
+}
+
+const struct json *hparams_rope_sliding(const struct hparams *hparams, const char *key)
+{
+    const struct json *parameters = rope_parameters(hparams);
+    if (rope_is_per_attention(parameters))
+        return json_get(json_get(parameters, "sliding_attention"), key);
+    if (strcmp(key, "rope_theta") != 0)
+        return NULL;
+    return hparams_find(hparams, "local_rope_theta|rope_local_theta|rope_theta_local|swa_rope_theta|rope_local_base_freq");
+}
+
+bool hparams_count(const struct hparams *hparams, const char *keys, uint64_t low, uint64_t high, uint64_t *ret_count,
+                   struct error *error)
+{
+    const struct json *value = hparams_find(hparams, keys);
+    uint64_t count;
+    if (!json_u64(value, &count))
+        return error_set(error, "config.json: %s is %s", keys, value ? "no whole number" : "missing");
+    if (count < low || count > high)
+        return error_set(error, "config.json: %s is %" PRIu64 ", outside %" PRIu64 " to %" PRIu64, keys, count, low, high);
+    *ret_count = count;
+    return true;
+}
+
+const struct json *hparams_raw(const struct hparams *hparams)
+{
+    return hparams->raw;
+}
+
+const char *hparams_architecture(const struct hparams *hparams)
+{
+    return hparams->architecture;
+}
+
+static void add_layer(struct hparams *hparams, const struct json *object, const struct config_class *class)
+{
+    hparams->layers[hparams->n_layers++] = (struct layer){object, class};
+}
+
+static bool add_document(struct hparams *hparams, const char *text, size_t length, struct error *error)
+{
+    struct json_document *document = json_parse(text, length, error);
+    if (document == NULL)
+        return false;
+    hparams->documents[hparams->n_documents++] = document;
+    add_layer(hparams, json_root(document), NULL);
+    return true;
+}
+
+/* One more object in front of those that are there. */
+static bool add_front_document(struct hparams *hparams, const char *text, size_t length, struct error *error)
+{
+    if (!add_document(hparams, text, length, error))
+        return false;
+    struct layer front = hparams->layers[hparams->n_layers - 1];
+    memmove(hparams->layers + 1, hparams->layers, (hparams->n_layers - 1) * sizeof *hparams->layers);
+    hparams->layers[0] = front;
+    return true;
+}
+
+bool hparams_override(struct hparams *hparams, const char *key, uint64_t value, struct error *error)
+{
+    char text[128];
+    int length = snprintf(text, sizeof text, "{\"%s\": %" PRIu64 "}", key, value);
+    return add_front_document(hparams, text, (size_t)length, error);
+}
+
+static bool is_absent_or_null(const struct json *value)
+{
+    return value == NULL || json_type(value) == JSON_NULL;
+}
+
+/* The values that the class computes from others, as one more object in front of those that are there. */
+static bool add_computed(struct hparams *hparams, const struct config_class *class, struct error *error)
+{
+    struct buffer text = {0};
+    for (const struct config_computed *rule = class->computed; rule != NULL && rule->key != NULL; rule++) {
+        uint64_t value, divisor = 1;
+        if (!is_absent_or_null(hparams_get(hparams, rule->key)) || !json_u64(hparams_get(hparams, rule->from), &value))
+            continue;
+        if (rule->divided_by != NULL && !json_u64(hparams_get(hparams, rule->divided_by), &divisor))
+            continue;
+        if (divisor != 0)
+            buffer_printf(&text, "%s\"%s\": %" PRIu64, text.length ? ", " : "{", rule->key, value / divisor);
+    }
+    if (text.length == 0)
+        return true;
+    buffer_append_text(&text, "}");
+    bool done = add_front_document(hparams, (const char *)text.bytes, text.length, error);
+    buffer_free(&text);
+    return done;
+}
+
+/* Text of a class: JSON with ' for the quotation mark, so that it can be read in C. */
+static bool add_defaults(struct hparams *hparams, const char *defaults, struct error *error)
+{
+    size_t length = strlen(defaults);
+    char *text = memory_alloc(length + 1);
+    for (size_t i = 0; i < length; i++)
+        text[i] = defaults[i] == '\'' ? '"' : defaults[i];
+    bool done = add_document(hparams, text, length, error);
+    free(text);
+    return done;
+}
+
+/* One configuration object with its class behind it, and behind the layers that are there. */
+static bool add_config(struct hparams *hparams, const struct json *object, const struct config_class *class, struct error *error)
+{
+    add_layer(hparams, object, class);
+    if (class == NULL)
+        return true;
+    return add_defaults(hparams, class->defaults, error) && add_defaults(hparams, config_common_defaults, error);
+}
+
+static const struct json *text_config(const struct json *raw)
+{
+    for (size_t i = 0; i < sizeof text_config_keys / sizeof *text_config_keys; i++) {
+        const struct json *config = get_path(raw, text_config_keys[i]);
+        if (json_is(config, JSON_OBJECT))
+            return config;
+    }
+    return NULL;
+}
+
+static const struct config_class *class_of(const struct json *config, const char *otherwise)
+{
+    const char *model_type = json_string(json_get(config, "model_type"), NULL);
+    if (model_type == NULL)
+        model_type = otherwise;
+    return model_type ? config_class_find(model_type) : NULL;
+}
+
+static const char *find_architecture(struct hparams *hparams, const struct json *text)
+{
+    const char *inner = json_string(json_first(json_get(text, "architectures")), NULL);
+    const char *outer = json_string(json_first(json_get(hparams->raw, "architectures")), NULL);
+    if (inner != NULL || outer != NULL)
+        return inner ? inner : outer;
+    const struct json *ssm = json_get(hparams->raw, "ssm_cfg");
+    if (ssm == NULL)
+        return NULL;
+    const char *layer = json_string(json_get(ssm, "layer"), NULL);
+    return layer != NULL && strcmp(layer, "Mamba2") == 0 ? "Mamba2ForCausalLM" : "MambaForCausalLM";
+}
+
+static bool fill_in(struct hparams *hparams, struct error *error)
+{
+    const struct json *raw = hparams->raw, *text = text_config(raw);
+    if (!json_is(raw, JSON_OBJECT))
+        return error_set(error, "the whole is no object");
+    hparams->architecture = find_architecture(hparams, text);
+    const struct config_class *class = class_of(raw, NULL);
+    const struct config_class *text_class = class && text ? class_of(text, class->text_class) : NULL;
+    if (text != NULL) {
+        if (!add_config(hparams, text, text_class, error) || (text_class && !add_computed(hparams, text_class, error)))
+            return false;
+        return add_config(hparams, raw, class, error);
+    }
+    return add_config(hparams, raw, class, error) && (class == NULL || add_computed(hparams, class, error));
+}
+
+struct hparams *hparams_parse(const char *text, size_t length, struct error *error)
+{
+    struct hparams *hparams = memory_alloc(sizeof *hparams);
+    *hparams = (struct hparams){.n_documents = 1, .documents = {json_parse(text, length, error)}};
+    if (hparams->documents[0] != NULL) {
+        hparams->raw = json_root(hparams->documents[0]);
+        if (fill_in(hparams, error))
+            return hparams;
+    }
+    error_prefix(error, "config.json");
+    hparams_free(hparams);
+    return NULL;
+}
+
+struct hparams *hparams_load(const struct checkpoint *checkpoint, bool *ret_absent, struct error *error)
+{
+    const struct side_file *file = checkpoint_side_file(checkpoint, "config.json");
+    *ret_absent = file == NULL;
+    if (file == NULL) {
+        error_set(error, "%s: there is no config.json", checkpoint->path);
+        return NULL;
+    }
+    size_t length;
+    char *text = source_read_text(file->source, MAX_CONFIG_BYTES, &length, error);
+    struct hparams *hparams = text ? hparams_parse(text, length, error) : NULL;
+    free(text);
+    return hparams;
+}
+
+void hparams_free(struct hparams *hparams)
+{
+    if (hparams == NULL)
+        return;
+    for (size_t i = 0; i < hparams->n_documents; i++)
+        json_free(hparams->documents[i]);
+    free(hparams);
+}

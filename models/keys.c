@@ -1,0 +1,127 @@
+/* Keys of a family from its rows. */
+#include "models/families/family.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *synthesis_key(const struct synthesis *synthesis, const char *key)
+{
+    if (*key == '.')
+        return key + 1;
+    return arena_printf(synthesis->model->arena, "%s.%s", family_architecture(synthesis->family), key);
+}
+
+static const struct json *find(const struct synthesis *synthesis, const char *from)
+{
+    const struct hparams *hparams = synthesis->model->hparams;
+    return strncmp(from, "rope.", 5) == 0 ? hparams_rope(hparams, from + 5) : hparams_find(hparams, from);
+}
+
+static bool is_absent(const struct json *value)
+{
+    return value == NULL || json_type(value) == JSON_NULL;
+}
+
+static bool is_true(const struct json *value)
+{
+    double number;
+    return json_type(value) == JSON_TRUE || (json_double(value, &number) && number != 0);
+}
+
+bool synthesis_number(const struct synthesis *synthesis, const char *from, double otherwise, double *ret_value,
+                      struct error *error)
+{
+    const struct json *value = find(synthesis, from);
+    if (is_absent(value)) {
+        *ret_value = otherwise;
+        return true;
+    }
+    if (!json_double(value, ret_value))
+        return error_set(error, "config.json: %s is no number", from);
+    return true;
+}
+
+static bool set_number(struct synthesis *synthesis, const struct key_row *row, double value, struct error *error)
+{
+    struct gguf_kvs *kvs = &synthesis->model->kvs;
+    const char *key = synthesis_key(synthesis, row->key);
+    if (row->times != 0)
+        value *= row->times;
+    if (row->type == GGUF_F32)
+        return gguf_set_f32(kvs, key, value), true;
+    if (row->type == GGUF_BOOL)
+        return gguf_set_bool(kvs, key, value != 0), true;
+    if (!(value >= 0 && value <= UINT32_MAX && value == (double)(uint32_t)value))
+        return error_set(error, "config.json: %s would be %.17g, which is no whole number of 32 bits", key, value);
+    gguf_set_u32(kvs, key, (uint32_t)value);
+    return true;
+}
+
+/* Heads that differ from layer to layer. */
+static bool set_array(struct synthesis *synthesis, const struct key_row *row, const struct json *array, struct error *error)
+{
+    struct buffer elements = {0};
+    uint64_t count = 0;
+    for (const struct json *item = json_first(array); item != NULL; item = json_next(item), count++) {
+        int64_t number;
+        if (!json_i64(item, &number) || number < INT32_MIN || number > INT32_MAX) {
+            buffer_free(&elements);
+            return error_set(error, "config.json: %s holds what is no whole number of 32 bits", row->from);
+        }
+        buffer_append_le(&elements, (uint32_t)number, 4);
+    }
+    gguf_set_array(&synthesis->model->kvs, synthesis_key(synthesis, row->key), GGUF_I32, count, &elements);
+    return true;
+}
+
+/* Sets a key from a value of config.json, of the row's type. */
+static bool set_value(struct synthesis *synthesis, const struct key_row *row, const struct json *value, struct error *error)
+{
+    double number;
+    size_t length;
+    const char *text = json_string(value, &length);
+    if (row->type == GGUF_STRING && text != NULL) {
+        gguf_set_string(&synthesis->model->kvs, synthesis_key(synthesis, row->key), text, length);
+        return true;
+    }
+    if (row->type == GGUF_U32 && json_type(value) == JSON_ARRAY)
+        return set_array(synthesis, row, value, error);
+    if (row->type == GGUF_BOOL && json_type(value) == JSON_FALSE)
+        return set_number(synthesis, row, 0, error);
+    if (row->type == GGUF_BOOL && json_type(value) == JSON_TRUE)
+        return set_number(synthesis, row, 1, error);
+    if (row->type == GGUF_U32 && json_type(value) == JSON_NUMBER && !json_is_integer(value))
+        return error_set(error, "config.json: %s is %s, which is no whole number", row->from, json_number_text(value));
+    if (row->type == GGUF_STRING || !json_double(value, &number))
+        return error_set(error, "config.json: %s is of the wrong type", row->from);
+    return set_number(synthesis, row, number, error);
+}
+
+static bool emit_row(struct synthesis *synthesis, const struct key_row *row, struct error *error)
+{
+    double computed;
+    if (row->emit != NULL)
+        return row->emit(synthesis, error);
+    if (row->compute != NULL)
+        return row->compute(synthesis, &computed, error) && set_number(synthesis, row, computed, error);
+    if (row->when == ALWAYS && row->type == GGUF_STRING)
+        return gguf_set_text(&synthesis->model->kvs, synthesis_key(synthesis, row->key), row->text), true;
+    if (row->when == ALWAYS)
+        return set_number(synthesis, row, row->value, error);
+
+    const struct json *value = find(synthesis, row->from);
+    if (!is_absent(value) && (row->when != IF_TRUE || is_true(value)))
+        return set_value(synthesis, row, value, error);
+    if (row->when == REQUIRED)
+        return error_set(error, "config.json: %s is missing", row->from);
+    return row->when != OR_DEFAULT || set_number(synthesis, row, row->value, error);
+}
+
+bool synthesis_emit(struct synthesis *synthesis, const struct key_row *rows, struct error *error)
+{
+    for (const struct key_row *row = rows; row->key != NULL || row->emit != NULL; row++)
+        if (!emit_row(synthesis, row, error))
+            return false;
+    return true;
+}

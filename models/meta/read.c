@@ -1,0 +1,491 @@
+#include "base/text.h"
+#include "formats/directory.h"
+#include "formats/format.h"
+#include "models/meta/meta.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_SHARDS = 100, MAX_PARAMS_BYTES = 1024 * 1024, MAX_TOKENIZER_BYTES = 64 * 1024 * 1024, MAX_NAME = 256 };
+
+/* How the parts of a tensor in the shards make the whole. */
+enum rule {
+    ROWS,
+    COLUMNS,
+    SAME,       /* in every shard: that of the first is taken */
+    ROTARY,     /* rows, of query heads, put into the order of Hugging Face */
+    ROTARY_KEY, /* the same of key heads; shards may repeat them, as those of ROWS_OF_HEADS */
+    ROWS_OF_HEADS,
+    EMBEDDING, /* rows or columns, as their shapes tell */
+    DROPPED,
+    UNKNOWN,
+};
+
+struct name_rule {
+    const char *suffix, *hugging_face; /* in a layer, or alone */
+    enum rule rule;
+};
+
+static const struct name_rule layer_rules[] = {
+    {"attention.wq.weight", "self_attn.q_proj.weight", ROTARY},
+    {"attention.wk.weight", "self_attn.k_proj.weight", ROTARY_KEY},
+    {"attention.wv.weight", "self_attn.v_proj.weight", ROWS_OF_HEADS},
+    {"attention.wo.weight", "self_attn.o_proj.weight", COLUMNS},
+    {"feed_forward.w1.weight", "mlp.gate_proj.weight", ROWS},
+    {"feed_forward.w2.weight", "mlp.down_proj.weight", COLUMNS},
+    {"feed_forward.w3.weight", "mlp.up_proj.weight", ROWS},
+    {"attention_norm.weight", "input_layernorm.weight", SAME},
+    {"ffn_norm.weight", "post_attention_layernorm.weight", SAME},
+    {"attention.inner_attention.rope.freqs", NULL, DROPPED},
+    {NULL, NULL, UNKNOWN},
+};
+
+static const struct name_rule model_rules[] = {
+    {"tok_embeddings.weight", "model.embed_tokens.weight", EMBEDDING},
+    {"norm.weight", "model.norm.weight", SAME},
+    {"output.weight", "lm_head.weight", ROWS},
+    {"rope.freqs", NULL, DROPPED},
+    {NULL, NULL, UNKNOWN},
+};
+
+struct reader {
+    struct checkpoint *checkpoint;
+    const struct input *input;
+    const struct open_options *options;
+    struct json_document *document; /* params.json */
+    struct meta_params params;
+    struct tiktoken *tiktoken;
+    unsigned n_shards;
+    struct tensor *tensors; /* of all shards, as they were read */
+    struct shard {
+        const struct tensor *tensors;
+        size_t n_tensors;
+        uint32_t *by_name;
+    } shards[MAX_SHARDS];
+};
+
+static bool has_name(const struct input *input, const char *name)
+{
+    for (size_t i = 0; i < input->n_names; i++)
+        if (strcmp(input->names[i], name) == 0)
+            return true;
+    return false;
+}
+
+static bool has_hugging_face_weights(const struct input *input)
+{
+    static const char *const weights[] = {"model.safetensors", "model.safetensors.index.json", "pytorch_model.bin",
+                                          "pytorch_model.bin.index.json"};
+    for (size_t i = 0; i < sizeof weights / sizeof *weights; i++)
+        if (has_name(input, weights[i]))
+            return true;
+    return false;
+}
+
+/* A directory, or its first shard. */
+static enum probe meta_probe(const struct input *input)
+{
+    if (!has_name(input, "params.json") || !has_name(input, "consolidated.00.pth"))
+        return PROBE_NO;
+    if (input->file_name != NULL)
+        return strcmp(input->file_name, "consolidated.00.pth") == 0 ? PROBE_SURE : PROBE_NO;
+    return has_hugging_face_weights(input) ? PROBE_MAYBE : PROBE_SURE;
+}
+
+/* The directory's small files. */
+
+static char *read_file(const struct reader *reader, const char *name, size_t limit, size_t *ret_length, struct error *error)
+{
+    struct source *source = directory_open_file(reader->input->directory, name, name, error);
+    char *text = source != NULL ? source_read_text(source, limit, ret_length, error) : NULL;
+    source_close(source);
+    return text;
+}
+
+static bool read_params(struct reader *reader, struct error *error)
+{
+    size_t length;
+    char *text = read_file(reader, "params.json", MAX_PARAMS_BYTES, &length, error);
+    if (text == NULL)
+        return false;
+    reader->document = json_parse(text, length, error);
+    free(text);
+    if (reader->document == NULL || !meta_params_parse(json_root(reader->document), &reader->params, error))
+        return error_prefix(error, "params.json");
+    return true;
+}
+
+static bool read_tokenizer(struct reader *reader, struct error *error)
+{
+    size_t length;
+    bool damaged;
+    if (!has_name(reader->input, "tokenizer.model"))
+        return true;
+    char *text = read_file(reader, "tokenizer.model", MAX_TOKENIZER_BYTES, &length, error);
+    if (text == NULL)
+        return false;
+    reader->tiktoken = tiktoken_parse(text, length, &damaged, error);
+    free(text);
+    if (damaged)
+        return error_prefix(error, "tokenizer.model");
+    reader->params.sentencepiece = reader->tiktoken == NULL;
+    reader->params.n_ranks = reader->tiktoken != NULL ? tiktoken_count(reader->tiktoken) : 0;
+    return true;
+}
+
+/* The shards. */
+
+static bool count_shards(struct reader *reader, struct error *error)
+{
+    char name[32];
+    unsigned n_present = 0;
+    for (unsigned i = 0; i < MAX_SHARDS; i++) {
+        snprintf(name, sizeof name, "consolidated.%02u.pth", i);
+        n_present += has_name(reader->input, name);
+        if (has_name(reader->input, name))
+            reader->n_shards = i + 1;
+    }
+    if (n_present == reader->n_shards)
+        return true;
+    return error_set(error, "%s: %u shards are there, but the last one is consolidated.%02u.pth", reader->input->path, n_present,
+                     reader->n_shards - 1);
+}
+
+static int compare_tensors(const void *a, const void *b, void *context)
+{
+    const struct tensor *tensors = context, *x = &tensors[*(const uint32_t *)a], *y = &tensors[*(const uint32_t *)b];
+    return text_compare(x->name, x->name_length, y->name, y->name_length);
+}
+
+static const struct tensor *find_tensor(const struct shard *shard, const char *name, size_t length)
+{
+    size_t low = 0, high = shard->n_tensors;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const struct tensor *tensor = &shard->tensors[shard->by_name[middle]];
+        int order = text_compare(name, length, tensor->name, tensor->name_length);
+        if (order == 0)
+            return tensor;
+        if (order < 0)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return NULL;
+}
+
+static bool read_shard(struct reader *reader, const char *name, struct error *error)
+{
+    struct source *source = directory_open_file(reader->input->directory, name, name, error);
+    if (source == NULL)
+        return false;
+    uint16_t number = checkpoint_add_source(reader->checkpoint, source);
+    const struct format *format = format_of_file(source, error);
+    return format != NULL && format->read_file(reader->checkpoint, number, reader->options, error);
+}
+
+/* Reads all shards as they are, and takes their tensors out of the checkpoint again. */
+static bool read_shards(struct reader *reader, struct error *error)
+{
+    struct checkpoint *checkpoint = reader->checkpoint;
+    size_t first[MAX_SHARDS + 1] = {0};
+    for (unsigned i = 0; i < reader->n_shards; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "consolidated.%02u.pth", i);
+        if (!read_shard(reader, name, error))
+            return false;
+        first[i + 1] = checkpoint->n_tensors;
+    }
+    reader->tensors = arena_copy(checkpoint->arena, checkpoint->tensors, checkpoint->n_tensors * sizeof *checkpoint->tensors);
+    checkpoint->n_tensors = 0;
+    for (unsigned i = 0; i < reader->n_shards; i++) {
+        struct shard *shard = &reader->shards[i];
+        shard->tensors = reader->tensors + first[i];
+        shard->n_tensors = first[i + 1] - first[i];
+        shard->by_name = arena_array(checkpoint->arena, shard->n_tensors, sizeof *shard->by_name);
+        for (size_t j = 0; j < shard->n_tensors; j++)
+            shard->by_name[j] = (uint32_t)j;
+        qsort_r(shard->by_name, shard->n_tensors, sizeof *shard->by_name, compare_tensors, (void *)shard->tensors);
+    }
+    return true;
+}
+
+/* Names. */
+
+static const struct name_rule *find_rule(const struct name_rule *rules, const char *name)
+{
+    while (rules->suffix != NULL && strcmp(rules->suffix, name) != 0)
+        rules++;
+    return rules;
+}
+
+/* The rule for a tensor, and its name to be in `out`. Names of no rule stay. */
+static enum rule rule_of(const struct tensor *tensor, char out[MAX_NAME])
+{
+    int layer, used = 0;
+    snprintf(out, MAX_NAME, "%s", tensor->name);
+    if (strlen(tensor->name) != tensor->name_length || tensor->name_length >= MAX_NAME / 2)
+        return UNKNOWN;
+    bool in_layer = sscanf(tensor->name, "layers.%9d.%n", &layer, &used) == 1 && used > 0 && layer >= 0;
+    const struct name_rule *rule = in_layer ? find_rule(layer_rules, tensor->name + used) : find_rule(model_rules, tensor->name);
+    if (rule->hugging_face == NULL)
+        return rule->rule;
+    if (in_layer)
+        snprintf(out, MAX_NAME, "model.layers.%d.%s", layer, rule->hugging_face);
+    else
+        snprintf(out, MAX_NAME, "%s", rule->hugging_face);
+    return rule->rule;
+}
+
+/* Merging. */
+
+struct parts {
+    const struct tensor *tensors[MAX_SHARDS];
+    unsigned n;
+};
+
+/* Of heads that several shards repeat, one of each. */
+static void drop_repeated_heads(const struct reader *reader, struct parts *parts)
+{
+    uint64_t rows = parts->tensors[0]->shape[0],
+             wanted = reader->params.n_kv_heads * (reader->params.dim / reader->params.n_heads);
+    uint64_t repeat = rows > 0 && wanted % rows == 0 && wanted / rows > 0 ? parts->n / (wanted / rows) : 1;
+    if (repeat <= 1 || wanted / rows * repeat != parts->n)
+        return;
+    for (unsigned i = 0; i < parts->n / repeat; i++)
+        parts->tensors[i] = parts->tensors[i * repeat];
+    parts->n /= (unsigned)repeat;
+}
+
+/* The axis along which the parts are joined; -1: they cannot be. */
+static int joining_axis(const struct reader *reader, const struct parts *parts, enum rule rule)
+{
+    const struct tensor *part = parts->tensors[0];
+    unsigned axis = rule == COLUMNS;
+    if (part->rank != 2)
+        return -1;
+    if (rule == EMBEDDING)
+        axis = part->shape[1] != reader->params.dim;
+    for (unsigned i = 1; i < parts->n; i++) {
+        const struct tensor *other = parts->tensors[i];
+        if (other->dtype != part->dtype || other->rank != 2 || other->shape[1 - axis] != part->shape[1 - axis])
+            return -1;
+    }
+    return (int)axis;
+}
+
+/* Rows of a head from pairs (even and odd ones side by side) to halves: view(heads, rows / 2, 2, n).transpose(1, 2). */
+static const struct view *rotary_view(struct arena *arena, const struct view *view, uint64_t n_heads)
+{
+    uint64_t half = view->shape[0] / n_heads / 2, paired[] = {n_heads, half, 2, view->shape[1]};
+    return view_reshape(arena, view_permute(arena, view_reshape(arena, view, 4, paired), (const unsigned[]){0, 2, 1, 3}), 2,
+                        view->shape);
+}
+
+static void merge_parts(struct reader *reader, struct parts *parts, enum rule rule, struct tensor *merged)
+{
+    struct arena *arena = reader->checkpoint->arena;
+    const struct view *views[MAX_SHARDS];
+    bool heads = rule == ROTARY_KEY || rule == ROWS_OF_HEADS;
+    if (heads && merged->rank == 2)
+        drop_repeated_heads(reader, parts);
+    int axis = joining_axis(reader, parts, rule);
+    if (axis < 0) {
+        merged->refusal = "its parts in the shards do not fit each other";
+        return;
+    }
+    for (unsigned i = 0; i < parts->n; i++)
+        views[i] = tensor_view(reader->checkpoint, parts->tensors[i], arena);
+    const struct view *whole = parts->n == 1 ? views[0] : view_concatenate(arena, views, parts->n, (unsigned)axis);
+    uint64_t n_heads = rule == ROTARY ? reader->params.n_heads : rule == ROTARY_KEY ? reader->params.n_kv_heads : 0;
+    if (n_heads > 0 && whole->shape[0] % (2 * n_heads) != 0) {
+        merged->refusal = "its rows are not whole heads";
+        return;
+    }
+    merged->view = n_heads > 0 ? rotary_view(arena, whole, n_heads) : whole;
+    merged->shape = merged->view->shape;
+    merged->strides = NULL;
+    if (parts->n == 1 && n_heads == 0) /* just as it is in its shard */
+        *merged = *parts->tensors[0];
+}
+
+static bool collect_parts(const struct reader *reader, const struct tensor *first, struct parts *parts, struct error *error)
+{
+    parts->n = reader->n_shards;
+    for (unsigned i = 0; i < parts->n; i++) {
+        parts->tensors[i] = i == 0 ? first : find_tensor(&reader->shards[i], first->name, first->name_length);
+        if (parts->tensors[i] == NULL)
+            return error_set(error, "consolidated.%02u.pth: tensor '%.200s' is missing, which consolidated.00.pth has", i,
+                             first->name);
+    }
+    return true;
+}
+
+static bool add_merged(struct reader *reader, const struct tensor *first, struct error *error)
+{
+    char name[MAX_NAME];
+    enum rule rule = rule_of(first, name);
+    struct tensor merged = *first;
+    struct parts parts;
+    if (rule == DROPPED)
+        return true;
+    if (!collect_parts(reader, first, &parts, error))
+        return false;
+    for (unsigned i = 0; i < parts.n && merged.refusal == NULL; i++)
+        merged.refusal = parts.tensors[i]->refusal;
+    if (rule == UNKNOWN && reader->n_shards > 1)
+        merged.refusal = "how its parts in the shards are to be merged is not known";
+    else if (rule != UNKNOWN && rule != SAME && merged.refusal == NULL)
+        merge_parts(reader, &parts, rule, &merged);
+    if (rule != UNKNOWN) {
+        merged.name = arena_strdup(reader->checkpoint->arena, name);
+        merged.name_length = (uint32_t)strlen(name);
+    } else {
+        checkpoint_note(reader->checkpoint, "tensors that Llama does not have keep their names: '%.200s'", first->name);
+    }
+    checkpoint_add_tensor(reader->checkpoint, &merged);
+    return true;
+}
+
+static int compare_merged(const void *a, const void *b)
+{
+    const struct tensor *x = a, *y = b;
+    return text_compare(x->name, x->name_length, y->name, y->name_length);
+}
+
+static const struct tensor *merged_tensor(const struct checkpoint *checkpoint, const char *name)
+{
+    for (size_t i = 0; i < checkpoint->n_tensors; i++)
+        if (strcmp(checkpoint->tensors[i].name, name) == 0)
+            return &checkpoint->tensors[i];
+    return NULL;
+}
+
+static bool same_bytes(const struct tensor *a, const struct tensor *b)
+{
+    return a->source == b->source && a->offset == b->offset && a->length == b->length && a->view == NULL && b->view == NULL;
+}
+
+/* The conversion leaves lm_head.weight out where it is tied to the embedding. */
+static void drop_tied_output(struct reader *reader)
+{
+    struct checkpoint *checkpoint = reader->checkpoint;
+    const struct tensor *embedding = merged_tensor(checkpoint, "model.embed_tokens.weight");
+    const struct tensor *output = merged_tensor(checkpoint, "lm_head.weight");
+    if (output == NULL || embedding == NULL) {
+        reader->params.tied = output == NULL;
+        return;
+    }
+    reader->params.tied = same_bytes(embedding, output) || meta_is_small_llama32(&reader->params);
+    if (!reader->params.tied)
+        return;
+    size_t index = (size_t)(output - checkpoint->tensors);
+    memmove(&checkpoint->tensors[index], &checkpoint->tensors[index + 1],
+            (--checkpoint->n_tensors - index) * sizeof *checkpoint->tensors);
+    checkpoint_note(checkpoint, "output.weight is left out: it is tied to the embedding");
+}
+
+static const char *torch_name(const struct dtype *dtype)
+{
+    return strcmp(dtype->name, "F32") == 0 ? "float32" : strcmp(dtype->name, "F16") == 0 ? "float16" : "bfloat16";
+}
+
+static bool derive_params(struct reader *reader, struct error *error)
+{
+    const struct tensor *embedding = merged_tensor(reader->checkpoint, "model.embed_tokens.weight");
+    const struct tensor *gate = merged_tensor(reader->checkpoint, "model.layers.0.mlp.gate_proj.weight");
+    if (embedding == NULL || embedding->rank != 2 || gate == NULL || gate->rank != 2)
+        return error_set(error, "%s: tok_embeddings.weight or layers.0.feed_forward.w1.weight is missing", reader->input->path);
+    reader->params.vocab_size = embedding->shape[0];
+    reader->params.intermediate_size = gate->shape[0];
+    reader->params.dtype = torch_name(embedding->dtype);
+    return true;
+}
+
+static bool merge(struct reader *reader, struct error *error)
+{
+    struct checkpoint *checkpoint = reader->checkpoint;
+    for (size_t i = 0; i < reader->shards[0].n_tensors; i++)
+        if (!add_merged(reader, &reader->shards[0].tensors[i], error))
+            return false;
+    if (checkpoint->n_tensors > 0)
+        qsort(checkpoint->tensors, checkpoint->n_tensors, sizeof *checkpoint->tensors, compare_merged);
+    if (!derive_params(reader, error))
+        return false;
+    drop_tied_output(reader);
+    return true;
+}
+
+/* Files that the conversion would write. */
+
+static void add_text(const struct reader *reader, const char *name, struct buffer *text)
+{
+    struct checkpoint *checkpoint = reader->checkpoint;
+    if (!has_name(reader->input, name)) {
+        const struct source *base = checkpoint->sources[0];
+        checkpoint_add_side_file(checkpoint, name, source_of_text(base, name, (const char *)text->bytes, text->length));
+        checkpoint_note(checkpoint, "%s is made of params.json%s", name,
+                        strcmp(name, "config.json") == 0 ? " and the shapes of the tensors" : " and tokenizer.model");
+    }
+    buffer_free(text);
+}
+
+static void add_made_files(const struct reader *reader)
+{
+    struct buffer config = {0}, tokenizer_config = {0}, tokenizer = {0};
+    meta_write_config(&reader->params, &config);
+    add_text(reader, "config.json", &config);
+    if (!has_name(reader->input, "tokenizer.model"))
+        return;
+    meta_write_tokenizer_config(&reader->params, &tokenizer_config);
+    add_text(reader, "tokenizer_config.json", &tokenizer_config);
+    if (reader->tiktoken == NULL)
+        return;
+    tiktoken_write_json(reader->tiktoken, reader->params.use_scaled_rope, &tokenizer);
+    add_text(reader, "tokenizer.json", &tokenizer);
+}
+
+/* tokenizer.model of Llama 3 has the name of a SentencePiece model and is none: in its place stands tokenizer.json, as after the
+ * conversion. */
+static void hide_ranks(struct checkpoint *checkpoint)
+{
+    static const char name[] = "tokenizer.model";
+    for (size_t i = 0; i < checkpoint->n_side_files; i++) {
+        if (strcmp(checkpoint->side_files[i].name, name) != 0)
+            continue;
+        source_close(checkpoint->side_files[i].source);
+        checkpoint->n_side_files--;
+        memmove(&checkpoint->side_files[i], &checkpoint->side_files[i + 1],
+                (checkpoint->n_side_files - i) * sizeof *checkpoint->side_files);
+        checkpoint_hide_file(checkpoint, name, "ranks of tokens, shown as tokenizer.json");
+    }
+}
+
+static bool meta_open(struct checkpoint *checkpoint, const struct input *input, const struct open_options *options,
+                      struct error *error)
+{
+    struct reader reader = {.checkpoint = checkpoint, .input = input, .options = options};
+    bool good = count_shards(&reader, error) && read_params(&reader, error) && read_tokenizer(&reader, error) &&
+                read_shards(&reader, error) && merge(&reader, error);
+    if (good) {
+        if (input->file_name != NULL && reader.n_shards > 1)
+            checkpoint_note(checkpoint, "%s is the first of %u shards, which are shown merged; -o format=torch shows it alone",
+                            input->file_name, reader.n_shards);
+        add_made_files(&reader);
+        format_add_side_files(checkpoint, input);
+        if (reader.tiktoken != NULL)
+            hide_ranks(checkpoint);
+    }
+    tiktoken_free(reader.tiktoken);
+    json_free(reader.document);
+    return good;
+}
+
+const struct format meta_format = {
+    .name = "meta",
+    .summary = "Meta's Llama directories: params.json, consolidated.00.pth ...",
+    .probe = meta_probe,
+    .open = meta_open,
+};

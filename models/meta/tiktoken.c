@@ -1,0 +1,265 @@
+#include "base/arena.h"
+#include "base/text.h"
+#include "models/meta/meta.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_RANKS = 1 << 22, MAX_TOKEN_BYTES = 1024, N_SPECIAL_TOKENS = 256, ALPHABET_BYTES = 2 };
+
+struct token {
+    const char *bytes;
+    uint32_t length;
+};
+
+struct tiktoken {
+    struct arena *arena;
+    struct token *tokens; /* by rank */
+    uint32_t n_tokens;
+    uint32_t *sorted; /* ranks, by the bytes of their tokens */
+};
+
+static int digit_value(char c)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const char *at = c != '\0' ? strchr(digits, c) : NULL;
+    return at != NULL ? (int)(at - digits) : -1;
+}
+
+/* Base64 of whole groups; false where it is none. */
+static bool decode_base64(const char *text, size_t length, char *out, uint32_t *ret_length)
+{
+    uint32_t n = 0, bits = 0;
+    unsigned n_bits = 0;
+    size_t n_digits = length;
+    while (n_digits > 0 && length - n_digits < 2 && text[n_digits - 1] == '=')
+        n_digits--;
+    if (length == 0 || length % 4 != 0 || n_digits == 0)
+        return false;
+    for (size_t i = 0; i < n_digits; i++) {
+        int value = digit_value(text[i]);
+        if (value < 0)
+            return false;
+        bits = bits << 6 | (uint32_t)value;
+        n_bits += 6;
+        if (n_bits >= 8) {
+            n_bits -= 8;
+            out[n++] = (char)(bits >> n_bits);
+        }
+    }
+    *ret_length = n;
+    return true;
+}
+
+/* The line at `text` up to its end: "base64 rank". Ranks count from 0 in the order of the lines. */
+static bool parse_line(struct tiktoken *tiktoken, const char *line, size_t length)
+{
+    char rank[16];
+    const char *space = memchr(line, ' ', length);
+    struct token *token = &tiktoken->tokens[tiktoken->n_tokens];
+    size_t token_length = space != NULL ? (size_t)(space - line) : 0;
+    int n = snprintf(rank, sizeof rank, "%" PRIu32, tiktoken->n_tokens);
+    if (space == NULL || token_length > MAX_TOKEN_BYTES || (size_t)n != length - token_length - 1 ||
+        memcmp(space + 1, rank, (size_t)n) != 0)
+        return false;
+    char *bytes = arena_alloc(tiktoken->arena, token_length);
+    token->bytes = bytes;
+    if (!decode_base64(line, token_length, bytes, &token->length))
+        return false;
+    tiktoken->n_tokens++;
+    return true;
+}
+
+static int compare_ranks(const void *a, const void *b, void *context)
+{
+    const struct token *tokens = context, *x = &tokens[*(const uint32_t *)a], *y = &tokens[*(const uint32_t *)b];
+    return text_compare(x->bytes, x->length, y->bytes, y->length);
+}
+
+static bool sort_tokens(struct tiktoken *tiktoken)
+{
+    uint32_t n = tiktoken->n_tokens;
+    tiktoken->sorted = arena_array(tiktoken->arena, n, sizeof *tiktoken->sorted);
+    for (uint32_t i = 0; i < n; i++)
+        tiktoken->sorted[i] = i;
+    qsort_r(tiktoken->sorted, n, sizeof *tiktoken->sorted, compare_ranks, tiktoken->tokens);
+    for (uint32_t i = 1; i < n; i++)
+        if (compare_ranks(&tiktoken->sorted[i - 1], &tiktoken->sorted[i], tiktoken->tokens) == 0)
+            return false;
+    return true;
+}
+
+/* Whether the text starts like a line of such a file. */
+static bool looks_like_tiktoken(const char *text, size_t length)
+{
+    const char *end = memchr(text, '\n', length < 256 ? length : 256);
+    return end != NULL && end - text > 2 && memcmp(end - 2, " 0", 2) == 0;
+}
+
+struct tiktoken *tiktoken_parse(const char *text, size_t length, bool *ret_damaged, struct error *error)
+{
+    *ret_damaged = false;
+    if (!looks_like_tiktoken(text, length))
+        return NULL;
+    size_t n_lines = 1;
+    for (size_t i = 0; i < length; i++)
+        n_lines += text[i] == '\n';
+    struct tiktoken *tiktoken = memory_alloc(sizeof *tiktoken);
+    *tiktoken = (struct tiktoken){.arena = arena_new()};
+    bool good = n_lines <= MAX_RANKS || error_set(error, "more than %d tokens", MAX_RANKS);
+    tiktoken->tokens = arena_array(tiktoken->arena, good ? n_lines : 0, sizeof *tiktoken->tokens);
+    for (size_t at = 0; good && at < length;) {
+        const char *end = memchr(text + at, '\n', length - at);
+        size_t line = end != NULL ? (size_t)(end - text) - at : length - at;
+        good = parse_line(tiktoken, text + at, line) ||
+               error_set(error, "line %" PRIu32 " is not a token in base64 and its rank", tiktoken->n_tokens + 1);
+        at += line + 1;
+    }
+    good = good && (sort_tokens(tiktoken) || error_set(error, "a token stands twice"));
+    if (good)
+        return tiktoken;
+    *ret_damaged = true;
+    tiktoken_free(tiktoken);
+    return NULL;
+}
+
+void tiktoken_free(struct tiktoken *tiktoken)
+{
+    if (tiktoken == NULL)
+        return;
+    arena_free(tiktoken->arena);
+    free(tiktoken);
+}
+
+size_t tiktoken_count(const struct tiktoken *tiktoken)
+{
+    return tiktoken->n_tokens;
+}
+
+static bool find_rank(const struct tiktoken *tiktoken, const char *bytes, size_t length, uint32_t *ret_rank)
+{
+    size_t low = 0, high = tiktoken->n_tokens;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const struct token *token = &tiktoken->tokens[tiktoken->sorted[middle]];
+        int order = text_compare(bytes, length, token->bytes, token->length);
+        if (order == 0) {
+            *ret_rank = tiktoken->sorted[middle];
+            return true;
+        }
+        if (order < 0)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return false;
+}
+
+/* The characters that stand for bytes in tokenizers of the GPT-2 kind: printable ones for themselves, the others from U+0100 on.
+ */
+static void make_alphabet(char alphabet[256][ALPHABET_BYTES + 1])
+{
+    unsigned next = 0x100;
+    for (unsigned byte = 0; byte < 256; byte++) {
+        bool printable = (byte >= '!' && byte <= '~') || (byte >= 0xa1 && byte <= 0xac) || byte >= 0xae;
+        unsigned character = printable ? byte : next++;
+        memset(alphabet[byte], 0, ALPHABET_BYTES + 1);
+        if (character < 0x80) {
+            alphabet[byte][0] = (char)character;
+        } else {
+            alphabet[byte][0] = (char)(0xc0 | character >> 6);
+            alphabet[byte][1] = (char)(0x80 | (character & 0x3f));
+        }
+    }
+}
+
+static void append_token(struct buffer *out, char alphabet[256][ALPHABET_BYTES + 1], const char *bytes, size_t length)
+{
+    for (size_t i = 0; i < length; i++) {
+        const char *character = alphabet[(unsigned char)bytes[i]];
+        if (*character == '"' || *character == '\\')
+            buffer_append_text(out, "\\");
+        buffer_append_text(out, character);
+    }
+}
+
+struct merge {
+    uint32_t left, right;
+};
+
+static int compare_merges(const void *a, const void *b)
+{
+    const struct merge *x = a, *y = b;
+    if (x->left != y->left)
+        return x->left < y->left ? -1 : 1;
+    return (x->right > y->right) - (x->right < y->right);
+}
+
+static void write_merges(const struct tiktoken *tiktoken, char alphabet[256][ALPHABET_BYTES + 1], struct buffer *out)
+{
+    bool first = true;
+    for (uint32_t rank = 0; rank < tiktoken->n_tokens; rank++) {
+        const struct token *token = &tiktoken->tokens[rank];
+        struct merge merges[MAX_TOKEN_BYTES];
+        size_t n_merges = 0;
+        for (uint32_t cut = 1; cut < token->length; cut++) {
+            struct merge *merge = &merges[n_merges];
+            n_merges += find_rank(tiktoken, token->bytes, cut, &merge->left) &&
+                        find_rank(tiktoken, token->bytes + cut, token->length - cut, &merge->right);
+        }
+        qsort(merges, n_merges, sizeof *merges, compare_merges);
+        for (size_t i = 0; i < n_merges; i++) {
+            const struct token *left = &tiktoken->tokens[merges[i].left], *right = &tiktoken->tokens[merges[i].right];
+            buffer_append_text(out, first ? "\n      \"" : ",\n      \"");
+            append_token(out, alphabet, left->bytes, left->length);
+            buffer_append_text(out, " ");
+            append_token(out, alphabet, right->bytes, right->length);
+            buffer_append_text(out, "\"");
+            first = false;
+        }
+    }
+}
+
+void tiktoken_write_json(const struct tiktoken *tiktoken, bool llama31, struct buffer *out)
+{
+    char alphabet[256][ALPHABET_BYTES + 1], name[64];
+    make_alphabet(alphabet);
+    buffer_append_text(out, "{\n  \"version\": \"1.0\",\n  \"truncation\": null,\n  \"padding\": null,\n  \"added_tokens\": [");
+    for (unsigned i = 0; i < N_SPECIAL_TOKENS; i++)
+        buffer_printf(out,
+                      "%s\n    {\"id\": %" PRIu32 ", \"content\": \"%s\", \"single_word\": false, \"lstrip\": false, "
+                      "\"rstrip\": false, \"normalized\": false, \"special\": true}",
+                      i ? "," : "", tiktoken->n_tokens + i, meta_special_token(llama31, i, name));
+    buffer_append_text(
+        out, "\n  ],\n  \"normalizer\": null,\n  \"pre_tokenizer\": {\"type\": \"Sequence\", \"pretokenizers\": [\n"
+             "    {\"type\": \"Split\", \"pattern\": {\"Regex\": "
+             "\"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\\\r\\\\n\\\\p{L}\\\\p{N}]?\\\\p{L}+|"
+             "\\\\p{N}{1,3}| ?[^\\\\s\\\\p{L}\\\\p{N}]+[\\\\r\\\\n]*|\\\\s*[\\\\r\\\\n]+|\\\\s+(?!\\\\S)|\\\\s+\"}, "
+             "\"behavior\": \"Isolated\", \"invert\": false},\n"
+             "    {\"type\": \"ByteLevel\", \"add_prefix_space\": false, \"trim_offsets\": true, \"use_regex\": false}\n  ]},\n");
+    buffer_printf(
+        out,
+        "  \"post_processor\": {\"type\": \"Sequence\", \"processors\": [\n    {\"type\": \"ByteLevel\", "
+        "\"add_prefix_space\": true, \"trim_offsets\": false, \"use_regex\": true},\n    {\"type\": \"TemplateProcessing\", "
+        "\"single\": [{\"SpecialToken\": {\"id\": \"<|begin_of_text|>\", \"type_id\": 0}}, {\"Sequence\": {\"id\": \"A\", "
+        "\"type_id\": 0}}], \"pair\": [{\"SpecialToken\": {\"id\": \"<|begin_of_text|>\", \"type_id\": 0}}, {\"Sequence\": "
+        "{\"id\": \"A\", \"type_id\": 0}}, {\"SpecialToken\": {\"id\": \"<|begin_of_text|>\", \"type_id\": 1}}, "
+        "{\"Sequence\": {\"id\": \"B\", \"type_id\": 1}}], \"special_tokens\": {\"<|begin_of_text|>\": {\"id\": "
+        "\"<|begin_of_text|>\", \"ids\": [%" PRIu32 "], \"tokens\": [\"<|begin_of_text|>\"]}}}\n  ]},\n",
+        tiktoken->n_tokens);
+    buffer_append_text(
+        out, "  \"decoder\": {\"type\": \"ByteLevel\", \"add_prefix_space\": true, \"trim_offsets\": true, "
+             "\"use_regex\": true},\n  \"model\": {\n    \"type\": \"BPE\",\n    \"dropout\": null,\n    \"unk_token\": "
+             "null,\n    \"continuing_subword_prefix\": null,\n    \"end_of_word_suffix\": null,\n    \"fuse_unk\": "
+             "false,\n    \"byte_fallback\": false,\n    \"ignore_merges\": true,\n    \"vocab\": {");
+    for (uint32_t rank = 0; rank < tiktoken->n_tokens; rank++) {
+        buffer_append_text(out, rank ? ",\n      \"" : "\n      \"");
+        append_token(out, alphabet, tiktoken->tokens[rank].bytes, tiktoken->tokens[rank].length);
+        buffer_printf(out, "\": %" PRIu32, rank);
+    }
+    buffer_append_text(out, "\n    },\n    \"merges\": [");
+    write_merges(tiktoken, alphabet, out);
+    buffer_append_text(out, "\n    ]\n  }\n}\n");
+}

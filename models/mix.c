@@ -1,0 +1,379 @@
+#include "models/mix.h"
+
+#include "base/arena.h"
+#include "models/mix_rules.h"
+
+#include <ctype.h>
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <pcre2.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+/* Which tensors are quantized at all: matrices whose name ends with "weight", but for these. */
+
+static const char *const never_names[] = {"position_embd.weight", "token_types.weight", NULL};
+
+static const char *const never_parts[] = {
+    "_norm.weight",
+    "ffn_gate_inp.weight",
+    "ffn_gate_tid2eid.weight",
+    "altup",
+    "laurel",
+    "per_layer_model_proj",
+    "ssm_conv1d",
+    "shortconv.conv.weight",
+    "indexer.k_proj.weight",
+    "indexer.q_proj.weight",
+    "time_mix_first.weight",
+    "time_mix_w0.weight",
+    "time_mix_w1.weight",
+    "time_mix_w2.weight",
+    "time_mix_v0.weight",
+    "time_mix_v1.weight",
+    "time_mix_v2.weight",
+    "time_mix_a0.weight",
+    "time_mix_a1.weight",
+    "time_mix_a2.weight",
+    "time_mix_g1.weight",
+    "time_mix_g2.weight",
+    "time_mix_decay_w1.weight",
+    "time_mix_decay_w2.weight",
+    "time_mix_lerp_fused.weight",
+    "attn_rel_b.weight",
+    ".position_embd",
+    "sam.pos_embd",
+    "sam.neck.",
+    "sam.net_",
+    ".rel_pos",
+    ".patch_embd",
+    ".patch_merger",
+    "a.rvq.codebook",
+    "mm.a.code_embd",
+    NULL,
+};
+
+static bool may_be_quantized(const struct mix_tensor *tensor, const struct quantize_options *options)
+{
+    static const char weight[] = "weight";
+    size_t length = strlen(tensor->name), suffix = sizeof weight - 1;
+    if (tensor->rank < 2 || length < suffix || strcmp(tensor->name + length - suffix, weight) != 0)
+        return false;
+    if (options->leave_output_tensor && strcmp(tensor->name, "output.weight") == 0)
+        return false;
+    for (const char *const *name = never_names; *name != NULL; name++)
+        if (strcmp(tensor->name, *name) == 0)
+            return false;
+    for (const char *const *part = never_parts; *part != NULL; part++)
+        if (strstr(tensor->name, *part) != NULL)
+            return false;
+    return true;
+}
+
+/* The first whose text the name holds. */
+static const struct {
+    const char *part;
+    enum tensor_role role;
+} roles[] = {
+    {"attn_qkv.weight", ATTN_V}, {"attn_kv_b.weight", ATTN_V}, {"attn_v.weight", ATTN_V},
+    {"attn_k.weight", ATTN_K},   {"attn_q.weight", OTHER},     {"attn_output.weight", ATTN_OUTPUT},
+    {"ffn_up", FFN_UP},          {"ffn_gate", FFN_GATE},       {"ffn_down", FFN_DOWN},
+};
+
+static enum tensor_role role_of(const char *name)
+{
+    if (strcmp(name, "output.weight") == 0)
+        return OUTPUT;
+    if (strcmp(name, "token_embd.weight") == 0 || strcmp(name, "per_layer_token_embd.weight") == 0)
+        return TOKEN_EMBD;
+    for (size_t i = 0; i < sizeof roles / sizeof *roles; i++)
+        if (strstr(name, roles[i].part) != NULL)
+            return roles[i].role;
+    return OTHER;
+}
+
+/* Options. */
+
+/* A type that the user chose for the tensors that a pattern finds. */
+struct override {
+    pcre2_code *pattern;
+    const struct dtype *type;
+};
+
+struct overrides {
+    struct override *items;
+    size_t n_items;
+    pcre2_match_data *match;
+};
+
+static void overrides_free(struct overrides *overrides)
+{
+    for (size_t i = 0; i < overrides->n_items; i++)
+        pcre2_code_free(overrides->items[i].pattern);
+    free(overrides->items);
+    pcre2_match_data_free(overrides->match);
+}
+
+const struct dtype *quantize_type(const char *name)
+{
+    for (const struct dtype *const *dtype = dtypes; *dtype != NULL; dtype++) {
+        bool target = (*dtype)->kind == DTYPE_BLOCK || *dtype == &f32_dtype || *dtype == &f16_dtype || *dtype == &bf16_dtype;
+        if (target && (*dtype)->ggml_type != GGML_TYPE_NONE && strcasecmp((*dtype)->name, name) == 0)
+            return *dtype;
+    }
+    return NULL;
+}
+
+/* The tool lower-cases a pattern before it compiles it, escapes included. */
+static bool override_read(const char *option, struct override *ret_override, struct error *error)
+{
+    const char *equals = strchr(option, '=');
+    if (equals == NULL || equals == option)
+        return error_set(error, "tensor-type=%s: not PATTERN=TYPE", option);
+    const struct dtype *type = quantize_type(equals + 1);
+    if (type == NULL)
+        return error_set(error, "tensor-type=%s: no type '%s' to quantize to", option, equals + 1);
+    size_t length = (size_t)(equals - option);
+    char *pattern = memory_alloc(length + 1);
+    for (size_t i = 0; i < length; i++)
+        pattern[i] = (char)tolower((unsigned char)option[i]);
+    int code;
+    size_t place;
+    ret_override->pattern =
+        pcre2_compile((PCRE2_SPTR)pattern, length, PCRE2_ALT_BSUX | PCRE2_ALLOW_EMPTY_CLASS, &code, &place, NULL);
+    ret_override->type = type;
+    free(pattern);
+    if (ret_override->pattern != NULL)
+        return true;
+    PCRE2_UCHAR reason[256];
+    pcre2_get_error_message(code, reason, sizeof reason);
+    return error_set(error, "tensor-type=%s: at %zu: %s", option, place, (const char *)reason);
+}
+
+static bool overrides_read(const char *const *options, struct overrides *ret_overrides, struct error *error)
+{
+    struct overrides overrides = {.match = pcre2_match_data_create(1, NULL)};
+    for (; options != NULL && *options != NULL; options++) {
+        overrides.items = memory_resize(overrides.items, (overrides.n_items + 1) * sizeof *overrides.items);
+        if (!override_read(*options, &overrides.items[overrides.n_items], error)) {
+            overrides_free(&overrides);
+            return false;
+        }
+        overrides.n_items++;
+    }
+    *ret_overrides = overrides;
+    return true;
+}
+
+bool quantize_options_check(const struct quantize_options *options, struct error *error)
+{
+    struct overrides overrides;
+    if (!overrides_read(options->tensor_types, &overrides, error))
+        return false;
+    overrides_free(&overrides);
+    return true;
+}
+
+/* The type of the first pattern that finds something in the name; NULL where none does. */
+static const struct dtype *overridden(const struct overrides *overrides, const char *name)
+{
+    for (size_t i = 0; i < overrides->n_items; i++)
+        if (pcre2_match(overrides->items[i].pattern, (PCRE2_SPTR)name, strlen(name), 0, 0, overrides->match, NULL) >= 0)
+            return overrides->items[i].type;
+    return NULL;
+}
+
+/* Rules. */
+
+static const struct mix_rule rules_before[] = {
+    {ATTN_V | ATTN_K, EIGHT_EXPERTS, "Q8_0"},
+    {0, 0, NULL},
+};
+
+static const struct mix_rule rules_after[] = {
+    {OUTPUT, FALCON, "Q8_0"},
+    {OUTPUT, RAGGED, "Q8_0"},
+    {OUTPUT, 0, "Q6_K"},
+    {0, 0, NULL},
+};
+
+/* A model being gone through, in the order of the file. */
+struct choice {
+    const struct mix *mix;
+    const struct quantize_options *options;
+    const struct mix_model *model;
+    struct overrides overrides;
+    const struct dtype *default_type;
+    bool is_tied;
+    uint64_t n_values, values_seen, downs_seen;
+};
+
+static const char *find_rule(const struct mix_rule *rules, enum tensor_role role, unsigned facts)
+{
+    for (; rules->type != NULL; rules++)
+        if ((rules->roles & role) != 0 && (rules->facts & ~facts) == 0)
+            return rules->type;
+    return NULL;
+}
+
+static unsigned position_facts(uint64_t i, uint64_t n)
+{
+    bool more = i < n / 8 || i >= 7 * n / 8 || (i - n / 8) % 3 == 2;
+    return (i < 2 ? FIRST_TWO : 0) | (i < 4 ? FIRST_FOUR : 0) | (i < n / 8 ? FIRST_EIGHTH : 0) |
+           (i < n / 16 ? FIRST_SIXTEENTH : 0) | (more ? MORE_BITS : 0);
+}
+
+static unsigned model_facts(const struct mix_model *model)
+{
+    bool grouped = model->n_kv_heads != 0 && model->n_heads / model->n_kv_heads >= 4;
+    return (strcmp(model->architecture, "falcon") == 0 ? FALCON : NOT_FALCON) |
+           (model->n_experts == 8 ? EIGHT_EXPERTS : NOT_EIGHT_EXPERTS) | (grouped ? GROUPED : 0);
+}
+
+/* The models that the tool calls 70B, by which it means that few values serve many heads. */
+static bool is_70b(const struct mix_model *model)
+{
+    static const struct {
+        const char *architecture;
+        uint64_t n_layers;
+    } models[] = {{"qwen2", 80}, {"deci", 80}, {"olmo", 80}, {"jais2", 68}};
+    for (size_t i = 0; i < sizeof models / sizeof *models; i++)
+        if (strcmp(model->architecture, models[i].architecture) == 0)
+            return model->n_layers == models[i].n_layers;
+    return strcmp(model->architecture, "llama") == 0 && model->n_layers == 80 && model->n_heads != model->n_kv_heads;
+}
+
+bool mix_layer_of(const char *name, uint64_t *ret_layer)
+{
+    if (strncmp(name, "blk.", 4) != 0 || !isdigit((unsigned char)name[4]))
+        return false;
+    char *end;
+    *ret_layer = strtoull(name + 4, &end, 10);
+    return *end == '.';
+}
+
+/* Where the tensor stands among those of its role. With experts the tool goes by the layer's number, and insists on one. */
+static bool find_position(struct choice *choice, const struct mix_tensor *tensor, enum tensor_role role, unsigned *facts,
+                          struct error *error)
+{
+    uint64_t n_layers = choice->model->n_layers;
+    if (role == ATTN_V)
+        *facts |= position_facts(choice->values_seen++, choice->n_values);
+    if ((role & (FFN_UP | FFN_GATE | FFN_DOWN)) == 0)
+        return true;
+    uint64_t layer = role == FFN_DOWN ? choice->downs_seen++ : 0;
+    if (choice->model->n_experts > 1 && (!mix_layer_of(tensor->name, &layer) || layer >= n_layers))
+        return error_set(error, "tensor '%s' is in none of the %llu layers", tensor->name, (unsigned long long)n_layers);
+    if (role == FFN_DOWN)
+        *facts |= position_facts(layer, n_layers);
+    return true;
+}
+
+static const struct dtype *type_by_rules(struct choice *choice, const struct mix_tensor *tensor, struct error *error)
+{
+    enum tensor_role role = role_of(tensor->name);
+    if (role == TOKEN_EMBD && choice->is_tied)
+        role = OUTPUT;
+    if (role == OUTPUT && choice->options->output_tensor_type != NULL)
+        return choice->options->output_tensor_type;
+    unsigned facts = model_facts(choice->model);
+    facts |= tensor->n_matrices > 1 ? STACKED : 0;
+    facts |= tensor->row_elements % choice->default_type->block_elements != 0 ? RAGGED : 0;
+    if (!find_position(choice, tensor, role, &facts, error))
+        return NULL;
+    const char *type = find_rule(rules_before, role, facts);
+    if (type == NULL)
+        type = find_rule(choice->mix->rules, role, facts);
+    if (type == NULL)
+        type = find_rule(rules_after, role, facts);
+    if (type == NULL)
+        type = choice->mix->default_type;
+    if (role == ATTN_V && is_70b(choice->model) && (strcmp(type, "Q3_K") == 0 || strcmp(type, "Q4_K") == 0))
+        type = "Q5_K";
+    return dtype_by_name(type);
+}
+
+/* What takes the place of a type whose blocks a row does not fill. */
+static const struct {
+    const char *type, *instead;
+} fallbacks[] = {
+    {"Q2_K", "Q4_0"}, {"Q3_K", "Q4_0"}, {"TQ1_0", "Q4_0"}, {"TQ2_0", "Q4_0"},
+    {"Q4_K", "Q5_0"}, {"Q5_K", "Q5_1"}, {"Q6_K", "Q8_0"},  {"IQ4_XS", "IQ4_NL"},
+};
+
+static bool fits(const struct mix_tensor *tensor, const struct dtype *type)
+{
+    return tensor->row_elements % type->block_elements == 0;
+}
+
+static bool refuse_row(const struct mix_tensor *tensor, const struct dtype *type, struct error *error)
+{
+    return error_set(error, "tensor '%s': a row of %llu elements is not a multiple of %u, as %s needs it", tensor->name,
+                     (unsigned long long)tensor->row_elements, type->block_elements, type->name);
+}
+
+static const struct dtype *type_that_fits(const struct mix_tensor *tensor, const struct dtype *type, struct error *error)
+{
+    if (fits(tensor, type))
+        return type;
+    for (size_t i = 0; i < sizeof fallbacks / sizeof *fallbacks; i++) {
+        if (strcmp(type->name, fallbacks[i].type) != 0)
+            continue;
+        const struct dtype *instead = dtype_by_name(fallbacks[i].instead);
+        return fits(tensor, instead) ? instead : &f16_dtype;
+    }
+    refuse_row(tensor, type, error);
+    return NULL;
+}
+
+/* A type that the user names for one tensor is taken at its word: nothing takes its place. */
+static const struct dtype *type_by_name_options(const struct choice *choice, const struct mix_tensor *tensor)
+{
+    enum tensor_role role = role_of(tensor->name);
+    return role == TOKEN_EMBD ? choice->options->token_embedding_type
+           : role == OUTPUT   ? choice->options->output_tensor_type
+                              : NULL;
+}
+
+static bool choose_type(struct choice *choice, struct mix_tensor *tensor, struct error *error)
+{
+    const struct dtype *type = type_by_name_options(choice, tensor);
+    if (!may_be_quantized(tensor, choice->options)) {
+        type = tensor->input;
+    } else if (type != NULL) {
+        if (!fits(tensor, type))
+            return refuse_row(tensor, type, error);
+    } else {
+        type = overridden(&choice->overrides, tensor->name);
+        if (type == NULL)
+            type = choice->options->pure ? choice->default_type : type_by_rules(choice, tensor, error);
+        if (type != NULL)
+            type = type_that_fits(tensor, type, error);
+        if (type == NULL)
+            return false;
+    }
+    if (tensor->input->kind == DTYPE_BLOCK && type != tensor->input)
+        return error_set(error, "tensor '%s' is %s already: quantizing it again to %s is refused", tensor->name,
+                         tensor->input->name, type->name);
+    tensor->type = type;
+    return true;
+}
+
+bool mix_choose_types(const struct mix *mix, const struct quantize_options *options, const struct mix_model *model,
+                      struct mix_tensor *tensors, size_t n_tensors, struct error *error)
+{
+    struct choice choice = {
+        .mix = mix, .options = options, .model = model, .default_type = dtype_by_name(mix->default_type), .is_tied = true};
+    if (!overrides_read(options->tensor_types, &choice.overrides, error))
+        return false;
+    for (size_t i = 0; i < n_tensors; i++) {
+        enum tensor_role role = role_of(tensors[i].name);
+        choice.n_values += role == ATTN_V;
+        choice.is_tied &= role != OUTPUT;
+    }
+    bool chosen = true;
+    for (size_t i = 0; chosen && i < n_tensors; i++)
+        chosen = choose_type(&choice, &tensors[i], error);
+    overrides_free(&choice.overrides);
+    return chosen;
+}

@@ -1,0 +1,58 @@
+/* Mixes: file types of llama-quantize, and which type each gives to every tensor of a model.
+ *
+ * A mix is a row of data: the type most tensors get, and rules for those that get another, by what the tensor is for, where
+ * in the model it stands and how the model is built. To add one, write its row in mixes.c.
+ *
+ * Source: llama_tensor_get_type() and what it calls in src/llama-quant.cpp of llama.cpp 34af94cd9, without an
+ * importance matrix. */
+#pragma once
+
+#include "base/error.h"
+#include "quant/dtype.h"
+
+struct mix_rule; /* mix_rules.h */
+
+struct mix {
+    const char *name;         /* "Q4_K_M", as the tool spells it */
+    uint32_t file_type;       /* general.file_type */
+    const char *default_type; /* name of the dtype most tensors get */
+    const struct mix_rule *rules;
+};
+
+/* NULL name at the end; the order in which the files are listed. */
+extern const struct mix mixes[];
+
+/* The tool's options; zeroed: its defaults. */
+struct quantize_options {
+    bool pure, leave_output_tensor;
+    const struct dtype *token_embedding_type, *output_tensor_type; /* NULL: by the rules */
+    const char *const *tensor_types;                               /* "PATTERN=TYPE", NULL-terminated; NULL: none */
+};
+
+/* The type of that name that a tensor may be written in, in any case, as the tool takes it ("q4_K"); NULL where there is none. */
+const struct dtype *quantize_type(const char *name);
+
+/* Checks patterns and types, for a message when options are read rather than when a file is. */
+bool quantize_options_check(const struct quantize_options *options, struct error *error);
+
+/* What the tool knows of a model. */
+struct mix_model {
+    const char *architecture;                          /* general.architecture */
+    uint64_t n_layers, n_heads, n_kv_heads, n_experts; /* heads: of the first layer */
+};
+
+struct mix_tensor {
+    const char *name;
+    unsigned rank; /* without trailing dimensions of 1 */
+    uint64_t row_elements, n_matrices;
+    const struct dtype *input; /* what it is before, and stays where it is not quantized */
+    const struct dtype *type;  /* the answer */
+};
+
+/* Sets `type` of all tensors, which stand in the order of the file. Fails, with the reason, where the tool refuses: nothing is
+ * said about the tensors then. */
+bool mix_choose_types(const struct mix *mix, const struct quantize_options *options, const struct mix_model *model,
+                      struct mix_tensor *tensors, size_t n_tensors, struct error *error);
+
+/* The N of a tensor's name "blk.N."; false for a name of another kind. */
+bool mix_layer_of(const char *name, uint64_t *ret_layer);

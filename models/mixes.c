@@ -1,0 +1,83 @@
+#include "models/mix.h"
+#include "models/mix_rules.h"
+
+/* One rule a line. */
+/* clang-format off */
+#define RULES(...) (const struct mix_rule[]){__VA_ARGS__, {0, 0, NULL}}
+static const struct mix_rule no_rules[] = {{0, 0, NULL}};
+
+const struct mix mixes[] = {
+    {"Q4_0", 2, "Q4_0", no_rules},
+    {"Q4_1", 3, "Q4_1", no_rules},
+    {"Q5_0", 8, "Q5_0", no_rules},
+    {"Q5_1", 9, "Q5_1", no_rules},
+    {"Q8_0", 7, "Q8_0", RULES(
+        {OUTPUT, 0, "Q8_0"}
+    )},
+    {"Q2_K", 10, "Q2_K", RULES(
+        {ATTN_V, GROUPED, "Q4_K"},
+        {ATTN_V, 0, "Q3_K"},
+        {FFN_DOWN, 0, "Q3_K"},
+        {ATTN_OUTPUT, NOT_FALCON | EIGHT_EXPERTS, "Q5_K"},
+        {ATTN_OUTPUT, NOT_FALCON, "Q3_K"}
+    )},
+    {"Q3_K_S", 11, "Q3_K", RULES(
+        {ATTN_OUTPUT, NOT_FALCON | EIGHT_EXPERTS, "Q5_K"}
+    )},
+    {"Q3_K_M", 12, "Q3_K", RULES(
+        {ATTN_V, FIRST_TWO, "Q5_K"},
+        {ATTN_V, 0, "Q4_K"},
+        {FFN_DOWN, FIRST_SIXTEENTH, "Q5_K"},
+        {FFN_DOWN, NOT_FALCON, "Q4_K"},
+        {FFN_DOWN, MORE_BITS, "Q4_K"},
+        {ATTN_OUTPUT, NOT_FALCON | EIGHT_EXPERTS, "Q5_K"},
+        {ATTN_OUTPUT, NOT_FALCON, "Q4_K"}
+    )},
+    {"Q3_K_L", 13, "Q3_K", RULES(
+        {ATTN_V, 0, "Q5_K"},
+        {FFN_DOWN, FALCON, "Q4_K"},
+        {FFN_DOWN, 0, "Q5_K"},
+        {ATTN_OUTPUT, FALCON, "Q4_K"},
+        {ATTN_OUTPUT, NOT_EIGHT_EXPERTS, "Q5_K"}
+    )},
+    {"Q4_K_S", 14, "Q4_K", RULES(
+        {ATTN_V, FIRST_FOUR, "Q5_K"},
+        {FFN_DOWN, NOT_FALCON | FIRST_EIGHTH, "Q5_K"},
+        {ATTN_OUTPUT, NOT_FALCON | EIGHT_EXPERTS, "Q5_K"}
+    )},
+    {"Q4_K_M", 15, "Q4_K", RULES(
+        {ATTN_V, MORE_BITS, "Q6_K"},
+        {FFN_DOWN, FALCON | FIRST_SIXTEENTH, "Q6_K"},
+        {FFN_DOWN, FALCON | MORE_BITS, "Q5_K"},
+        {FFN_DOWN, NOT_FALCON | MORE_BITS, "Q6_K"},
+        {ATTN_OUTPUT, NOT_FALCON | EIGHT_EXPERTS, "Q5_K"}
+    )},
+    {"Q5_K_S", 16, "Q5_K", no_rules},
+    {"Q5_K_M", 17, "Q5_K", RULES(
+        {ATTN_V | FFN_DOWN, MORE_BITS, "Q6_K"}
+    )},
+    {"Q6_K", 18, "Q6_K", no_rules},
+    {"IQ4_NL", 25, "IQ4_NL", RULES(
+        {ATTN_V, GROUPED, "Q5_K"},
+        {FFN_DOWN, FIRST_EIGHTH, "Q5_K"},
+        {ATTN_OUTPUT, NOT_FALCON | EIGHT_EXPERTS, "Q5_K"}
+    )},
+    {"IQ4_XS", 30, "IQ4_XS", RULES(
+        {ATTN_V, GROUPED, "Q5_K"},
+        {FFN_DOWN, FIRST_EIGHTH, "Q5_K"},
+        {ATTN_OUTPUT, NOT_FALCON | EIGHT_EXPERTS, "Q5_K"}
+    )},
+    {"TQ1_0", 36, "TQ1_0", RULES(
+        {TOKEN_EMBD, 0, "Q4_K"}
+    )},
+    {"TQ2_0", 37, "TQ2_0", RULES(
+        {TOKEN_EMBD, 0, "Q4_K"}
+    )},
+    {"MXFP4_MOE", 38, "MXFP4", RULES(
+        {OUTPUT, 0, "Q8_0"},
+        {ANY_ROLE, STACKED, "MXFP4"},
+        {ANY_ROLE, 0, "Q8_0"}
+    )},
+    {NULL, 0, NULL, NULL},
+};
+/* clang-format on */

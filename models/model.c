@@ -1,0 +1,216 @@
+#include "models/model.h"
+
+#include "models/general.h"
+#include "models/plain.h"
+#include "models/tensors.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { QUANTIZATION_VERSION = 2, MAX_BLOCKS = 1 << 20 };
+
+void gguf_model_free(struct gguf_model *model)
+{
+    if (model == NULL)
+        return;
+    hparams_free(model->hparams);
+    gguf_kvs_free(&model->kvs);
+    buffer_free(&model->tokenizer);
+    free(model->tensors);
+    arena_free(model->arena);
+    free(model);
+}
+
+/* What general.size_label is computed from. */
+static struct parameter_count count_parameters(const struct gguf_model *model)
+{
+    struct parameter_count count = {0};
+    for (size_t i = 0; i < model->n_tensors; i++) {
+        const struct view *view = model->tensors[i].view;
+        const char *name = model->tensors[i].name;
+        unsigned axis = strstr(name, ".bias") != NULL ? 2 : 3;
+        count.total += view->n_elements;
+        if (strstr(name, "_exps.") == NULL || view->rank < axis || view->shape[view->rank - axis] == 0) {
+            count.shared += view->n_elements;
+            continue;
+        }
+        uint64_t n_experts = view->shape[view->rank - axis];
+        count.expert += view->n_elements / n_experts;
+        count.expert_sum += n_experts;
+        count.expert_tensors++;
+    }
+    return count;
+}
+
+/* --outtype auto: the first matrix in one of the two types decides. */
+static const struct dtype *guess_type(const struct named_tensor *tensors, size_t n_tensors)
+{
+    for (size_t i = 0; i < n_tensors; i++) {
+        const struct tensor *tensor = tensors[i].tensor;
+        if (tensor->rank >= 2 && (tensor->dtype == &bf16_dtype || tensor->dtype == &f16_dtype))
+            return tensor->dtype;
+    }
+    return &f16_dtype;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static bool names_are_unique(const struct gguf_model *model, struct error *error)
+{
+    const char **names = memory_alloc(model->n_tensors * sizeof *names + 1);
+    for (size_t i = 0; i < model->n_tensors; i++)
+        names[i] = model->tensors[i].name;
+    qsort(names, model->n_tensors, sizeof *names, compare_names);
+    bool unique = true;
+    for (size_t i = 1; i < model->n_tensors && unique; i++)
+        if (strcmp(names[i - 1], names[i]) == 0)
+            unique = error_set(error, "model.gguf: two tensors of the checkpoint would both be '%s'", names[i]);
+    free(names);
+    return unique;
+}
+
+/* Weights that are packed into several tensors each are not put together yet, but for MXFP4. */
+static bool check_quantization(struct gguf_model *model, struct error *error)
+{
+    const char *method = json_string(hparams_get(model->hparams, "quantization_config.quant_method"), NULL);
+    model->is_mxfp4 = method != NULL && strcmp(method, "mxfp4") == 0;
+    if (method == NULL || model->is_mxfp4)
+        return true;
+    return error_set(error, "model.gguf: checkpoints quantized with '%.64s' are not supported", method);
+}
+
+static bool add_tensors(struct synthesis *synthesis, struct error *error)
+{
+    struct gguf_model *model = synthesis->model;
+    size_t n_tensors;
+    struct named_tensor *tensors = tensors_in_order(synthesis, &n_tensors);
+    model->auto_type = guess_type(tensors, n_tensors);
+    return tensors_add(synthesis, tensors, n_tensors, error) && names_are_unique(model, error);
+}
+
+static bool add_vocab(struct synthesis *synthesis, struct error *error)
+{
+    const struct family *family = synthesis->family;
+    struct gguf_model *model = synthesis->model;
+    struct vocab_input input = {model->checkpoint, model->hparams, family_architecture(family), synthesis->hf->name};
+    if (family->before_vocab != NULL && !family->before_vocab(synthesis, &input, error))
+        return false;
+    enum vocab_result result = VOCAB_ABSENT;
+    for (size_t i = 0; i < FAMILY_MAX_VOCABS && family->vocabs[i] != NULL && result == VOCAB_ABSENT; i++)
+        result = family->vocabs[i]->add(&model->kvs, &input, error);
+    if (result == VOCAB_FAILED)
+        return false;
+    if (result == VOCAB_ABSENT)
+        return error_set(error, "model.gguf: there are no tokenizer files that %s reads", family->name);
+    return family->after_vocab == NULL || family->after_vocab(synthesis, &input, error);
+}
+
+/* Turns the keys from number `first` on into bytes, which is all that is wanted of a tokenizer. */
+static void pack_tokenizer(struct gguf_model *model, size_t first)
+{
+    struct gguf_kvs *kvs = &model->kvs;
+    model->n_tokenizer_kvs = kvs->n_kvs - first;
+    for (size_t i = first; i < kvs->n_kvs; i++) {
+        gguf_write_kv(&model->tokenizer, &kvs->kvs[i]);
+        free(kvs->kvs[i].key);
+        buffer_free(&kvs->kvs[i].value);
+    }
+    kvs->n_kvs = first;
+}
+
+static bool synthesize(struct gguf_model *model, const struct family_name *hf, struct error *error)
+{
+    const struct family *family = model->family;
+    struct synthesis synthesis = {.model = model, .family = family, .hf = hf};
+    struct gguf_kvs *kvs = &model->kvs;
+    dimensions_read(&synthesis.dimensions, model->hparams);
+    if (!check_quantization(model, error) || (family->adjust != NULL && !family->adjust(&synthesis, error)))
+        return false;
+    gguf_set_text(kvs, "general.architecture", family_architecture(family));
+    if ((family->add_extras != NULL && !family->add_extras(&synthesis, error)) || !add_tensors(&synthesis, error))
+        return false;
+
+    struct parameter_count count = count_parameters(model);
+    gguf_set_text(kvs, "general.type", "model");
+    general_add(kvs, model->checkpoint, hparams_raw(model->hparams), &count);
+    for (size_t i = 0; i < FAMILY_MAX_TABLES && family->keys[i] != NULL; i++)
+        if (!synthesis_emit(&synthesis, family->keys[i], error))
+            return false;
+    gguf_set_u32(kvs, "general.quantization_version", QUANTIZATION_VERSION);
+    size_t n_kvs = kvs->n_kvs;
+    if (!add_vocab(&synthesis, error))
+        return false;
+    pack_tokenizer(model, n_kvs);
+    return true;
+}
+
+static bool make_plain(struct gguf_model *model, const char *architecture, struct error *error)
+{
+    struct gguf_kvs *kvs = &model->kvs;
+    if (!plain_add_tensors(model, error) || !names_are_unique(model, error))
+        return false;
+    struct parameter_count count = count_parameters(model);
+    gguf_set_text(kvs, "general.architecture", architecture != NULL ? architecture : "unknown");
+    gguf_set_text(kvs, "general.type", "model");
+    general_add(kvs, model->checkpoint, model->hparams ? hparams_raw(model->hparams) : NULL, &count);
+    gguf_set_u32(kvs, "general.file_type", 0);
+    gguf_set_u32(kvs, "general.quantization_version", QUANTIZATION_VERSION);
+    return true;
+}
+
+/* The family of a model, or NULL with a note that says why it becomes a plain container. */
+static const struct family *find_family(const struct checkpoint *checkpoint, const struct hparams *hparams,
+                                        const struct family_name **ret_hf)
+{
+    static const char consequence[] = "so it is a plain container of the tensors";
+    const struct family *family = hparams != NULL ? family_find(hparams, ret_hf) : NULL;
+    const char *architecture = hparams != NULL ? hparams_architecture(hparams) : NULL;
+    if (family != NULL)
+        return family;
+    if (hparams == NULL)
+        checkpoint_note(checkpoint, "model.gguf: no config.json, %s", consequence);
+    else if (architecture == NULL)
+        checkpoint_note(checkpoint, "model.gguf: config.json names no architecture, %s", consequence);
+    else
+        checkpoint_note(checkpoint, "model.gguf: the architecture %s is unknown, %s", architecture, consequence);
+    return NULL;
+}
+
+void gguf_note_family(const struct checkpoint *checkpoint)
+{
+    bool absent;
+    struct error reason;
+    const struct family_name *hf;
+    struct hparams *hparams = hparams_load(checkpoint, &absent, &reason);
+    if (hparams != NULL || absent)
+        find_family(checkpoint, hparams, &hf);
+    hparams_free(hparams);
+}
+
+static bool fill_in(struct gguf_model *model, struct error *error)
+{
+    bool absent;
+    struct error reason;
+    const struct family_name *hf;
+    model->hparams = hparams_load(model->checkpoint, &absent, &reason);
+    if (model->hparams == NULL && !absent)
+        return error_set(error, "model.gguf: %s", reason.message);
+    model->family = find_family(model->checkpoint, model->hparams, &hf);
+    if (model->family != NULL)
+        return synthesize(model, hf, error);
+    return make_plain(model, model->hparams != NULL ? hparams_architecture(model->hparams) : NULL, error);
+}
+
+struct gguf_model *gguf_model_new(const struct checkpoint *checkpoint, struct error *error)
+{
+    struct gguf_model *model = memory_alloc(sizeof *model);
+    *model = (struct gguf_model){.arena = arena_new(), .checkpoint = checkpoint, .auto_type = &f16_dtype};
+    if (fill_in(model, error))
+        return model;
+    gguf_model_free(model);
+    return NULL;
+}

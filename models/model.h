@@ -1,0 +1,73 @@
+/* A GGUF that exists nowhere: its keys and its tensors, as views, before any of it is laid out in a file.
+ *
+ * gguf_model_new() does what convert_hf_to_gguf.py does with a Hugging Face checkpoint, once for all precisions;
+ * gguf_plan_converter() and gguf_plan_quantize() then say for one output what every tensor's type is, in which order tensors
+ * stand, and what the changed keys are. No weight is read. Everything lives in the model's arena until gguf_model_free(). */
+#pragma once
+
+#include "formats/checkpoint.h"
+#include "formats/gguf/kv.h"
+#include "models/hparams.h"
+#include "quant/view.h"
+
+struct gguf_tensor {
+    const char *name;
+    const struct view *view;    /* transformed, in the dtype the transformation leaves it in; shape row-major */
+    const struct dtype *forced; /* the type it has in every converter output whatever the precision; NULL: as rules say */
+};
+
+struct gguf_model {
+    struct arena *arena;
+    const struct checkpoint *checkpoint;
+    const struct family *family; /* the family, or NULL for a plain container */
+    struct hparams *hparams;     /* NULL where there is no config.json */
+
+    /* The keys of the converter's output in their order, up to general.quantization_version. The value of
+     * general.file_type is per output. */
+    struct gguf_kvs kvs;
+
+    /* The keys behind them, the tokenizer's, which all outputs share: as they stand in the file. */
+    struct buffer tokenizer;
+    size_t n_tokenizer_kvs;
+
+    struct gguf_tensor *tensors; /* in the order of the converter's output */
+    size_t n_tensors;
+    const struct dtype *auto_type; /* what --outtype auto chooses: F16 or BF16 */
+    bool is_mxfp4;                 /* the checkpoint is quantized so: general.file_type says it */
+};
+
+/* NULL where no GGUF can be made of the checkpoint: the error says why (a tensor that the family does not know ...). An
+ * architecture that no row knows gives a plain container instead, with a note. */
+struct gguf_model *gguf_model_new(const struct checkpoint *checkpoint, struct error *error);
+void gguf_model_free(struct gguf_model *model); /* NULL is allowed */
+
+/* Notes, from config.json alone, where gguf_model_new() would make a plain container: to be said before anything is asked for. */
+void gguf_note_family(const struct checkpoint *checkpoint);
+
+/* One output file: which tensors as what, and where. */
+struct gguf_plan_tensor {
+    const struct gguf_tensor *tensor;
+    const struct dtype *type;
+    uint64_t offset; /* from the start of the data section */
+};
+
+struct gguf_plan {
+    struct gguf_plan_tensor *tensors;
+    size_t n_tensors;
+    uint64_t size; /* of the whole file */
+
+    /* The bytes before the first tensor's data are head, then the model's tokenizer keys (model->tokenizer), then tail
+     * (which ends with the padding). Behind each tensor there are zeros up to a multiple of 32. */
+    struct buffer head, tail;
+};
+
+void gguf_plan_free(struct gguf_plan *plan);
+
+/* The converter's --outtype: "auto", "f32", "f16", "bf16", "q8_0", "tq1_0", "tq2_0". */
+bool gguf_plan_converter(const struct gguf_model *model, const char *outtype, struct gguf_plan *ret_plan, struct error *error);
+
+/* For planners: given plan->tensors with their types, computes offsets and size, and writes head and tail. `before` are the
+ * keys in front of the tokenizer's, `after` those behind, NULL for none. With `trim_ones`, dimensions of 1 in front of a shape
+ * are left out of the tensor's record, as ggml does. Fails where sizes overflow. */
+bool gguf_plan_lay_out(struct gguf_plan *plan, const struct gguf_model *model, const struct gguf_kvs *before,
+                       const struct gguf_kvs *after, bool trim_ones, struct error *error);

@@ -1,0 +1,138 @@
+#include "models/plain.h"
+
+#include "formats/layout.h"
+
+#include <string.h>
+
+/* Integers made wider by zeros in front of them: exact, which a conversion through F32 is not. */
+
+struct widened {
+    struct view view;
+    const struct view *inner;
+};
+
+static bool widened_read(const struct view *view, uint64_t first, uint64_t count, void *out, struct error *error)
+{
+    enum { PIECE = 2048 };
+    const struct widened *widened = (const struct widened *)view;
+    unsigned char narrow[PIECE * 4], *at = out;
+    size_t size = widened->inner->dtype->block_bytes, wide = view->dtype->block_bytes;
+    for (uint64_t done = 0; done < count;) {
+        uint64_t n = count - done < PIECE ? count - done : PIECE;
+        if (!view_read(widened->inner, first + done, n, narrow, error))
+            return false;
+        for (uint64_t i = 0; i < n; i++, at += wide) {
+            memset(at, 0, wide);
+            memcpy(at, narrow + i * size, size);
+        }
+        done += n;
+    }
+    return true;
+}
+
+static const struct view_op widened_op = {"widened", widened_read, NULL};
+
+static const struct view *widen(struct arena *arena, const struct view *inner, const struct dtype *dtype)
+{
+    struct widened *widened = arena_alloc(arena, sizeof *widened);
+    view_init(&widened->view, arena, &widened_op, dtype, inner->rank, inner->shape);
+    widened->inner = inner;
+    return &widened->view;
+}
+
+/* The same bytes as another dtype, with `n_parts` elements for each one: on an axis of their own where there are several. */
+
+static bool relabelled_read(const struct view *view, uint64_t first, uint64_t count, void *out, struct error *error)
+{
+    const struct widened *relabelled = (const struct widened *)view;
+    const struct view *inner = relabelled->inner;
+    unsigned n_parts = inner->dtype->block_bytes / view->dtype->block_bytes;
+    unsigned char element[16], *at = out;
+    for (uint64_t i = first; i < first + count; i++, at += view->dtype->block_bytes) {
+        uint64_t part = i % n_parts;
+        if (part == 0 && first + count - i >= n_parts) { /* whole elements go straight to their place */
+            uint64_t whole = (first + count - i) / n_parts;
+            if (!view_read(inner, i / n_parts, whole, at, error))
+                return false;
+            i += whole * n_parts - 1;
+            at += (whole * n_parts - 1) * view->dtype->block_bytes;
+            continue;
+        }
+        if (!view_read(inner, i / n_parts, 1, element, error))
+            return false;
+        memcpy(at, element + part * view->dtype->block_bytes, view->dtype->block_bytes);
+    }
+    return true;
+}
+
+static const struct view_op relabelled_op = {"relabelled", relabelled_read, NULL};
+
+static const struct view *relabel(struct arena *arena, const struct view *inner, const struct dtype *dtype)
+{
+    struct widened *relabelled = arena_alloc(arena, sizeof *relabelled);
+    uint64_t shape[VIEW_MAX_RANK + 1];
+    unsigned n_parts = inner->dtype->block_bytes / dtype->block_bytes, rank = inner->rank;
+    memcpy(shape, inner->shape, rank * sizeof *shape);
+    if (n_parts > 1)
+        shape[rank++] = n_parts;
+    view_init(&relabelled->view, arena, &relabelled_op, dtype, rank, shape);
+    relabelled->inner = inner;
+    return &relabelled->view;
+}
+
+static const struct substitute {
+    const char *dtype, *stored_as;
+    const struct view *(*make)(struct arena *arena, const struct view *inner, const struct dtype *dtype);
+} substitutes[] = {
+    {"BOOL", "I8", relabel},
+    {"U8", "I16", widen},
+    {"U16", "I32", widen},
+    {"U32", "I64", widen},
+    {"U64", "I64", relabel},
+    {"C64", "F32", relabel},
+    {"C128", "F64", relabel},
+    {"F8_E8M0", "BF16", view_convert},
+    {"F8_E4M3", "F16", view_convert},
+    {"F8_E5M2", "F16", view_convert},
+    {"F8_E4M3FNUZ", "F16", view_convert},
+    {"F8_E5M2FNUZ", "F16", view_convert},
+    {"F4", "F16", view_convert},
+};
+
+static bool is_float(const struct dtype *dtype)
+{
+    return dtype == &f32_dtype || dtype == &f16_dtype || dtype == &bf16_dtype;
+}
+
+/* A view in a type that GGUF has; NULL where there is none. */
+static const struct view *storable(struct arena *arena, const struct view *view)
+{
+    if (view->dtype->ggml_type != GGML_TYPE_NONE)
+        return view;
+    for (size_t i = 0; i < sizeof substitutes / sizeof *substitutes; i++)
+        if (strcmp(substitutes[i].dtype, view->dtype->name) == 0 && view->rank < VIEW_MAX_RANK)
+            return substitutes[i].make(arena, view, dtype_by_name(substitutes[i].stored_as));
+    return NULL;
+}
+
+bool plain_add_tensors(struct gguf_model *model, struct error *error)
+{
+    const struct checkpoint *checkpoint = model->checkpoint;
+    bool guessed = false;
+    model->tensors = memory_alloc(checkpoint->n_tensors * sizeof *model->tensors + 1);
+    for (size_t i = 0; i < checkpoint->n_tensors; i++) {
+        const struct tensor *tensor = &checkpoint->tensors[i];
+        if (tensor->refusal != NULL)
+            return error_set(error, "model.gguf: tensor '%s': %s", tensor->name, tensor->refusal);
+        const struct view *view = storable(model->arena, tensor_view(checkpoint, tensor, model->arena));
+        if (view == NULL)
+            return error_set(error, "model.gguf: tensor '%s' is %s, for which GGUF has no type", tensor->name,
+                             tensor->dtype->name);
+        if (!guessed && tensor->rank >= 2 && (tensor->dtype == &bf16_dtype || tensor->dtype == &f16_dtype)) {
+            model->auto_type = tensor->dtype;
+            guessed = true;
+        }
+        model->tensors[model->n_tensors++] = (struct gguf_tensor){tensor->name, view, is_float(view->dtype) ? NULL : view->dtype};
+    }
+    return true;
+}

@@ -1,0 +1,126 @@
+#include "models/quantize.h"
+
+#include "base/checked.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { QUANTIZATION_VERSION = 2 };
+
+/* The tool's order: by the layer of "blk.N.", those of no layer first, then by name. */
+
+static int compare_tensors(const void *a, const void *b)
+{
+    const char *x = (*(const struct gguf_tensor *const *)a)->name, *y = (*(const struct gguf_tensor *const *)b)->name;
+    uint64_t x_layer = 0, y_layer = 0;
+    bool x_in_layer = mix_layer_of(x, &x_layer), y_in_layer = mix_layer_of(y, &y_layer);
+    if (x_in_layer != y_in_layer)
+        return x_in_layer ? 1 : -1;
+    if (x_layer != y_layer)
+        return x_layer < y_layer ? -1 : 1;
+    return strcmp(x, y);
+}
+
+/* Pointers to the model's tensors in the tool's order, to be freed by the caller. */
+static const struct gguf_tensor **sort_tensors(const struct gguf_model *model)
+{
+    const struct gguf_tensor **sorted = memory_alloc(model->n_tensors * sizeof *sorted + 1);
+    for (size_t i = 0; i < model->n_tensors; i++)
+        sorted[i] = &model->tensors[i];
+    qsort(sorted, model->n_tensors, sizeof *sorted, compare_tensors);
+    return sorted;
+}
+
+/* A whole number among the keys of the architecture, or the first of an array of them; `otherwise` where there is none. */
+static uint64_t model_number(const struct gguf_model *model, const char *architecture, const char *name, uint64_t otherwise)
+{
+    char key[256];
+    snprintf(key, sizeof key, "%s.%s", architecture, name);
+    const struct gguf_kv *kv = gguf_kvs_find(&model->kvs, key);
+    if (kv == NULL)
+        return otherwise;
+    if (kv->type == GGUF_U32)
+        return read_le(kv->value.bytes, 4);
+    bool is_array = kv->type == GGUF_ARRAY && read_le(kv->value.bytes, 4) == GGUF_I32 && kv->value.length >= 16;
+    return is_array ? read_le(kv->value.bytes + 12, 4) : otherwise;
+}
+
+static struct mix_model describe_model(const struct gguf_model *model, const char *architecture)
+{
+    uint64_t n_heads = model_number(model, architecture, "attention.head_count", 0);
+    return (struct mix_model){
+        .architecture = architecture,
+        .n_layers = model_number(model, architecture, "block_count", 0),
+        .n_heads = n_heads,
+        .n_kv_heads = model_number(model, architecture, "attention.head_count_kv", n_heads),
+        .n_experts = model_number(model, architecture, "expert_count", 0),
+    };
+}
+
+static struct mix_tensor describe_tensor(const struct gguf_tensor *tensor)
+{
+    const struct view *view = tensor->view;
+    unsigned first = 0;
+    while (first + 1 < view->rank && view->shape[first] == 1)
+        first++;
+    return (struct mix_tensor){
+        .name = tensor->name,
+        .rank = view->rank - first,
+        .row_elements = view_row_elements(view),
+        .n_matrices = view->rank >= 3 ? view->shape[view->rank - 3] : 1,
+        .input = tensor->forced != NULL ? tensor->forced : &f32_dtype,
+    };
+}
+
+/* The tensors of the plan in their order, with their types. */
+static bool plan_tensors(const struct gguf_model *model, const char *architecture, const struct mix *mix,
+                         const struct quantize_options *options, struct gguf_plan *plan, struct error *error)
+{
+    size_t n_tensors = model->n_tensors;
+    const struct gguf_tensor **sorted = sort_tensors(model);
+    struct mix_tensor *described = memory_alloc(n_tensors * sizeof *described + 1);
+    for (size_t i = 0; i < n_tensors; i++)
+        described[i] = describe_tensor(sorted[i]);
+    struct mix_model mix_model = describe_model(model, architecture);
+    bool chosen = mix_choose_types(mix, options, &mix_model, described, n_tensors, error);
+    if (chosen) {
+        plan->n_tensors = n_tensors;
+        plan->tensors = memory_alloc(n_tensors * sizeof *plan->tensors + 1);
+        for (size_t i = 0; i < n_tensors; i++)
+            plan->tensors[i] = (struct gguf_plan_tensor){.tensor = sorted[i], .type = described[i].type};
+    }
+    free(described);
+    free(sorted);
+    return chosen;
+}
+
+static bool lay_out(const struct gguf_model *model, const struct mix *mix, struct gguf_plan *plan, struct error *error)
+{
+    struct gguf_kvs before = gguf_kvs_copy(&model->kvs), after = {0};
+    gguf_kvs_remove(&before, "general.quantization_version");
+    gguf_kvs_remove(&before, "general.file_type");
+    gguf_set_u32(&after, "general.quantization_version", QUANTIZATION_VERSION);
+    gguf_set_u32(&after, "general.file_type", mix->file_type);
+    bool laid_out = gguf_plan_lay_out(plan, model, &before, &after, true, error);
+    gguf_kvs_free(&before);
+    gguf_kvs_free(&after);
+    return laid_out;
+}
+
+bool gguf_plan_quantize(const struct gguf_model *model, const struct mix *mix, const struct quantize_options *options,
+                        struct gguf_plan *ret_plan, struct error *error)
+{
+    const struct gguf_kv *architecture = gguf_kvs_find(&model->kvs, "general.architecture");
+    if (model->family == NULL || architecture == NULL)
+        return error_set(error, "llama-quantize takes only architectures that it knows");
+    struct gguf_plan plan = {0};
+    char *name = strndup((const char *)architecture->value.bytes + 8, architecture->value.length - 8);
+    bool planned = plan_tensors(model, name, mix, options, &plan, error) && lay_out(model, mix, &plan, error);
+    free(name);
+    if (planned)
+        *ret_plan = plan;
+    else
+        gguf_plan_free(&plan);
+    return planned;
+}

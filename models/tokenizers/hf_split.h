@@ -1,0 +1,22 @@
+/* The first half of encoding: from a text to the segments that the model encodes one by one. */
+#pragma once
+
+#include "models/tokenizers/hf_vocabulary.h"
+
+/* A piece of text, or an added token that was found in it. */
+struct segment {
+    const char *text;
+    size_t length;
+    bool is_token;
+    uint64_t id; /* of the token */
+};
+
+struct segments {
+    struct arena *arena;
+    struct segment *items;
+    size_t count, capacity;
+};
+
+/* Cuts `text` at added tokens, normalizes what is between them and runs the pre-tokenizer over it. */
+bool hf_split(const struct hf_vocabulary *vocabulary, const char *text, size_t length, struct segments *segments,
+              struct error *error);

@@ -1,0 +1,468 @@
+#include "models/tokenizers/hf_vocabulary.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const special_attributes[] = {"bos_token", "eos_token", "unk_token", "sep_token",
+                                                 "pad_token", "cls_token", "mask_token"};
+enum {
+    ATTRIBUTES = sizeof special_attributes / sizeof *special_attributes,
+    MAX_ADDED = 1 << 15 /* they are compared with each other */
+};
+
+/* What a class of tokenizers calls its special tokens where its files do not say, in the order of special_attributes. */
+static const struct class_defaults {
+    const char *class_name;
+    const char *tokens[ATTRIBUTES];
+} class_defaults[] = {
+    {"GPT2Tokenizer", {"<|endoftext|>", "<|endoftext|>", "<|endoftext|>"}},
+    {"Qwen2Tokenizer", {NULL, "<|endoftext|>", "<|endoftext|>", NULL, "<|endoftext|>"}},
+    {"GPTNeoXTokenizer", {"<|endoftext|>", "<|endoftext|>", "<|endoftext|>"}},
+    {"CodeGenTokenizer", {"<|endoftext|>", "<|endoftext|>", "<|endoftext|>"}},
+    {"LlamaTokenizer", {"<s>", "</s>", "<unk>"}},
+    {"CodeLlamaTokenizer", {"<s>", "</s>", "<unk>"}},
+    {"GemmaTokenizer", {"<bos>", "<eos>", "<unk>", NULL, "<pad>"}},
+    {"BloomTokenizer", {"<s>", "</s>", "<unk>", NULL, "<pad>"}},
+    {"CohereTokenizer", {"<BOS_TOKEN>", "<|END_OF_TURN_TOKEN|>", "<UNK>"}},
+    {"BertTokenizer", {NULL, NULL, "[UNK]", "[SEP]", "[PAD]", "[CLS]", "[MASK]"}},
+    {"DistilBertTokenizer", {NULL, NULL, "[UNK]", "[SEP]", "[PAD]", "[CLS]", "[MASK]"}},
+    {"RobertaTokenizer", {"<s>", "</s>", "<unk>", "</s>", "<pad>", "<s>", "<mask>"}},
+    {"XLMRobertaTokenizer", {"<s>", "</s>", "<unk>", "</s>", "<pad>", "<s>", "<mask>"}},
+    {"T5Tokenizer", {NULL, "</s>", "<unk>", NULL, "<pad>"}},
+};
+
+/* The class that AutoTokenizer takes for a model type where tokenizer_config.json names none. */
+static const struct {
+    const char *model_type, *class_name;
+} model_classes[] = {
+    {"gpt2", "GPT2Tokenizer"},
+    {"gpt_bigcode", "GPT2Tokenizer"},
+    {"starcoder2", "GPT2Tokenizer"},
+    {"granite", "GPT2Tokenizer"},
+    {"granitemoe", "GPT2Tokenizer"},
+    {"qwen2", "Qwen2Tokenizer"},
+    {"qwen2_moe", "Qwen2Tokenizer"},
+    {"qwen3", "Qwen2Tokenizer"},
+    {"qwen3_moe", "Qwen2Tokenizer"},
+    {"gpt_neox", "GPTNeoXTokenizer"},
+    {"mpt", "GPTNeoXTokenizer"},
+    {"stablelm", "GPTNeoXTokenizer"},
+    {"olmo", "GPTNeoXTokenizer"},
+    {"olmo2", "GPTNeoXTokenizer"},
+    {"olmoe", "GPTNeoXTokenizer"},
+    {"mamba", "GPTNeoXTokenizer"},
+    {"phi", "CodeGenTokenizer"},
+    {"phi3", "LlamaTokenizer"},
+    {"llama", "LlamaTokenizer"},
+    {"mistral", "LlamaTokenizer"},
+    {"mixtral", "LlamaTokenizer"},
+    {"deepseek_v2", "LlamaTokenizer"},
+    {"deepseek_v3", "LlamaTokenizer"},
+    {"gemma", "GemmaTokenizer"},
+    {"gemma2", "GemmaTokenizer"},
+    {"gemma3_text", "GemmaTokenizer"},
+    {"bloom", "BloomTokenizer"},
+    {"cohere", "CohereTokenizer"},
+    {"bert", "BertTokenizer"},
+    {"distilbert", "DistilBertTokenizer"},
+    {"nomic_bert", "BertTokenizer"},
+    {"roberta", "RobertaTokenizer"},
+    {"xlm-roberta", "XLMRobertaTokenizer"},
+    {"t5", "T5Tokenizer"},
+};
+
+static const char *class_of(const struct vocab_input *input, const struct json *config, struct arena *arena)
+{
+    size_t length;
+    const char *name = json_string(json_get(config, "tokenizer_class"), &length);
+    if (name != NULL) {
+        if (length > 4 && memcmp(name + length - 4, "Fast", 4) == 0)
+            length -= 4;
+        return arena_strndup(arena, name, length);
+    }
+    for (size_t i = 0; i < sizeof model_classes / sizeof *model_classes; i++)
+        if (json_string_is(hparams_get(input->hparams, "model_type"), model_classes[i].model_type))
+            return model_classes[i].class_name;
+    return "PreTrainedTokenizer";
+}
+
+/* vocab.txt as the object that tokenizer.json would have: a token a line. */
+static struct json_document *parse_lines(const char *text, size_t length, struct error *error)
+{
+    struct buffer object = {0};
+    uint64_t id = 0;
+    for (size_t at = 0; at < length; id++) {
+        const char *end = memchr(text + at, '\n', length - at);
+        size_t line = end != NULL ? (size_t)(end - text) - at : length - at;
+        size_t kept = line > 0 && text[at + line - 1] == '\r' ? line - 1 : line;
+        buffer_append_text(&object, id == 0 ? "{" : ",");
+        buffer_append_json_string(&object, text + at, kept);
+        buffer_printf(&object, ":%" PRIu64, id);
+        at += line + 1;
+    }
+    buffer_append_text(&object, id == 0 ? "{}" : "}");
+    struct json_document *document = json_parse((const char *)object.bytes, object.length, error);
+    buffer_free(&object);
+    return document;
+}
+
+/* The model's tokens where there is no tokenizer.json. */
+static enum vocab_result load_plain_vocab(const struct checkpoint *checkpoint, struct hf_vocabulary *vocabulary,
+                                          struct error *error)
+{
+    static const char *const names[] = {"vocab.json", "vocab.txt"};
+    for (size_t i = 0; i < 2; i++) {
+        size_t length;
+        bool absent;
+        char *text = tokenizer_text(checkpoint, names[i], &length, &absent, error);
+        if (text == NULL && absent)
+            continue;
+        if (text == NULL)
+            return VOCAB_FAILED;
+        vocabulary->vocab_document = i == 0 ? json_parse(text, length, error) : parse_lines(text, length, error);
+        free(text);
+        if (vocabulary->vocab_document == NULL)
+            return error_prefix(error, "%s", names[i]), VOCAB_FAILED;
+        vocabulary->vocab = json_root(vocabulary->vocab_document);
+        return VOCAB_ADDED;
+    }
+    return VOCAB_ABSENT;
+}
+
+static bool count_model_tokens(struct hf_vocabulary *vocabulary, struct error *error)
+{
+    vocabulary->n_model_tokens = json_count(vocabulary->vocab);
+    vocabulary->n_ids = json_is(vocabulary->vocab, JSON_ARRAY) ? vocabulary->n_model_tokens : 0;
+    if (!json_is(vocabulary->vocab, JSON_OBJECT))
+        return true;
+    for (const struct json *token = json_first(vocabulary->vocab); token != NULL; token = json_next(token)) {
+        uint64_t id;
+        if (!json_u64(token, &id) || id >= TOKEN_LIST_MAX)
+            return error_set(error, "tokenizer: the id of token '%s' is not a whole number below %d", json_key(token, NULL),
+                             TOKEN_LIST_MAX);
+        vocabulary->n_ids = id >= vocabulary->n_ids ? id + 1 : vocabulary->n_ids;
+    }
+    return true;
+}
+
+bool hf_model_id(const struct hf_vocabulary *vocabulary, const char *text, size_t length, uint64_t *ret_id)
+{
+    if (json_is(vocabulary->vocab, JSON_OBJECT))
+        return json_u64(json_get_n(vocabulary->vocab, text, length), ret_id);
+    uint64_t id = 0;
+    for (const struct json *entry = json_first(vocabulary->vocab); entry != NULL; entry = json_next(entry), id++) {
+        size_t entry_length;
+        const char *entry_text = json_string(json_first(entry), &entry_length);
+        if (entry_text != NULL && entry_length == length && memcmp(entry_text, text, length) == 0) {
+            *ret_id = id;
+            return true;
+        }
+    }
+    return false;
+}
+
+static struct added_token *find_added(const struct hf_vocabulary *vocabulary, const char *text, size_t length)
+{
+    for (size_t i = 0; i < vocabulary->n_added; i++)
+        if (vocabulary->added[i].length == length && memcmp(vocabulary->added[i].text, text, length) == 0)
+            return &vocabulary->added[i];
+    return NULL;
+}
+
+const struct added_token *hf_added_token(const struct hf_vocabulary *vocabulary, const char *text, size_t length)
+{
+    return find_added(vocabulary, text, length);
+}
+
+bool hf_token_id(const struct hf_vocabulary *vocabulary, const char *text, size_t length, uint64_t *ret_id)
+{
+    const struct added_token *added = find_added(vocabulary, text, length);
+    if (added == NULL)
+        return hf_model_id(vocabulary, text, length, ret_id);
+    *ret_id = added->id;
+    return true;
+}
+
+/* Adds a token, or gives one that is there new flags. */
+static bool add_token(struct hf_vocabulary *vocabulary, const struct added_token *token, struct error *error)
+{
+    struct added_token *there = find_added(vocabulary, token->text, token->length);
+    if (token->length == 0)
+        return true;
+    if (there != NULL) {
+        uint64_t id = there->id;
+        *there = *token;
+        there->id = id;
+        return true;
+    }
+    if (vocabulary->n_added == MAX_ADDED)
+        return error_set(error, "tokenizer: more than %d added tokens", MAX_ADDED);
+    if ((vocabulary->n_added & (vocabulary->n_added - 1)) == 0)
+        vocabulary->added =
+            memory_resize(vocabulary->added, (vocabulary->n_added ? vocabulary->n_added * 2 : 1) * sizeof *vocabulary->added);
+    struct added_token *added = &vocabulary->added[vocabulary->n_added];
+    *added = *token;
+    if (!hf_model_id(vocabulary, token->text, token->length, &added->id)) {
+        uint64_t next = vocabulary->n_model_tokens;
+        for (size_t i = 0; i < vocabulary->n_added; i++)
+            next = vocabulary->added[i].id >= next ? vocabulary->added[i].id + 1 : next;
+        added->id = next;
+    }
+    vocabulary->n_added++;
+    vocabulary->n_ids = added->id >= vocabulary->n_ids ? added->id + 1 : vocabulary->n_ids;
+    return true;
+}
+
+/* The flags of a token given as an object; `normalized` is, where it is not given, what `special` is not. */
+static struct added_token read_token(const struct json *token, bool always_special)
+{
+    struct added_token added = {0};
+    added.text = token_content(token, &added.length);
+    added.special = always_special || json_bool(json_get(token, "special"), false);
+    added.normalized = json_bool(json_get(token, "normalized"), !added.special);
+    added.left_strip = json_bool(json_get(token, "lstrip"), false);
+    added.right_strip = json_bool(json_get(token, "rstrip"), false);
+    added.single_word = json_bool(json_get(token, "single_word"), false);
+    return added;
+}
+
+static bool add_all(struct hf_vocabulary *vocabulary, const struct json *tokens, struct error *error)
+{
+    for (const struct json *token = json_first(tokens); token != NULL; token = json_next(token)) {
+        struct added_token added = read_token(token, false);
+        if (added.text != NULL && !add_token(vocabulary, &added, error))
+            return false;
+    }
+    return true;
+}
+
+/* The special token of an attribute as the files give it: an object or a string; NULL where they do not. */
+static const struct json *named_token(const struct tokenizer_files *files, const char *attribute)
+{
+    const struct json *token = json_get(files->config, attribute);
+    bool legacy = json_get(files->config, "added_tokens_decoder") == NULL;
+    if (legacy && json_get(files->special_map, attribute) != NULL)
+        token = json_get(files->special_map, attribute);
+    return token;
+}
+
+static const char *default_token(const struct hf_vocabulary *vocabulary, size_t attribute)
+{
+    for (size_t i = 0; i < sizeof class_defaults / sizeof *class_defaults; i++)
+        if (strcmp(class_defaults[i].class_name, vocabulary->class_name) == 0)
+            return class_defaults[i].tokens[attribute];
+    return NULL;
+}
+
+const char *hf_special_token(const struct hf_vocabulary *vocabulary, const char *attribute, size_t *ret_length)
+{
+    const struct json *token = named_token(vocabulary->files, attribute);
+    if (token != NULL)
+        return token_content(token, ret_length);
+    for (size_t i = 0; i < ATTRIBUTES; i++)
+        if (strcmp(special_attributes[i], attribute) == 0) {
+            const char *text = default_token(vocabulary, i);
+            *ret_length = text != NULL ? strlen(text) : 0;
+            return text;
+        }
+    return NULL;
+}
+
+/* Whether a text is one of the named special tokens. */
+static bool is_named_special(const struct hf_vocabulary *vocabulary, const char *text, size_t length)
+{
+    size_t other_length;
+    for (size_t i = 0; i < ATTRIBUTES; i++) {
+        const char *other = hf_special_token(vocabulary, special_attributes[i], &other_length);
+        if (other != NULL && other_length == length && memcmp(other, text, length) == 0)
+            return true;
+    }
+    const struct json *more = named_token(vocabulary->files, "additional_special_tokens");
+    for (const struct json *token = json_first(more); token != NULL; token = json_next(token)) {
+        const char *other = token_content(token, &other_length);
+        if (other != NULL && other_length == length && memcmp(other, text, length) == 0)
+            return true;
+    }
+    return false;
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+    const struct added_token *x = a, *y = b;
+    return (x->id > y->id) - (x->id < y->id);
+}
+
+/* added_tokens_decoder of tokenizer_config.json, by id; where there is none, what older files have: added_tokens.json. */
+static bool add_decoder_tokens(struct hf_vocabulary *vocabulary, struct error *error)
+{
+    const struct json *decoder = json_get(vocabulary->files->config, "added_tokens_decoder");
+    bool legacy = decoder == NULL;
+    const struct json *tokens = legacy ? vocabulary->files->added_tokens : decoder;
+    size_t n_tokens = 0;
+    struct added_token *sorted = arena_array(vocabulary->arena, json_count(tokens) + 1, sizeof *sorted);
+    for (const struct json *token = json_first(tokens); token != NULL; token = json_next(token)) {
+        struct added_token added;
+        if (legacy) {
+            added = (struct added_token){0};
+            added.text = json_key(token, &added.length);
+            added.special = is_named_special(vocabulary, added.text, added.length);
+            added.normalized = !added.special;
+            if (!json_u64(token, &added.id))
+                continue;
+        } else {
+            added = read_token(token, false);
+            added.id = strtoull(json_key(token, NULL), NULL, 10);
+        }
+        if (added.text == NULL)
+            continue;
+        added.special |= is_named_special(vocabulary, added.text, added.length);
+        sorted[n_tokens++] = added;
+    }
+    qsort(sorted, n_tokens, sizeof *sorted, compare_ids);
+    for (size_t i = 0; i < n_tokens; i++)
+        if (!add_token(vocabulary, &sorted[i], error))
+            return false;
+    return true;
+}
+
+static bool add_special(struct hf_vocabulary *vocabulary, const struct json *token, const char *text, size_t length,
+                        struct error *error)
+{
+    if (text == NULL || find_added(vocabulary, text, length) != NULL)
+        return true;
+    struct added_token added = {.text = text, .length = length, .special = true};
+    if (json_is(token, JSON_OBJECT))
+        added = read_token(token, true);
+    return add_token(vocabulary, &added, error);
+}
+
+static bool add_named_specials(struct hf_vocabulary *vocabulary, struct error *error)
+{
+    size_t length;
+    for (size_t i = 0; i < ATTRIBUTES; i++) {
+        const char *text = hf_special_token(vocabulary, special_attributes[i], &length);
+        if (!add_special(vocabulary, named_token(vocabulary->files, special_attributes[i]), text, length, error))
+            return false;
+    }
+    const struct json *more = named_token(vocabulary->files, "additional_special_tokens");
+    for (const struct json *token = json_first(more); token != NULL; token = json_next(token)) {
+        const char *text = token_content(token, &length);
+        if (!add_special(vocabulary, token, text, length, error))
+            return false;
+    }
+    return true;
+}
+
+enum vocab_result hf_vocabulary_load(const struct vocab_input *input, const struct tokenizer_files *files,
+                                     struct hf_vocabulary *ret_vocabulary, struct error *error)
+{
+    struct hf_vocabulary vocabulary = {.arena = arena_new(), .files = files};
+    enum vocab_result result = VOCAB_ADDED;
+    vocabulary.class_name = class_of(input, files->config, vocabulary.arena);
+    vocabulary.model = json_get(files->tokenizer, "model");
+    vocabulary.vocab = json_get(vocabulary.model, "vocab");
+    if (files->tokenizer == NULL)
+        result = load_plain_vocab(input->checkpoint, &vocabulary, error);
+    else if (!json_is(vocabulary.vocab, JSON_OBJECT) && !json_is(vocabulary.vocab, JSON_ARRAY)) {
+        error_set(error, "tokenizer.json: model.vocab is missing");
+        result = VOCAB_FAILED;
+    }
+    if (result == VOCAB_ADDED &&
+        (!count_model_tokens(&vocabulary, error) || !add_all(&vocabulary, json_get(files->tokenizer, "added_tokens"), error) ||
+         !add_decoder_tokens(&vocabulary, error) || !add_named_specials(&vocabulary, error)))
+        result = VOCAB_FAILED;
+    if (result == VOCAB_ADDED)
+        *ret_vocabulary = vocabulary;
+    else
+        hf_vocabulary_free(&vocabulary);
+    return result;
+}
+
+void hf_vocabulary_free(struct hf_vocabulary *vocabulary)
+{
+    json_free(vocabulary->vocab_document);
+    free(vocabulary->added);
+    arena_free(vocabulary->arena);
+}
+
+/* Whether one of the tokenizer's decoders turns U+2581 into a space. */
+static bool decodes_blocks(const struct json *decoder, int depth)
+{
+    const struct json *type = json_get(decoder, "type");
+    if (json_string_is(type, "Metaspace"))
+        return true;
+    if (json_string_is(type, "Replace"))
+        return json_string_is(json_get(json_get(decoder, "pattern"), "String"), "\xe2\x96\x81");
+    for (const struct json *each = json_first(json_get(decoder, "decoders")); each != NULL && depth < 8; each = json_next(each))
+        if (decodes_blocks(each, depth + 1))
+            return true;
+    return false;
+}
+
+/* What encoding and decoding makes of an added token: its own text, but for decoders of SentencePiece's kind, which give
+ * spaces and lose the one in front. */
+static const char *decoded(const struct hf_vocabulary *vocabulary, struct token_list *list, const char *text, size_t *length)
+{
+    if (!decodes_blocks(json_get(vocabulary->files->tokenizer, "decoder"), 0))
+        return text;
+    const char *plain = token_plain_spaces(list, text, length);
+    if (*length > 0 && *plain == ' ') {
+        plain++;
+        --*length;
+    }
+    return plain;
+}
+
+bool hf_token_list(const struct hf_vocabulary *vocabulary, uint64_t n_tokens, struct token_list *ret_list, struct error *error)
+{
+    if (vocabulary->n_ids > n_tokens)
+        return error_set(error, "the tokenizer has ids up to %" PRIu64 ", vocab_size is %" PRIu64, vocabulary->n_ids - 1,
+                         n_tokens);
+    if (!token_list_init(ret_list, n_tokens, 0, error))
+        return false;
+    uint64_t id = 0;
+    for (const struct json *token = json_first(vocabulary->vocab); token != NULL; token = json_next(token), id++) {
+        size_t length;
+        const char *text;
+        if (json_is(vocabulary->vocab, JSON_OBJECT)) {
+            text = json_key(token, &length);
+            json_u64(token, &id);
+        } else if ((text = json_string(json_first(token), &length)) == NULL) {
+            continue;
+        }
+        token_list_set(ret_list, id, text, length, 0, TOKEN_NORMAL);
+    }
+    for (size_t i = 0; i < vocabulary->n_added; i++) {
+        const struct added_token *added = &vocabulary->added[i];
+        size_t length = added->length;
+        const char *text = added->normalized ? added->text : decoded(vocabulary, ret_list, added->text, &length);
+        bool control = added->special || token_looks_special(text, length);
+        if (!control)
+            text = token_plain_spaces(ret_list, text, &length);
+        token_list_set(ret_list, added->id, text, length, 0, control ? TOKEN_CONTROL : TOKEN_USER_DEFINED);
+    }
+    return true;
+}
+
+enum vocab_result hf_vocabulary_add(struct gguf_kvs *kvs, const struct vocab_input *input,
+                                    bool (*fits)(const struct json *tokenizer),
+                                    bool (*write_keys)(struct gguf_kvs *kvs, const struct vocab_input *input,
+                                                       const struct hf_vocabulary *vocabulary, struct error *error),
+                                    struct error *error)
+{
+    struct tokenizer_files files;
+    struct hf_vocabulary vocabulary;
+    enum vocab_result result = VOCAB_ABSENT;
+    if (!tokenizer_files_load(input->checkpoint, &files, error))
+        return VOCAB_FAILED;
+    if (fits == NULL || fits(files.tokenizer))
+        result = hf_vocabulary_load(input, &files, &vocabulary, error);
+    if (result == VOCAB_ADDED) {
+        if (!write_keys(kvs, input, &vocabulary, error))
+            result = VOCAB_FAILED;
+        hf_vocabulary_free(&vocabulary);
+    }
+    tokenizer_files_free(&files);
+    return result;
+}

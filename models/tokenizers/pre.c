@@ -1,0 +1,89 @@
+#include "models/tokenizers/pre.h"
+
+#include "models/tokenizers/hf_encode.h"
+
+#include <sha256.h>
+#include <string.h>
+
+/* Pre-tokenizers that are told by a pattern of theirs, the first that fits; what llama.cpp does for these names is the same. */
+static const struct {
+    const char *pattern, *name;
+} structures[] = {
+    {"\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]*[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]+(?i:", "gpt-4o"},
+    {"\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]*[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]+", "tekken"},
+    {"[\\p{L}\\p{M}]+|\\p{N}|", "qwen35"},
+    {"[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}|", "llama-bpe"},
+    {"[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}|", "qwen2"},
+    {"\\p{P}+", "deepseek-coder"},
+};
+
+static const char *name_of_pattern(const struct json *pre_tokenizer, int depth)
+{
+    const char *pattern = json_string(json_get(json_get(pre_tokenizer, "pattern"), "Regex"), NULL);
+    for (size_t i = 0; pattern != NULL && i < sizeof structures / sizeof *structures; i++)
+        if (strstr(pattern, structures[i].pattern) != NULL)
+            return structures[i].name;
+    const struct json *each = json_first(json_get(pre_tokenizer, "pretokenizers"));
+    const char *name = NULL;
+    for (; each != NULL && name == NULL && depth < 4; each = json_next(each))
+        name = name_of_pattern(each, depth + 1);
+    return name;
+}
+
+static bool has_type(const struct json *pre_tokenizer, const char *type)
+{
+    if (json_string_is(json_get(pre_tokenizer, "type"), type))
+        return true;
+    const struct json *each = json_first(json_get(pre_tokenizer, "pretokenizers"));
+    for (; each != NULL; each = json_next(each))
+        if (json_string_is(json_get(each, "type"), type))
+            return true;
+    return false;
+}
+
+static const char *name_of_structure(const struct json *pre_tokenizer)
+{
+    const char *name = name_of_pattern(pre_tokenizer, 0);
+    if (name != NULL)
+        return name;
+    if (has_type(pre_tokenizer, "BertPreTokenizer"))
+        return "jina-v2-en";
+    if (has_type(pre_tokenizer, "Punctuation"))
+        return "falcon";
+    if (has_type(pre_tokenizer, "Digits"))
+        return "starcoder";
+    return has_type(pre_tokenizer, "ByteLevel") ? "gpt-2" : "default";
+}
+
+static void hash_ids(const uint32_t *ids, size_t count, char hex[SHA256_DIGEST_STRING_LENGTH])
+{
+    struct buffer list = {0};
+    for (size_t i = 0; i < count; i++)
+        buffer_printf(&list, "%s%u", i == 0 ? "[" : ", ", ids[i]);
+    buffer_append_text(&list, count == 0 ? "[]" : "]");
+    SHA256Data(list.bytes, list.length, hex);
+    buffer_free(&list);
+}
+
+const char *pre_name(const struct vocab_input *input, const struct hf_vocabulary *vocabulary)
+{
+    uint32_t *ids;
+    size_t count;
+    struct error error;
+    const char *name = NULL, *guess;
+    char hex[SHA256_DIGEST_STRING_LENGTH];
+    bool encoded = hf_encode(vocabulary, pre_check_text, strlen(pre_check_text), &ids, &count, &error);
+    if (encoded) {
+        hash_ids(ids, count, hex);
+        for (const struct pre_hash *known = pre_hashes; known->sha256 != NULL; known++)
+            if (strcmp(known->sha256, hex) == 0)
+                name = known->name;
+    }
+    if (name != NULL)
+        return name;
+    guess = name_of_structure(json_get(vocabulary->files->tokenizer, "pre_tokenizer"));
+    checkpoint_note(input->checkpoint,
+                    "model.gguf: the converter does not know this tokenizer (%s), its pre-tokenizer is taken for '%s'",
+                    encoded ? hex : error.message, guess);
+    return guess;
+}

@@ -1,0 +1,74 @@
+#include "models/tokenizers/sentencepiece.h"
+
+#include <stdlib.h>
+
+enum vocab_result sentencepiece_load(const struct checkpoint *checkpoint, const char *name, sentencepiece_model **ret_model,
+                                     struct error *error)
+{
+    size_t length;
+    bool absent;
+    char *bytes = tokenizer_text(checkpoint, name, &length, &absent, error);
+    if (bytes == NULL)
+        return absent ? VOCAB_ABSENT : VOCAB_FAILED;
+    sentencepiece_model *model = wfs__sentencepiece__model__unpack(NULL, length, (const uint8_t *)bytes);
+    free(bytes);
+    if (model == NULL || model->n_pieces == 0) {
+        sentencepiece_free(model);
+        error_set(error, "%s: not a SentencePiece model", name);
+        return VOCAB_FAILED;
+    }
+    *ret_model = model;
+    return VOCAB_ADDED;
+}
+
+void sentencepiece_free(sentencepiece_model *model)
+{
+    if (model != NULL)
+        wfs__sentencepiece__model__free_unpacked(model, NULL);
+}
+
+static enum token_type piece_type(const Wfs__Sentencepiece__Model__Piece *piece)
+{
+    switch (piece->type) {
+    case 2:
+        return TOKEN_UNKNOWN;
+    case 3:
+        return TOKEN_CONTROL;
+    case 5:
+        return TOKEN_UNUSED;
+    case 6:
+        return TOKEN_BYTE;
+    default:
+        return TOKEN_NORMAL; /* user-defined pieces too */
+    }
+}
+
+bool sentencepiece_list(const sentencepiece_model *model, uint64_t n_tokens, struct token_list *ret_list, struct error *error)
+{
+    if (!token_list_init(ret_list, n_tokens, -10000.f, error))
+        return false;
+    for (size_t i = 0; i < model->n_pieces; i++) {
+        const Wfs__Sentencepiece__Model__Piece *piece = model->pieces[i];
+        const char *text = piece->piece.data != NULL ? (const char *)piece->piece.data : "";
+        token_list_set(ret_list, i, text, piece->piece.len, piece->score, piece_type(piece));
+    }
+    return true;
+}
+
+void sentencepiece_add_file(struct token_list *list, const struct json *added_tokens)
+{
+    for (const struct json *token = json_first(added_tokens); token != NULL; token = json_next(token)) {
+        uint64_t id;
+        size_t length;
+        const char *text = json_key(token, &length);
+        if (json_u64(token, &id))
+            token_list_set(list, id, text, length, -1000.f, TOKEN_USER_DEFINED);
+    }
+}
+
+uint64_t sentencepiece_vocab_size(const struct vocab_input *input, const sentencepiece_model *model)
+{
+    uint64_t n_tokens = 0;
+    json_u64(hparams_find(input->hparams, "vocab_size_per_layer_input|vocab_size"), &n_tokens);
+    return n_tokens != 0 ? n_tokens : model->n_pieces;
+}

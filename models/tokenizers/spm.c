@@ -1,0 +1,85 @@
+/* "llama" from tokenizer.model: SentencePiece, with the tokens that the Hugging Face files add. Phi-3 adds them in a way of its
+ * own. */
+#include "models/tokenizers/sentencepiece.h"
+
+#include <stdlib.h>
+
+/* added_tokens_decoder of tokenizer_config.json: {"32000": {"content": "<|end|>", "special": true}}. */
+static void add_decoder_tokens(struct token_list *list, const struct json *config, bool phi3)
+{
+    const struct json *decoder = json_get(config, "added_tokens_decoder");
+    for (const struct json *token = json_first(decoder); token != NULL; token = json_next(token)) {
+        size_t length;
+        const char *text = json_string(json_get(token, "content"), &length);
+        uint64_t id = strtoull(json_key(token, NULL), NULL, 10);
+        if (text == NULL)
+            continue;
+        bool control = json_bool(json_get(token, "special"), false) || (!phi3 && token_looks_special(text, length));
+        if (!control && !phi3)
+            text = token_plain_spaces(list, text, &length);
+        token_list_set(list, id, text, length, -1000.f, control ? TOKEN_CONTROL : TOKEN_USER_DEFINED);
+    }
+}
+
+/* Phi-3: the added tokens of tokenizer.json besides. */
+static void add_tokenizer_tokens(struct token_list *list, const struct json *tokenizer)
+{
+    const struct json *added = json_get(tokenizer, "added_tokens");
+    for (const struct json *token = json_first(added); token != NULL; token = json_next(token)) {
+        size_t length;
+        uint64_t id;
+        const char *text = json_string(json_get(token, "content"), &length);
+        bool special = json_bool(json_get(token, "special"), false);
+        if (text != NULL && json_u64(json_get(token, "id"), &id))
+            token_list_set(list, id, text, length, -1000.f, special ? TOKEN_CONTROL : TOKEN_USER_DEFINED);
+    }
+}
+
+static bool write_keys(struct gguf_kvs *kvs, const struct vocab_input *input, const sentencepiece_model *model, bool phi3,
+                       struct error *error)
+{
+    struct tokenizer_files files;
+    struct token_list list;
+    if (!tokenizer_files_load(input->checkpoint, &files, error))
+        return false;
+    bool written = sentencepiece_list(model, sentencepiece_vocab_size(input, model), &list, error);
+    if (written) {
+        sentencepiece_add_file(&list, files.added_tokens);
+        add_decoder_tokens(&list, files.config, phi3);
+        if (phi3)
+            add_tokenizer_tokens(&list, files.tokenizer);
+        gguf_set_text(kvs, "tokenizer.ggml.model", "llama");
+        gguf_set_text(kvs, "tokenizer.ggml.pre", "default");
+        token_list_write(&list, true, kvs);
+        struct special_vocab_options options = {.n_vocab = list.n_tokens};
+        written = special_vocab_write(kvs, input, &files, &options, error);
+        token_list_free(&list);
+    }
+    tokenizer_files_free(&files);
+    return written;
+}
+
+static enum vocab_result add_spm(struct gguf_kvs *kvs, const struct vocab_input *input, bool phi3, struct error *error)
+{
+    sentencepiece_model *model;
+    enum vocab_result result = sentencepiece_load(input->checkpoint, "tokenizer.model", &model, error);
+    if (result != VOCAB_ADDED)
+        return result;
+    if (!write_keys(kvs, input, model, phi3, error))
+        result = VOCAB_FAILED;
+    sentencepiece_free(model);
+    return result;
+}
+
+static enum vocab_result add(struct gguf_kvs *kvs, const struct vocab_input *input, struct error *error)
+{
+    return add_spm(kvs, input, false, error);
+}
+
+static enum vocab_result add_phi3(struct gguf_kvs *kvs, const struct vocab_input *input, struct error *error)
+{
+    return add_spm(kvs, input, true, error);
+}
+
+const struct vocab spm_vocab = {.name = "SentencePiece", .add = add};
+const struct vocab phi3_vocab = {.name = "SentencePiece with Phi-3's added tokens", .add = add_phi3};

@@ -1,0 +1,92 @@
+#include "models/tokenizers/token_list.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+bool token_list_init(struct token_list *list, uint64_t n_tokens, float score, struct error *error)
+{
+    if (n_tokens > TOKEN_LIST_MAX)
+        return error_set(error, "a vocabulary of %" PRIu64 " tokens is more than the limit of %d", n_tokens, TOKEN_LIST_MAX);
+    list->arena = arena_new();
+    list->n_tokens = n_tokens;
+    list->tokens = arena_array(list->arena, n_tokens, sizeof *list->tokens);
+    for (uint64_t i = 0; i < n_tokens; i++) /* texts of those that stay unused are made when they are written */
+        list->tokens[i] = (struct token){.score = score, .type = TOKEN_UNUSED};
+    return true;
+}
+
+void token_list_free(struct token_list *list)
+{
+    arena_free(list->arena);
+    *list = (struct token_list){0};
+}
+
+void token_list_set(struct token_list *list, uint64_t id, const char *text, size_t length, float score, enum token_type type)
+{
+    if (id < list->n_tokens)
+        list->tokens[id] = (struct token){text, length, score, type};
+}
+
+void token_list_write(const struct token_list *list, bool with_scores, struct gguf_kvs *kvs)
+{
+    struct buffer texts = {0}, scores = {0}, types = {0};
+    for (uint64_t i = 0; i < list->n_tokens; i++) {
+        const struct token *token = &list->tokens[i];
+        char padding[32];
+        uint32_t bits;
+        if (token->text == NULL)
+            gguf_append_string(&texts, padding, (size_t)snprintf(padding, sizeof padding, "[PAD%" PRIu64 "]", i));
+        else
+            gguf_append_string(&texts, token->text, token->length);
+        memcpy(&bits, &token->score, sizeof bits);
+        buffer_append_le(&scores, bits, 4);
+        buffer_append_le(&types, (uint64_t)token->type, 4);
+    }
+    gguf_set_array(kvs, "tokenizer.ggml.tokens", GGUF_STRING, list->n_tokens, &texts);
+    if (with_scores)
+        gguf_set_array(kvs, "tokenizer.ggml.scores", GGUF_F32, list->n_tokens, &scores);
+    gguf_set_array(kvs, "tokenizer.ggml.token_type", GGUF_I32, list->n_tokens, &types);
+    buffer_free(&scores);
+}
+
+static bool starts(const char *text, size_t length, const char *with)
+{
+    size_t n = strlen(with);
+    return length >= n && memcmp(text, with, n) == 0;
+}
+
+static bool ends(const char *text, size_t length, const char *with)
+{
+    size_t n = strlen(with);
+    return length >= n && memcmp(text + length - n, with, n) == 0;
+}
+
+bool token_looks_special(const char *text, size_t length)
+{
+    static const char *const known[] = {"<pad>", "<mask>", "<2mass>", "[@BOS@]"};
+    static const char *const brackets[][2] = {{"<|", "|>"}, {"<\xef\xbd\x9c", "\xef\xbd\x9c>"}, {"<unused", ">"}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (length == strlen(known[i]) && memcmp(text, known[i], length) == 0)
+            return true;
+    for (size_t i = 0; i < sizeof brackets / sizeof *brackets; i++)
+        if (starts(text, length, brackets[i][0]) && ends(text, length, brackets[i][1]))
+            return true;
+    return false;
+}
+
+const char *token_plain_spaces(struct token_list *list, const char *text, size_t *length)
+{
+    static const char block[] = "\xe2\x96\x81";
+    char *plain = arena_alloc(list->arena, *length + 1), *to = plain;
+    for (size_t at = 0; at < *length;) {
+        if (starts(text + at, *length - at, block)) {
+            *to++ = ' ';
+            at += sizeof block - 1;
+        } else {
+            *to++ = text[at++];
+        }
+    }
+    *length = (size_t)(to - plain);
+    return plain;
+}

@@ -1,0 +1,49 @@
+/* Tokenizers: the tokenizer.* keys of a GGUF, from a checkpoint's side files.
+ *
+ * A kind of vocabulary is a constant; a family (families/family.h) names those it tries, in order. To add one, write
+ * `models/tokenizers/x.c` and a row in vocabs.c. Tokenizer files are read when somebody asks for the size of a GGUF, never
+ * before, and their memory is given back when the keys are made.
+ *
+ * Source: gguf-py vocab.py (SpecialVocab), conversion/base.py of llama.cpp 34af94cd9, transformers 4.57 tokenizers. */
+#pragma once
+
+#include "formats/gguf/kv.h"
+#include "models/hparams.h"
+
+struct vocab_input {
+    const struct checkpoint *checkpoint; /* its side files, and where warnings go: checkpoint_note() */
+    const struct hparams *hparams;
+    const char *family;       /* "llama": prefix of the keys that belong to the architecture */
+    const char *architecture; /* "LlamaForCausalLM" */
+};
+
+enum vocab_result {
+    VOCAB_ADDED,
+    VOCAB_ABSENT, /* the files it is made of are not there, or are of another kind: the next kind is tried */
+    VOCAB_FAILED,
+};
+
+struct vocab {
+    const char *name;
+    enum vocab_result (*add)(struct gguf_kvs *kvs, const struct vocab_input *input, struct error *error);
+};
+
+/* NULL at the end. */
+extern const struct vocab *const vocabs[];
+
+extern const struct vocab spm_vocab;       /* "llama", from tokenizer.model (SentencePiece) */
+extern const struct vocab llama_hf_vocab;  /* "llama", from a tokenizer.json with byte fallback */
+extern const struct vocab bpe_vocab;       /* "gpt2", byte-level BPE */
+extern const struct vocab wordpiece_vocab; /* "bert" */
+extern const struct vocab t5_vocab;        /* "t5", from a Unigram SentencePiece model */
+extern const struct vocab xlmr_vocab;      /* "t5", the XLM-RoBERTa way */
+extern const struct vocab phi3_vocab;      /* "llama" with Phi-3's added tokens */
+
+/* The end of every tokenizer block: merges, special ids, add_*_token, chat template, normalizer. */
+struct special_vocab_options {
+    bool load_merges;
+    uint64_t n_vocab;              /* ids from here on are ignored; 0: no limit */
+    const char *const *more_types; /* besides bos, eos, unk, sep, pad, cls, mask: NULL-terminated, may be NULL */
+};
+bool special_vocab_add(struct gguf_kvs *kvs, const struct vocab_input *input, const struct special_vocab_options *options,
+                       struct error *error);

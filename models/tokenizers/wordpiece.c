@@ -1,0 +1,54 @@
+/* "bert": WordPiece, from tokenizer.json or vocab.txt. Tokens are written as llama.cpp looks for them: the start of a word marked
+ * by U+2581 instead of the rest of one by "##". */
+#include "models/tokenizers/hf_vocabulary.h"
+#include "models/tokenizers/pre.h"
+
+#include <string.h>
+
+static void mark_word_starts(struct token_list *list)
+{
+    for (uint64_t i = 0; i < list->n_tokens; i++) {
+        struct token *token = &list->tokens[i];
+        if (token->type == TOKEN_CONTROL)
+            continue;
+        if (token->text == NULL) {
+            token->text = arena_printf(list->arena, "[PAD%llu]", (unsigned long long)i);
+            token->length = strlen(token->text);
+        }
+        if (token->length >= 2 && memcmp(token->text, "##", 2) == 0) {
+            token->text += 2;
+            token->length -= 2;
+            continue;
+        }
+        char *marked = arena_alloc(list->arena, token->length + 4);
+        memcpy(marked, "\xe2\x96\x81", 3);
+        memcpy(marked + 3, token->text, token->length);
+        token->text = marked;
+        token->length += 3;
+    }
+}
+
+static bool write_keys(struct gguf_kvs *kvs, const struct vocab_input *input, const struct hf_vocabulary *vocabulary,
+                       struct error *error)
+{
+    struct token_list list;
+    uint64_t n_tokens = vocabulary->n_ids, n_types = 1;
+    json_u64(hparams_get(input->hparams, "vocab_size"), &n_tokens);
+    json_u64(hparams_get(input->hparams, "type_vocab_size"), &n_types);
+    if (!hf_token_list(vocabulary, n_tokens, &list, error))
+        return false;
+    mark_word_starts(&list);
+    gguf_set_u32(kvs, "tokenizer.ggml.token_type_count", (uint32_t)n_types);
+    gguf_set_text(kvs, "tokenizer.ggml.model", "bert");
+    gguf_set_text(kvs, "tokenizer.ggml.pre", pre_name(input, vocabulary));
+    token_list_write(&list, false, kvs);
+    token_list_free(&list);
+    return special_vocab_write(kvs, input, vocabulary->files, &(struct special_vocab_options){.n_vocab = n_tokens}, error);
+}
+
+static enum vocab_result add(struct gguf_kvs *kvs, const struct vocab_input *input, struct error *error)
+{
+    return hf_vocabulary_add(kvs, input, NULL, write_keys, error);
+}
+
+const struct vocab wordpiece_vocab = {.name = "WordPiece", .add = add};

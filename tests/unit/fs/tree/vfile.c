@@ -1,0 +1,170 @@
+#include "fs/tree/vfile.h"
+
+#include "formats/checkpoint.h"
+#include "fs/tree/pool.h"
+#include "tests/unit/check.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { ROWS = 300, COLUMNS = 1024 };
+
+static void numbered_line(const void *context, size_t index, struct buffer *out)
+{
+    buffer_printf(out, "%s %06zu\n", (const char *)context, index);
+}
+
+/* A source file of F32 numbers 0, 1, 2 ... */
+static struct source *numbers(float *values)
+{
+    char path[] = "/tmp/wfs-vfile-XXXXXX";
+    struct error error;
+    int fd = mkstemp(path);
+    for (size_t i = 0; i < ROWS * COLUMNS; i++)
+        values[i] = (float)i;
+    ssize_t written = write(fd, values, ROWS * COLUMNS * sizeof *values);
+    close(fd);
+    struct source *source = written < 0 ? NULL : source_open(AT_FDCWD, path, "numbers", &error);
+    unlink(path);
+    return source;
+}
+
+/* A file with spans of every kind and size: header, stored tensor, padding, F16 of it, transposed, text. */
+static struct vfile make_file(struct arena *arena, struct source *source)
+{
+    uint64_t shape[2] = {ROWS, COLUMNS};
+    const struct view *stored = view_of_source(arena, source, 0, &f32_dtype, 2, shape);
+    struct vfile_builder builder = {.arena = arena};
+    vfile_add_literal(&builder, "header", 6);
+    vfile_add_view(&builder, stored, &f32_dtype);
+    vfile_add_zeros(&builder, 27);
+    vfile_add_literal(&builder, "", 0);
+    vfile_add_view(&builder, stored, &f16_dtype);
+    vfile_add_view(&builder, view_transpose(arena, stored), &f32_dtype);
+    vfile_add_view(&builder, view_slice(arena, stored, 0, 7, 97, 3), &f32_dtype);
+    for (size_t i = 0; i < 50; i++)
+        vfile_add_text(&builder, numbered_line, "line", i, 12);
+    return vfile_finish(&builder);
+}
+
+/* What it must hold, written down without any of the code under test but for the rounding to F16. */
+static size_t expect(const float *values, unsigned char *out)
+{
+    unsigned char *at = out;
+    at = (unsigned char *)memcpy(at, "header", 6) + 6;
+    at = (unsigned char *)memcpy(at, values, ROWS * COLUMNS * 4) + ROWS * COLUMNS * 4;
+    at = (unsigned char *)memset(at, 0, 27) + 27;
+    dtype_kernels_at(&f16_dtype, CPU_PORTABLE).encode(values, at, ROWS * COLUMNS);
+    at += ROWS * COLUMNS * 2;
+    for (size_t column = 0; column < COLUMNS; column++)
+        for (size_t row = 0; row < ROWS; row++, at += 4)
+            memcpy(at, &values[row * COLUMNS + column], 4);
+    for (size_t i = 0; i < 97; i++, at += COLUMNS * 4)
+        memcpy(at, &values[(7 + 3 * i) * COLUMNS], COLUMNS * 4);
+    for (int i = 0; i < 50; i++)
+        at += sprintf((char *)at, "line %06d\n", i);
+    return (size_t)(at - out);
+}
+
+static bool range_is(const struct vfile *file, const unsigned char *whole, uint64_t offset, size_t length, unsigned char *scratch)
+{
+    struct error error;
+    struct iovec iov[VFILE_MAX_IOV];
+    size_t count, at = 0;
+    if (!vfile_read(file, offset, length, scratch, &error) || memcmp(scratch, whole + offset, length) != 0)
+        return false;
+    if (!vfile_iov(file, offset, length, iov, &count, scratch, &error) || count > VFILE_MAX_IOV)
+        return false;
+    for (size_t i = 0; i < count; at += iov[i++].iov_len) {
+        const unsigned char *bytes = iov[i].iov_base;
+        bool computed = bytes >= scratch && bytes < scratch + file->size;
+        if ((computed && bytes != scratch + at) || memcmp(bytes, whole + offset + at, iov[i].iov_len) != 0)
+            return false;
+    }
+    return at == length;
+}
+
+static void ranges(const struct vfile *file, const unsigned char *whole)
+{
+    unsigned char *scratch = malloc(file->size);
+    bool all = true;
+    CHECK(range_is(file, whole, 0, file->size, scratch));
+    CHECK(range_is(file, whole, file->size, 0, scratch));
+    CHECK(range_is(file, whole, file->size - 1, 1, scratch));
+    srand(1);
+    for (int i = 0; i < 3000; i++) {
+        uint64_t offset = ((uint64_t)rand() << 20 ^ (uint64_t)rand()) % file->size;
+        size_t most = i % 3 == 0 ? 16 : i % 3 == 1 ? 5000 : 300000;
+        size_t length = (size_t)rand() % most;
+        length = length < file->size - offset ? length : (size_t)(file->size - offset);
+        all &= range_is(file, whole, offset, length, scratch);
+    }
+    CHECK_NAMED(all, "any range is a slice of the whole");
+    for (size_t i = 0; i < file->n_spans; i++) {
+        uint64_t start = file->spans[i].offset, from = start < 3 ? 0 : start - 3;
+        size_t length = file->size - from < 9 ? (size_t)(file->size - from) : 9;
+        all &= range_is(file, whole, from, length, scratch);
+    }
+    CHECK_NAMED(all, "ranges across each border of spans");
+    free(scratch);
+}
+
+static void mapped_runs(const struct vfile *file, struct source *source)
+{
+    unsigned char *scratch = malloc(1 << 20);
+    struct iovec iov[VFILE_MAX_IOV];
+    struct error error;
+    size_t count;
+    CHECK(vfile_iov(file, 6, 1 << 20, iov, &count, scratch, &error) && count == 1);
+    CHECK_NAMED(iov[0].iov_base == source_mapping(source, 0, 1), "stored bytes come from the mapping");
+    free(scratch);
+}
+
+static void count_up(void *context, size_t index)
+{
+    atomic_uint *hits = context;
+    atomic_fetch_add(&hits[index], 1);
+}
+
+static void *use_pool(void *context)
+{
+    for (int i = 0; i < 200; i++)
+        pool_run(100, count_up, context);
+    return NULL;
+}
+
+static void pool(void)
+{
+    static atomic_uint hits[100];
+    pthread_t threads[4];
+    for (int i = 0; i < 4; i++)
+        pthread_create(&threads[i], NULL, use_pool, hits);
+    for (int i = 0; i < 4; i++)
+        pthread_join(threads[i], NULL);
+    bool all = true;
+    for (int i = 0; i < 100; i++)
+        all &= hits[i] == 800;
+    CHECK_NAMED(all, "every task of every job runs once");
+}
+
+int main(void)
+{
+    float *values = malloc(ROWS * COLUMNS * sizeof *values);
+    unsigned char *whole = malloc(ROWS * COLUMNS * 20);
+    struct source *source = numbers(values);
+    struct arena *arena = arena_new();
+    struct vfile file = make_file(arena, source);
+    CHECK(file.size == expect(values, whole));
+    ranges(&file, whole);
+    mapped_runs(&file, source);
+    pool();
+    arena_free(arena);
+    source_close(source);
+    free(whole);
+    free(values);
+    return check_done();
+}

@@ -1,0 +1,130 @@
+/* Which type a tensor has in each of the converter's outputs, and where it lies. Rules: prepare_tensors() in conversion/base.py.
+ */
+#include "models/model.h"
+#include "quant/convert.h"
+#include "tests/unit/check.h"
+
+#include <stdlib.h>
+
+static const struct {
+    const char *name;
+    unsigned rank;
+    uint64_t shape[4];
+    const char *f32, *f16, *bf16, *q8_0, *tq1_0; /* the type in each output */
+} rows[] = {
+    {"token_embd.weight", 2, {4, 256}, "F32", "F16", "BF16", "Q8_0", "F16"},
+    {"output.weight", 2, {4, 256}, "F32", "F16", "BF16", "Q8_0", "F16"},
+    {"blk.0.attn_q.weight", 2, {4, 256}, "F32", "F16", "BF16", "Q8_0", "TQ1_0"},
+    {"blk.0.attn_q.weight", 2, {4, 64}, "F32", "F16", "BF16", "Q8_0", "F16"}, /* no whole block of 256 */
+    {"blk.0.attn_q.weight", 2, {4, 40}, "F32", "F16", "BF16", "F16", "F16"},
+    {"blk.0.attn_q.bias", 1, {256}, "F32", "F32", "F32", "F32", "F32"},
+    {"blk.0.attn_norm.weight", 1, {256}, "F32", "F32", "F32", "F32", "F32"},
+    {"blk.0.attn_q_norm.weight", 2, {4, 256}, "F32", "F32", "F32", "F32", "F32"},
+    {"blk.0.ffn_down_exps.bias", 2, {4, 256}, "F32", "F32", "F32", "F32", "F32"},
+    {"blk.0.ffn_down_exps.weight", 3, {2, 2, 256}, "F32", "F16", "BF16", "Q8_0", "TQ1_0"},
+    {"blk.0.ffn_gate_inp.weight", 2, {4, 256}, "F32", "F32", "F32", "F32", "F32"},
+    {"blk.10.ffn_gate_inp_shexp.weight", 2, {1, 256}, "F32", "F32", "F32", "F32", "F32"},
+    {"position_embd.weight", 2, {4, 256}, "F32", "F32", "F32", "F32", "F32"},
+    {"token_types.weight", 2, {2, 256}, "F32", "F32", "F32", "F32", "F32"},
+    {"blk.0.ssm_a", 2, {4, 256}, "F32", "F32", "F32", "F32", "F32"},
+    {"blk.0.ssm_conv1d.weight", 2, {4, 256}, "F32", "F32", "F32", "F32", "F32"},
+    {"dec.blk.0.attn_rel_b.weight", 2, {32, 4}, "F32", "F16", "BF16", "F16", "F16"},
+};
+
+static const char *const outtypes[] = {"f32", "f16", "bf16", "q8_0", "tq1_0"};
+
+/* A model of one tensor of zeros. */
+static struct gguf_model *one_tensor(struct gguf_tensor *tensor, struct arena *arena, const char *name, unsigned rank,
+                                     const uint64_t *shape)
+{
+    static const float zeros[4 * 256];
+    static struct gguf_model model;
+    *tensor = (struct gguf_tensor){name, view_literal(arena, &f32_dtype, rank, shape, zeros), NULL};
+    model = (struct gguf_model){.arena = arena, .tensors = tensor, .n_tensors = 1, .auto_type = &bf16_dtype};
+    return &model;
+}
+
+static void check_types(void)
+{
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const char *const expected[] = {rows[i].f32, rows[i].f16, rows[i].bf16, rows[i].q8_0, rows[i].tq1_0};
+        struct arena *arena = arena_new();
+        struct gguf_tensor tensor;
+        struct gguf_model *model = one_tensor(&tensor, arena, rows[i].name, rows[i].rank, rows[i].shape);
+        for (size_t j = 0; j < sizeof outtypes / sizeof *outtypes; j++) {
+            struct gguf_plan plan = {0};
+            struct error error;
+            CHECK(gguf_plan_converter(model, outtypes[j], &plan, &error));
+            CHECK_TEXT(plan.tensors[0].type->name, expected[j]);
+            gguf_plan_free(&plan);
+        }
+        arena_free(arena);
+    }
+}
+
+static void check_auto(void)
+{
+    struct arena *arena = arena_new();
+    struct gguf_tensor tensor;
+    const uint64_t shape[] = {4, 256};
+    struct gguf_model *model = one_tensor(&tensor, arena, "blk.0.ffn_up.weight", 2, shape);
+    struct gguf_plan plan = {0};
+    struct error error;
+    CHECK(gguf_plan_converter(model, "auto", &plan, &error) && plan.tensors[0].type == &bf16_dtype);
+    gguf_plan_free(&plan);
+    model->auto_type = &f16_dtype;
+    CHECK(gguf_plan_converter(model, "auto", &plan, &error) && plan.tensors[0].type == &f16_dtype);
+    gguf_plan_free(&plan);
+    CHECK(!gguf_plan_converter(model, "q4_0", &plan, &error));
+    CHECK_TEXT(error.message, "the converter has no output type 'q4_0'");
+    arena_free(arena);
+}
+
+/* The bytes of gguf-py 0.19's GGUFWriter for: general.architecture "x", general.file_type 1, and tensors "a" F32 [3] and
+ * "b" F32 [1, 2]; after writer.add_tensor() of both, write_header_to_file() and write_kv_data_to_file() and
+ * write_ti_data_to_file(). */
+static const unsigned char expected_head[] = "GGUF\3\0\0\0\2\0\0\0\0\0\0\0\2\0\0\0\0\0\0\0"
+                                             "\24\0\0\0\0\0\0\0general.architecture\10\0\0\0\1\0\0\0\0\0\0\0x"
+                                             "\21\0\0\0\0\0\0\0general.file_type\4\0\0\0\1\0\0\0";
+static const unsigned char expected_infos[] =
+    "\1\0\0\0\0\0\0\0a\1\0\0\0\3\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
+    "\1\0\0\0\0\0\0\0b\2\0\0\0\2\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0\0\0\0\0\40\0\0\0\0\0\0\0";
+
+static void check_layout(bool trim_ones)
+{
+    static const float values[] = {1, 2, 3};
+    struct arena *arena = arena_new();
+    const uint64_t shape_a[] = {3}, shape_b[] = {1, 2};
+    struct gguf_tensor tensors[] = {{"a", view_literal(arena, &f32_dtype, 1, shape_a, values), NULL},
+                                    {"b", view_literal(arena, &f32_dtype, 2, shape_b, values), NULL}};
+    struct gguf_model model = {.arena = arena, .tensors = tensors, .n_tensors = 2};
+    gguf_set_text(&model.kvs, "general.architecture", "x");
+    gguf_set_u32(&model.kvs, "general.file_type", 1);
+    struct gguf_plan plan = {.tensors = calloc(2, sizeof *plan.tensors), .n_tensors = 2};
+    plan.tensors[0] = (struct gguf_plan_tensor){&tensors[0], &f32_dtype, 0};
+    plan.tensors[1] = (struct gguf_plan_tensor){&tensors[1], &f32_dtype, 0};
+    struct error error;
+    CHECK(gguf_plan_lay_out(&plan, &model, &model.kvs, NULL, trim_ones, &error));
+
+    size_t head = sizeof expected_head - 1, infos = sizeof expected_infos - 1;
+    CHECK(plan.head.length == head && memcmp(plan.head.bytes, expected_head, head) == 0);
+    CHECK((plan.head.length + plan.tail.length) % 32 == 0);
+    CHECK(plan.size == plan.head.length + plan.tail.length + 64);
+    CHECK(plan.tensors[1].offset == 32);
+    if (!trim_ones)
+        CHECK(plan.tail.length >= infos && memcmp(plan.tail.bytes, expected_infos, infos) == 0);
+    else
+        CHECK(plan.tail.bytes[33 + 9] == 1); /* the rank of "b" */
+    gguf_plan_free(&plan);
+    gguf_kvs_free(&model.kvs);
+    arena_free(arena);
+}
+
+int main(void)
+{
+    check_types();
+    check_auto();
+    check_layout(false);
+    check_layout(true);
+    return check_done();
+}

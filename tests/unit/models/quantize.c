@@ -1,0 +1,121 @@
+/* The layout of a quantized file. Which types tensors get is tested in mix.c; tests/data/gguf/quantized.gguf is the tool's, see
+ * tests/data/make_quantized.py. */
+#include "models/quantize.h"
+
+#include "models/families/family.h"
+#include "tests/unit/check.h"
+
+#include <stdlib.h>
+
+static const struct {
+    const char *name;
+    unsigned rank;
+    uint64_t shape[2];
+} tensors[] = {
+    {"token_embd.weight", 2, {3, 64}},   {"blk.0.attn_norm.weight", 1, {64}}, {"blk.10.attn_v.weight", 2, {3, 64}},
+    {"blk.2.attn_v.weight", 2, {3, 64}}, {"blk.2.attn_v.bias", 2, {1, 64}},   {"output_norm.weight", 1, {64}},
+    {"blk.2.attn_k.weight", 2, {3, 64}},
+};
+enum { N_TENSORS = sizeof tensors / sizeof *tensors };
+
+/* The model of the script, as the converter would have left it. */
+static struct gguf_model *make_model(struct arena *arena)
+{
+    static const float zeros[3 * 64];
+    struct gguf_model *model = arena_alloc(arena, sizeof *model);
+    static const struct family family = {.name = "llama"};
+    model->family = &family;
+    gguf_set_text(&model->kvs, "general.architecture", "llama");
+    gguf_set_text(&model->kvs, "general.type", "model");
+    gguf_set_u32(&model->kvs, "llama.block_count", 11);
+    gguf_set_u32(&model->kvs, "llama.context_length", 64);
+    gguf_set_u32(&model->kvs, "llama.embedding_length", 64);
+    gguf_set_u32(&model->kvs, "llama.feed_forward_length", 64);
+    gguf_set_u32(&model->kvs, "llama.attention.head_count", 1);
+    gguf_set_f32(&model->kvs, "llama.attention.layer_norm_rms_epsilon", 1e-5);
+    gguf_set_u32(&model->kvs, "general.file_type", 0);
+    gguf_set_u32(&model->kvs, "llama.vocab_size", 3);
+    gguf_set_u32(&model->kvs, "general.quantization_version", 2);
+
+    struct gguf_kvs tokenizer = {0};
+    struct buffer tokens = {0};
+    gguf_append_string(&tokens, "a", 1);
+    gguf_append_string(&tokens, "b", 1);
+    gguf_append_string(&tokens, "c", 1);
+    gguf_set_array(&tokenizer, "tokenizer.ggml.tokens", GGUF_STRING, 3, &tokens);
+    gguf_write_kv(&model->tokenizer, &tokenizer.kvs[0]);
+    model->n_tokenizer_kvs = 1;
+    gguf_kvs_free(&tokenizer);
+
+    model->n_tensors = N_TENSORS;
+    model->tensors = arena_array(arena, N_TENSORS, sizeof *model->tensors);
+    for (size_t i = 0; i < N_TENSORS; i++)
+        model->tensors[i] = (struct gguf_tensor){
+            .name = tensors[i].name,
+            .view = view_literal(arena, &f32_dtype, tensors[i].rank, tensors[i].shape, zeros),
+        };
+    return model;
+}
+
+static const struct mix *find_mix(const char *name)
+{
+    const struct mix *mix = mixes;
+    while (strcmp(mix->name, name) != 0)
+        mix++;
+    return mix;
+}
+
+static void free_model(struct gguf_model *model)
+{
+    gguf_kvs_free(&model->kvs);
+    buffer_free(&model->tokenizer);
+}
+
+static void as_the_tool(struct gguf_model *model)
+{
+    char path[4096], expected[8192];
+    snprintf(path, sizeof path, "%s/gguf/quantized.gguf", getenv("WFS_TEST_DATA"));
+    FILE *file = fopen(path, "rb");
+    size_t size = file == NULL ? 0 : fread(expected, 1, sizeof expected, file);
+    struct gguf_plan plan;
+    struct error error;
+    if (!CHECK(gguf_plan_quantize(model, find_mix("Q4_0"), &(struct quantize_options){0}, &plan, &error)))
+        return;
+    struct buffer begin = {0};
+    buffer_append(&begin, plan.head.bytes, plan.head.length);
+    buffer_append(&begin, model->tokenizer.bytes, model->tokenizer.length);
+    buffer_append(&begin, plan.tail.bytes, plan.tail.length);
+    CHECK(plan.size == size);
+    CHECK_NAMED(begin.length < size && memcmp(begin.bytes, expected, begin.length) == 0, "all before the data is the tool's");
+    static const char *const order[] = {"output_norm.weight",  "token_embd.weight", "blk.0.attn_norm.weight",
+                                        "blk.2.attn_k.weight", "blk.2.attn_v.bias", "blk.2.attn_v.weight",
+                                        "blk.10.attn_v.weight"};
+    for (size_t i = 0; i < N_TENSORS; i++)
+        CHECK_TEXT(plan.tensors[i].tensor->name, order[i]);
+    buffer_free(&begin);
+    gguf_plan_free(&plan);
+    if (file != NULL)
+        fclose(file);
+}
+
+static void refusals(struct gguf_model *model)
+{
+    struct gguf_plan plan;
+    struct error error;
+    const char *const bad[] = {"(=q4_0", NULL};
+    CHECK(!gguf_plan_quantize(model, find_mix("Q4_0"), &(struct quantize_options){.tensor_types = bad}, &plan, &error));
+    CHECK_NAMED(strstr(error.message, "(=q4_0") != NULL, "a pattern that is none");
+    model->family = NULL;
+    CHECK_NAMED(!gguf_plan_quantize(model, find_mix("Q4_0"), &(struct quantize_options){0}, &plan, &error), "a plain container");
+}
+
+int main(void)
+{
+    struct arena *arena = arena_new();
+    struct gguf_model *model = make_model(arena);
+    as_the_tool(model);
+    refusals(model);
+    free_model(model);
+    arena_free(arena);
+    return check_done();
+}

@@ -17,7 +17,7 @@ struct arena {
     struct chunk *last;
 };
 
-static _Noreturn void out_of_memory(size_t size)
+_Noreturn void memory_exhausted(size_t size)
 {
     fprintf(stderr, "wfs: out of memory (%zu bytes wanted)\n", size);
     exit(1);
@@ -27,7 +27,7 @@ void *memory_alloc(size_t size)
 {
     void *memory = malloc(size ? size : 1);
     if (memory == NULL)
-        out_of_memory(size);
+        memory_exhausted(size);
     return memory;
 }
 
@@ -35,7 +35,7 @@ void *memory_alloc_aligned(size_t alignment, size_t size)
 {
     void *memory = aligned_alloc(alignment, size);
     if (memory == NULL)
-        out_of_memory(size);
+        memory_exhausted(size);
     return memory;
 }
 
@@ -43,7 +43,7 @@ void *memory_resize(void *memory, size_t size)
 {
     void *resized = realloc(memory, size ? size : 1);
     if (resized == NULL)
-        out_of_memory(size);
+        memory_exhausted(size);
     return resized;
 }
 
@@ -70,7 +70,7 @@ static struct chunk *chunk_new(size_t capacity)
 {
     struct chunk *chunk = calloc(1, sizeof *chunk + capacity);
     if (chunk == NULL)
-        out_of_memory(capacity);
+        memory_exhausted(capacity);
     chunk->capacity = capacity;
     return chunk;
 }
@@ -78,7 +78,7 @@ static struct chunk *chunk_new(size_t capacity)
 void *arena_alloc(struct arena *arena, size_t size)
 {
     if (size > SIZE_MAX / 2)
-        out_of_memory(size);
+        memory_exhausted(size);
     size = (size + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
     struct chunk *last = arena->last;
     if (last != NULL && last->capacity - last->used >= size) {
@@ -102,7 +102,7 @@ void *arena_array(struct arena *arena, size_t count, size_t element_size)
 {
     size_t size;
     if (__builtin_mul_overflow(count, element_size, &size))
-        out_of_memory(SIZE_MAX);
+        memory_exhausted(SIZE_MAX);
     return arena_alloc(arena, size);
 }
 

@@ -25,3 +25,6 @@ char *arena_vprintf(struct arena *arena, const char *format, va_list arguments);
 void *memory_alloc(size_t size);
 void *memory_alloc_aligned(size_t alignment, size_t size); /* a size that is a multiple of the alignment, a power of two */
 void *memory_resize(void *memory, size_t size);
+
+/* Ends the process with that message: what these do where there is no memory. */
+_Noreturn void memory_exhausted(size_t size);

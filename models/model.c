@@ -114,12 +114,9 @@ static void pack_tokenizer(struct gguf_model *model, size_t first)
 {
     struct gguf_kvs *kvs = &model->kvs;
     model->n_tokenizer_kvs = kvs->n_kvs - first;
-    for (size_t i = first; i < kvs->n_kvs; i++) {
+    for (size_t i = first; i < kvs->n_kvs; i++)
         gguf_write_kv(&model->tokenizer, &kvs->kvs[i]);
-        free(kvs->kvs[i].key);
-        buffer_free(&kvs->kvs[i].value);
-    }
-    kvs->n_kvs = first;
+    gguf_kvs_cut(kvs, first);
 }
 
 static bool synthesize(struct gguf_model *model, const struct family_name *hf, struct error *error)

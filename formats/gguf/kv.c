@@ -5,32 +5,43 @@
 #include <stdlib.h>
 #include <string.h>
 
+static void free_kv(struct gguf_kv *kv)
+{
+    free(kv->key);
+    buffer_free(&kv->value);
+}
+
+static void index_all(struct gguf_kvs *kvs)
+{
+    text_index_free(&kvs->index);
+    for (size_t i = 0; i < kvs->n_kvs; i++)
+        text_index_add(&kvs->index, kvs->kvs[i].key, strlen(kvs->kvs[i].key), i);
+}
+
 void gguf_kvs_free(struct gguf_kvs *kvs)
 {
-    for (size_t i = 0; i < kvs->n_kvs; i++) {
-        free(kvs->kvs[i].key);
-        buffer_free(&kvs->kvs[i].value);
-    }
+    for (size_t i = 0; i < kvs->n_kvs; i++)
+        free_kv(&kvs->kvs[i]);
     free(kvs->kvs);
+    text_index_free(&kvs->index);
     *kvs = (struct gguf_kvs){0};
 }
 
 struct gguf_kvs gguf_kvs_copy(const struct gguf_kvs *kvs)
 {
-    struct gguf_kvs copy = {memory_alloc(kvs->n_kvs * sizeof *copy.kvs), kvs->n_kvs};
+    struct gguf_kvs copy = {memory_alloc(kvs->n_kvs * sizeof *copy.kvs), .n_kvs = kvs->n_kvs, .capacity = kvs->n_kvs};
     for (size_t i = 0; i < kvs->n_kvs; i++) {
         copy.kvs[i] = (struct gguf_kv){.key = strdup(kvs->kvs[i].key), .type = kvs->kvs[i].type};
         buffer_append(&copy.kvs[i].value, kvs->kvs[i].value.bytes, kvs->kvs[i].value.length);
     }
+    index_all(&copy);
     return copy;
 }
 
 static struct gguf_kv *find(const struct gguf_kvs *kvs, const char *key)
 {
-    for (size_t i = 0; i < kvs->n_kvs; i++)
-        if (strcmp(kvs->kvs[i].key, key) == 0)
-            return &kvs->kvs[i];
-    return NULL;
+    size_t place;
+    return text_index_find(&kvs->index, key, strlen(key), &place) ? &kvs->kvs[place] : NULL;
 }
 
 const struct gguf_kv *gguf_kvs_find(const struct gguf_kvs *kvs, const char *key)
@@ -43,9 +54,13 @@ static struct buffer *entry(struct gguf_kvs *kvs, const char *key, enum gguf_typ
 {
     struct gguf_kv *kv = find(kvs, key);
     if (kv == NULL) {
-        kvs->kvs = memory_resize(kvs->kvs, (kvs->n_kvs + 1) * sizeof *kvs->kvs);
-        kv = &kvs->kvs[kvs->n_kvs++];
+        if (kvs->n_kvs == kvs->capacity) {
+            kvs->capacity = kvs->capacity * 2 + 16;
+            kvs->kvs = memory_resize(kvs->kvs, kvs->capacity * sizeof *kvs->kvs);
+        }
+        kv = &kvs->kvs[kvs->n_kvs];
         *kv = (struct gguf_kv){.key = strdup(key)};
+        text_index_add(&kvs->index, kv->key, strlen(key), kvs->n_kvs++);
     }
     kv->type = type;
     buffer_free(&kv->value);
@@ -118,11 +133,18 @@ void gguf_kvs_remove(struct gguf_kvs *kvs, const char *key)
     struct gguf_kv *kv = find(kvs, key);
     if (kv == NULL)
         return;
-    free(kv->key);
-    buffer_free(&kv->value);
-    size_t behind = kvs->n_kvs - (size_t)(kv - kvs->kvs) - 1;
-    memmove(kv, kv + 1, behind * sizeof *kv);
+    free_kv(kv);
+    size_t after = kvs->n_kvs - (size_t)(kv - kvs->kvs) - 1;
+    memmove(kv, kv + 1, after * sizeof *kv);
     kvs->n_kvs--;
+    index_all(kvs);
+}
+
+void gguf_kvs_cut(struct gguf_kvs *kvs, size_t count)
+{
+    while (kvs->n_kvs > count)
+        free_kv(&kvs->kvs[--kvs->n_kvs]);
+    index_all(kvs);
 }
 
 void gguf_write_kv(struct buffer *out, const struct gguf_kv *kv)

@@ -2,10 +2,13 @@
  *
  * Setting a key again changes its value and keeps its place, as in the reference writer; several families depend on it.
  * Values are kept as they are written to the file. Empty strings and empty arrays are dropped, as the reference writer
- * drops them. A dictionary owns its memory. Layout of values: gguf specification v3. */
+ * drops them. A dictionary owns its memory. A key is set or found in time that
+ * grows with the logarithm of their number: templates and base models give thousands of them. Layout of values: gguf
+ * specification v3. */
 #pragma once
 
 #include "base/buffer.h"
+#include "base/text_index.h"
 #include "formats/json.h"
 
 enum gguf_type {
@@ -32,7 +35,8 @@ struct gguf_kv {
 
 struct gguf_kvs {
     struct gguf_kv *kvs;
-    size_t n_kvs;
+    size_t n_kvs, capacity;
+    struct text_index index; /* of the keys: where each stands */
 };
 
 void gguf_kvs_free(struct gguf_kvs *kvs);
@@ -53,7 +57,8 @@ void gguf_set_array(struct gguf_kvs *kvs, const char *key, enum gguf_type elemen
 
 /* The entry of that key, or NULL. */
 const struct gguf_kv *gguf_kvs_find(const struct gguf_kvs *kvs, const char *key);
-void gguf_kvs_remove(struct gguf_kvs *kvs, const char *key);
+void gguf_kvs_remove(struct gguf_kvs *kvs, const char *key); /* takes as long as making all the others anew */
+void gguf_kvs_cut(struct gguf_kvs *kvs, size_t count);       /* keeps the first `count` */
 
 /* Appends one entry as it stands in the file: key, type, value. */
 void gguf_write_kv(struct buffer *out, const struct gguf_kv *kv);

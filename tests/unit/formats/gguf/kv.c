@@ -1,0 +1,52 @@
+/* The dictionary of a GGUF's keys: order, changing, removing; and many keys. */
+#include "formats/gguf/kv.h"
+
+#include "tests/unit/check.h"
+
+static bool stands(const struct gguf_kvs *kvs, size_t place, const char *key, unsigned value)
+{
+    const struct gguf_kv *kv = gguf_kvs_find(kvs, key);
+    return kv != NULL && kv == &kvs->kvs[place] && kv->value.length == 4 && kv->value.bytes[0] == value;
+}
+
+static void keeps_order(void)
+{
+    struct gguf_kvs kvs = {0};
+    gguf_set_u32(&kvs, "a", 1);
+    gguf_set_u32(&kvs, "b", 2);
+    gguf_set_u32(&kvs, "c", 3);
+    gguf_set_u32(&kvs, "a", 4);
+    CHECK(kvs.n_kvs == 3 && stands(&kvs, 0, "a", 4) && stands(&kvs, 1, "b", 2) && stands(&kvs, 2, "c", 3));
+    struct gguf_kvs copy = gguf_kvs_copy(&kvs);
+    gguf_kvs_remove(&copy, "b");
+    CHECK(copy.n_kvs == 2 && stands(&copy, 0, "a", 4) && stands(&copy, 1, "c", 3) && gguf_kvs_find(&copy, "b") == NULL);
+    gguf_set_u32(&copy, "b", 5);
+    CHECK(stands(&copy, 2, "b", 5));
+    gguf_kvs_cut(&kvs, 1);
+    CHECK(kvs.n_kvs == 1 && stands(&kvs, 0, "a", 4) && gguf_kvs_find(&kvs, "c") == NULL);
+    gguf_set_u32(&kvs, "c", 6);
+    CHECK(stands(&kvs, 1, "c", 6));
+    gguf_kvs_free(&kvs);
+    gguf_kvs_free(&copy);
+}
+
+/* As chat templates and base models may give them: comparing each with all before it takes hours. */
+static void takes_many(void)
+{
+    enum { MANY = 500000 };
+    struct gguf_kvs kvs = {0};
+    char key[64];
+    for (unsigned i = 0; i < MANY; i++) {
+        snprintf(key, sizeof key, "tokenizer.chat_template.%u", i);
+        gguf_set_u32(&kvs, key, i);
+    }
+    CHECK(kvs.n_kvs == MANY && stands(&kvs, 77, "tokenizer.chat_template.77", 77));
+    gguf_kvs_free(&kvs);
+}
+
+int main(void)
+{
+    keeps_order();
+    takes_many();
+    return check_done();
+}

@@ -1,6 +1,7 @@
 #include "models/arrange.h"
 
 #include "formats/layout.h"
+#include "quant/convert.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -71,7 +71,7 @@ static const struct dtype *tensor_type(const struct gguf_tensor *tensor, const s
     const struct dtype *wanted = dtype_by_name(outtype->dtype);
     if (outtype->is_ternary && is_one_of(name, f16_names, COUNT(f16_names)))
         wanted = &f16_dtype;
-    return convert_possible(tensor->view, wanted, &reason) ? wanted : &f16_dtype;
+    return convert_possible(tensor->view, encoding_of(wanted), &reason) ? wanted : &f16_dtype;
 }
 
 static const struct outtype *find_outtype(const struct gguf_model *model, const char *name)

@@ -1,6 +1,7 @@
 #include "models/plain.h"
 
 #include "formats/layout.h"
+#include "quant/convert.h"
 
 #include <string.h>
 

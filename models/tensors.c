@@ -1,6 +1,7 @@
 #include "models/tensors.h"
 
 #include "models/mxfp4_view.h"
+#include "quant/convert.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -228,19 +228,23 @@ static inline void store_scaled_from(float *values, __m256i bytes, float scale, 
         _mm256_storeu_ps(values + 8 * i, _mm256_add_ps(_mm256_loadu_ps(values + 8 * i), _mm256_set1_ps(minimum)));
 }
 
-/* Defines NAME_decode_avx2 and NAME_encode_avx2 over many blocks from decode_block and encode_batch. */
-#define DEFINE_AVX2_KERNELS(name, elements, bytes)                                                                               \
-    decode_function name##_decode_avx2;                                                                                          \
+/* Defines NAME_encode_avx2 over many blocks from encode_batch. */
+#define DEFINE_AVX2_ENCODER(name, elements, bytes)                                                                               \
     encode_function name##_encode_avx2;                                                                                          \
-    void name##_decode_avx2(const void *blocks, float *values, size_t n_blocks)                                                  \
-    {                                                                                                                            \
-        for (size_t i = 0; i < n_blocks; i++)                                                                                    \
-            decode_block((const uint8_t *)blocks + i * (bytes), values + i * (elements));                                        \
-    }                                                                                                                            \
     void name##_encode_avx2(const float *values, void *blocks, size_t n_blocks)                                                  \
     {                                                                                                                            \
         uint8_t *block = blocks;                                                                                                 \
         for (; n_blocks >= BATCH; n_blocks -= BATCH, block += BATCH * (bytes), values += BATCH * (elements))                     \
             encode_batch(values, block, BATCH);                                                                                  \
         encode_batch(values, block, n_blocks);                                                                                   \
+    }
+
+/* The same, and NAME_decode_avx2 from decode_block. */
+#define DEFINE_AVX2_KERNELS(name, elements, bytes)                                                                               \
+    DEFINE_AVX2_ENCODER(name, elements, bytes)                                                                                   \
+    decode_function name##_decode_avx2;                                                                                          \
+    void name##_decode_avx2(const void *blocks, float *values, size_t n_blocks)                                                  \
+    {                                                                                                                            \
+        for (size_t i = 0; i < n_blocks; i++)                                                                                    \
+            decode_block((const uint8_t *)blocks + i * (bytes), values + i * (elements));                                        \
     }

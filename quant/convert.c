@@ -11,25 +11,25 @@ enum {
     MAX_ELEMENT_BYTES = 8,
 };
 
-bool convert_possible(const struct view *view, const struct dtype *target, const char **ret_reason)
+bool convert_possible(const struct view *view, struct encoding target, const char **ret_reason)
 {
-    if (view->dtype == target)
+    if (view->dtype == target.dtype)
         return true;
     if (dtype_kernels(view->dtype).decode == NULL)
         return *ret_reason = "its values have no F32 form", false;
-    if (dtype_kernels(target).encode == NULL)
+    if (encoding_kernels(target).encode == NULL)
         return *ret_reason = "nothing is encoded to this type", false;
-    if (view_row_elements(view) % target->block_elements != 0)
-        return *ret_reason = target->block_elements == 32    ? "its row length is not a multiple of 32"
-                             : target->block_elements == 256 ? "its row length is not a multiple of 256"
-                                                             : "its row length is not a whole number of blocks",
+    if (view_row_elements(view) % target.dtype->block_elements != 0)
+        return *ret_reason = target.dtype->block_elements == 32    ? "its row length is not a multiple of 32"
+                             : target.dtype->block_elements == 256 ? "its row length is not a multiple of 256"
+                                                                   : "its row length is not a whole number of blocks",
                false;
     return true;
 }
 
-uint64_t convert_bytes(const struct view *view, const struct dtype *target)
+uint64_t convert_bytes(const struct view *view, const struct dtype *dtype)
 {
-    return dtype_bytes(target, view->n_elements);
+    return dtype_bytes(dtype, view->n_elements);
 }
 
 bool values_finite(const float *values, size_t n_values)
@@ -55,14 +55,14 @@ bool dtype_scales_finite(const struct dtype *dtype, const void *blocks, size_t n
 }
 
 /* Encodes one piece; a block type refuses what llama-quantize refuses. */
-static bool encode_piece(const struct dtype *target, const float *values, size_t n_values, void *out, struct error *error)
+static bool encode_piece(struct encoding target, const float *values, size_t n_values, void *out, struct error *error)
 {
-    size_t n_blocks = n_values / target->block_elements;
-    if (target->kind == DTYPE_BLOCK && !values_finite(values, n_values))
-        return error_set(error, "a weight is not finite, so it has no %s value", target->name);
-    dtype_kernels(target).encode(values, out, n_blocks);
-    if (target->kind == DTYPE_BLOCK && !dtype_scales_finite(target, out, n_blocks))
-        return error_set(error, "a weight is too large for the scale of %s", target->name);
+    size_t n_blocks = n_values / target.dtype->block_elements;
+    if (target.dtype->kind == DTYPE_BLOCK && !values_finite(values, n_values))
+        return error_set(error, "a weight is not finite, so it has no %s value", target.dtype->name);
+    encoding_kernels(target).encode(values, out, n_blocks);
+    if (target.dtype->kind == DTYPE_BLOCK && !dtype_scales_finite(target.dtype, out, n_blocks))
+        return error_set(error, "a weight is too large for the scale of %s", target.dtype->name);
     return true;
 }
 
@@ -102,26 +102,26 @@ static bool decode_piece(const struct input *input, uint64_t first, size_t count
 }
 
 /* Converts elements [element, end). */
-static bool convert_elements(const struct input *input, const struct dtype *target, uint64_t element, uint64_t end,
-                             unsigned char *to, struct error *error)
+static bool convert_elements(const struct input *input, struct encoding target, uint64_t element, uint64_t end, unsigned char *to,
+                             struct error *error)
 {
     _Alignas(64) float values[PIECE_ELEMENTS + 2 * MARGIN_ELEMENTS];
     while (element < end) {
         size_t piece = end - element < PIECE_ELEMENTS ? (size_t)(end - element) : PIECE_ELEMENTS, skip;
         /* F32 is the decoded form: it needs no second copy where the place for it is aligned. */
-        bool direct = target == &f32_dtype && input->view->dtype->block_elements == 1 && (uintptr_t)to % sizeof(float) == 0;
+        bool direct = target.dtype == &f32_dtype && input->view->dtype->block_elements == 1 && (uintptr_t)to % sizeof(float) == 0;
         if (!decode_piece(input, element, piece, direct ? (float *)(void *)to : values, &skip, error))
             return false;
         if (!direct && !encode_piece(target, values + skip, piece, to, error))
             return false;
-        to += piece / target->block_elements * target->block_bytes;
+        to += piece / target.dtype->block_elements * target.dtype->block_bytes;
         element += piece;
     }
     return true;
 }
 
 /* Scattered units are read all at once: one read of the source then serves as many neighbours as the whole range has. */
-static bool convert_gathered(struct input *input, const struct dtype *target, uint64_t element, uint64_t end, unsigned char *to,
+static bool convert_gathered(struct input *input, struct encoding target, uint64_t element, uint64_t end, unsigned char *to,
                              struct error *error)
 {
     enum { MOST_BYTES = 8 << 20 };
@@ -138,23 +138,82 @@ static bool convert_gathered(struct input *input, const struct dtype *target, ui
     return converted;
 }
 
-bool convert_read(const struct view *view, const struct dtype *target, uint64_t first, uint64_t count, void *out,
-                  struct error *error)
+bool convert_read(const struct view *view, struct encoding target, uint64_t first, uint64_t count, void *out, struct error *error)
 {
-    if (view->dtype == target)
+    if (view->dtype == target.dtype)
         return view_read(view, first, count, out, error);
-    assert(view->dtype->block_elements <= MARGIN_ELEMENTS && PIECE_ELEMENTS % target->block_elements == 0);
+    assert(view->dtype->block_elements <= MARGIN_ELEMENTS && PIECE_ELEMENTS % target.dtype->block_elements == 0);
     struct input input = {.view = view};
-    uint64_t element = first * target->block_elements, end = element + count * target->block_elements;
+    uint64_t element = first * target.dtype->block_elements, end = element + count * target.dtype->block_elements;
     if (view->scattered && end - element > PIECE_ELEMENTS)
         return convert_gathered(&input, target, element, end, out, error);
     return convert_elements(&input, target, element, end, out, error);
 }
 
-uint64_t convert_cost(const struct view *view, const struct dtype *target, uint64_t count)
+uint64_t convert_cost(const struct view *view, struct encoding target, uint64_t count)
 {
     enum { READ_AND_DECODE_COST = 250 }; /* picoseconds per element, of an element type */
-    if (view->dtype == target)
+    if (view->dtype == target.dtype)
         return 0;
-    return count * target->block_elements / 1000 * (READ_AND_DECODE_COST + target->encode_cost);
+    return count * target.dtype->block_elements / 1000 * (READ_AND_DECODE_COST + target.dtype->encode_cost);
+}
+
+/* Map and convert: elements computed from the elements at the same place. */
+
+struct mapped {
+    struct view view;
+    const struct view *inner;
+    map_function *map;
+};
+
+static bool mapped_read(const struct view *view, uint64_t first, uint64_t count, void *out, struct error *error)
+{
+    enum { PIECE = 8192 };
+    const struct mapped *mapped = (const struct mapped *)view;
+    const struct dtype *dtype = view->dtype;
+    float values[PIECE];
+    unsigned char *to = out;
+    for (uint64_t done = 0; done < count;) {
+        uint64_t piece = count - done < PIECE ? count - done : PIECE;
+        if (!convert_read(mapped->inner, encoding_of(&f32_dtype), first + done, piece, values, error))
+            return false;
+        mapped->map(values, piece);
+        dtype_kernels(dtype).encode(values, to + done * dtype->block_bytes, piece);
+        done += piece;
+    }
+    return true;
+}
+
+static const struct view_op mapped_op = {"map", mapped_read, NULL};
+
+const struct view *view_map(struct arena *arena, const struct view *view, const struct dtype *dtype, map_function *map)
+{
+    assert(dtype->block_elements == 1);
+    struct mapped *mapped = arena_alloc(arena, sizeof *mapped);
+    view_init(&mapped->view, arena, &mapped_op, dtype, view->rank, view->shape);
+    mapped->inner = view;
+    mapped->map = map;
+    return &mapped->view;
+}
+
+struct converted {
+    struct view view;
+    const struct view *inner;
+};
+
+static bool converted_read(const struct view *view, uint64_t first, uint64_t count, void *out, struct error *error)
+{
+    return convert_read(((const struct converted *)view)->inner, encoding_of(view->dtype), first, count, out, error);
+}
+
+static const struct view_op converted_op = {"convert", converted_read, NULL};
+
+const struct view *view_convert(struct arena *arena, const struct view *view, const struct dtype *dtype)
+{
+    if (view->dtype == dtype)
+        return view;
+    struct converted *converted = arena_alloc(arena, sizeof *converted);
+    view_init(&converted->view, arena, &converted_op, dtype, view->rank, view->shape);
+    converted->inner = view;
+    return &converted->view;
 }

@@ -1,22 +1,31 @@
 /* Encoding a view as another dtype: decode to F32, encode to the target, block by block.
  *
  * Values pass through F32 whatever the two dtypes are, each step rounded to nearest even, as the reference tools do.
- * Where the dtypes are the same the units are copied as they are. */
+ * Where the dtypes are the same the units are copied as they are, whatever the encoding says besides. */
 #pragma once
 
+#include "quant/encoding.h"
 #include "quant/view.h"
 
-/* Whether `view` can be shown as `target`: both have kernels for it and the row length is a multiple of the target's
- * block. If not, *ret_reason says why, as in "row length 80 is not a multiple of 256". */
-bool convert_possible(const struct view *view, const struct dtype *target, const char **ret_reason);
+/* Whether `view` can be shown as `target`: both dtypes have kernels for it and the row length is a multiple of the target's
+ * block. If not, *ret_reason says why, as in "its row length is not a multiple of 256". */
+bool convert_possible(const struct view *view, struct encoding target, const char **ret_reason);
 
-/* Bytes of the view encoded as `target`. */
-uint64_t convert_bytes(const struct view *view, const struct dtype *target);
+/* Bytes of the view encoded as `dtype`. */
+uint64_t convert_bytes(const struct view *view, const struct dtype *dtype);
 
 /* Blocks [first, first + count) of `view` as `target`, into `out`. Fails where the source cannot be read, and where a block
  * type meets a weight that is not finite or too large for its scale: such a range has no value in the reference tools. */
-bool convert_read(const struct view *view, const struct dtype *target, uint64_t first, uint64_t count, void *out,
+bool convert_read(const struct view *view, struct encoding target, uint64_t first, uint64_t count, void *out,
                   struct error *error);
 
 /* Rough time for `count` blocks on one core, in nanoseconds: to decide whether splitting pays. */
-uint64_t convert_cost(const struct view *view, const struct dtype *target, uint64_t count);
+uint64_t convert_cost(const struct view *view, struct encoding target, uint64_t count);
+
+/* Each element x replaced by f(x) in F32 and rounded to `dtype` (for an F16 view: F16 arithmetic on F16 elements, since
+ * one F32 operation rounded to F16 is correctly rounded). `map` works in place on `n` values. */
+typedef void map_function(float *values, size_t n);
+const struct view *view_map(struct arena *arena, const struct view *view, const struct dtype *dtype, map_function *map);
+
+/* The elements converted to another dtype. */
+const struct view *view_convert(struct arena *arena, const struct view *view, const struct dtype *dtype);

@@ -85,9 +85,5 @@ bool values_finite(const float *values, size_t n_values);
 /* Whether the F16 scales of all blocks are finite: false for values too large for the block type. */
 bool dtype_scales_finite(const struct dtype *dtype, const void *blocks, size_t n_blocks);
 
-/* Element types that code names directly. */
-extern const struct dtype f32_dtype, f16_dtype, bf16_dtype, u8_dtype;
-
-/* The other rule for Q4_0, as some engines quantize at load time: d = amax / 7, round half away from zero, clamp
- * to -8..7. Same layout and name as Q4_0; not in the table, chosen by the mount option q4_0=absmax7. */
-extern const struct dtype q4_0_dtype, q4_0_absmax7_dtype;
+/* Types that code names directly. */
+extern const struct dtype f32_dtype, f16_dtype, bf16_dtype, u8_dtype, q4_0_dtype;

@@ -4,11 +4,6 @@
 
 enum { QS = 2, BLOCK_BYTES = 18 };
 
-static void decode_block(const uint8_t *block, float *values)
-{
-    q4_0_dtype.kernels[CPU_AVX2].decode(block, values, 1);
-}
-
 static inline __m256i levels_of(const float *values, float d)
 {
     struct values32 loaded = load_values(values);
@@ -33,4 +28,4 @@ static inline void encode_batch(const float *values, uint8_t *block, size_t n_bl
     }
 }
 
-DEFINE_AVX2_KERNELS(q4_0_absmax7, LEGACY_ELEMENTS, BLOCK_BYTES)
+DEFINE_AVX2_ENCODER(q4_0_absmax7, LEGACY_ELEMENTS, BLOCK_BYTES)

@@ -1,7 +1,5 @@
 #include "quant/view.h"
 
-#include "quant/convert.h"
-
 #include <assert.h>
 #include <string.h>
 
@@ -459,66 +457,6 @@ const struct view *view_stack(struct arena *arena, const struct view *const *par
         layers[i] = view_reshape(arena, parts[i], parts[i]->rank + 1, shape);
     }
     return view_concatenate(arena, layers, n_parts, 0);
-}
-
-/* Map and convert: elements computed from the elements at the same place. */
-
-struct mapped {
-    struct view view;
-    const struct view *inner;
-    map_function *map;
-};
-
-static bool mapped_read(const struct view *view, uint64_t first, uint64_t count, void *out, struct error *error)
-{
-    enum { PIECE = 8192 };
-    const struct mapped *mapped = (const struct mapped *)view;
-    const struct dtype *dtype = view->dtype;
-    float values[PIECE];
-    unsigned char *to = out;
-    for (uint64_t done = 0; done < count;) {
-        uint64_t piece = count - done < PIECE ? count - done : PIECE;
-        if (!convert_read(mapped->inner, &f32_dtype, first + done, piece, values, error))
-            return false;
-        mapped->map(values, piece);
-        dtype_kernels(dtype).encode(values, to + done * dtype->block_bytes, piece);
-        done += piece;
-    }
-    return true;
-}
-
-static const struct view_op mapped_op = {"map", mapped_read, NULL};
-
-const struct view *view_map(struct arena *arena, const struct view *view, const struct dtype *dtype, map_function *map)
-{
-    assert(dtype->block_elements == 1);
-    struct mapped *mapped = arena_alloc(arena, sizeof *mapped);
-    view_init(&mapped->view, arena, &mapped_op, dtype, view->rank, view->shape);
-    mapped->inner = view;
-    mapped->map = map;
-    return &mapped->view;
-}
-
-struct converted {
-    struct view view;
-    const struct view *inner;
-};
-
-static bool converted_read(const struct view *view, uint64_t first, uint64_t count, void *out, struct error *error)
-{
-    return convert_read(((const struct converted *)view)->inner, view->dtype, first, count, out, error);
-}
-
-static const struct view_op converted_op = {"convert", converted_read, NULL};
-
-const struct view *view_convert(struct arena *arena, const struct view *view, const struct dtype *dtype)
-{
-    if (view->dtype == dtype)
-        return view;
-    struct converted *converted = arena_alloc(arena, sizeof *converted);
-    view_init(&converted->view, arena, &converted_op, dtype, view->rank, view->shape);
-    converted->inner = view;
-    return &converted->view;
 }
 
 /* Literal: units in memory. */

@@ -103,14 +103,6 @@ const struct view *view_concatenate(struct arena *arena, const struct view *cons
 /* Views of the same shape, stacked along a new first axis. */
 const struct view *view_stack(struct arena *arena, const struct view *const *parts, size_t n_parts);
 
-/* Each element x replaced by f(x) in F32 and rounded to `dtype` (for an F16 view: F16 arithmetic on F16 elements, since
- * one F32 operation rounded to F16 is correctly rounded). `map` works in place on `n` values. */
-typedef void map_function(float *values, size_t n);
-const struct view *view_map(struct arena *arena, const struct view *view, const struct dtype *dtype, map_function *map);
-
-/* The elements converted to another dtype, as convert.h does it. */
-const struct view *view_convert(struct arena *arena, const struct view *view, const struct dtype *dtype);
-
 /* A constant: `bytes` holds the units, and must live as long as the arena. */
 const struct view *view_literal(struct arena *arena, const struct dtype *dtype, unsigned rank, const uint64_t *shape,
                                 const void *bytes);

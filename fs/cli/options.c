@@ -30,8 +30,8 @@ static bool set_allow_trailing(struct options *options, const char *value, struc
 
 static bool set_q4_0(struct options *options, const char *value, struct error *error)
 {
-    options->tree.q4_0_absmax7 = strcmp(value, "absmax7") == 0;
-    return options->tree.q4_0_absmax7 || strcmp(value, "ggml") == 0 ||
+    options->tree.q4_0_rule = strcmp(value, q4_0_absmax7_rule.name) == 0 ? &q4_0_absmax7_rule : NULL;
+    return options->tree.q4_0_rule != NULL || strcmp(value, "ggml") == 0 ||
            error_set(error, "option q4_0: '%s' is neither ggml nor absmax7", value);
 }
 

@@ -43,8 +43,8 @@ static bool measure_run(const struct gguf_plan_tensor *tensor, uint64_t run, str
     const struct view *view = tensor->tensor->view;
     uint64_t first = run * RUN_ELEMENTS, left = view->n_elements - first;
     size_t n_elements = left < RUN_ELEMENTS ? (size_t)left : RUN_ELEMENTS, block = tensor->type->block_elements;
-    if (!convert_read(view, &f32_dtype, first, n_elements, exact, error) ||
-        !convert_read(view, tensor->type, first / block, n_elements / block, blocks, error))
+    if (!convert_read(view, encoding_of(&f32_dtype), first, n_elements, exact, error) ||
+        !convert_read(view, encoding_of(tensor->type), first / block, n_elements / block, blocks, error))
         return error_prefix(error, "%s", tensor->tensor->name);
     dtype_kernels(tensor->type).decode(blocks, stored, n_elements / block);
     for (size_t i = 0; i < n_elements; i++) {

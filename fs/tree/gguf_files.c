@@ -79,7 +79,7 @@ static bool plan(const void *context, struct arena *arena, struct vfile *ret_fil
     for (size_t i = 0; i < plan.n_tensors; i++) {
         const struct gguf_plan_tensor *tensor = &plan.tensors[i];
         vfile_add_zeros(&builder, data_start + tensor->offset - builder.size);
-        vfile_add_view(&builder, tensor->tensor->view, tensor->type);
+        vfile_add_view(&builder, tensor->tensor->view, encoding_of(tensor->type));
     }
     vfile_add_zeros(&builder, plan.size - builder.size);
     *ret_file = vfile_finish(&builder);

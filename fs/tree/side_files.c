@@ -10,7 +10,7 @@ static bool plan(const void *context, struct arena *arena, struct vfile *ret_fil
     struct source *source = (struct source *)context;
     uint64_t size = source_size(source);
     struct vfile_builder builder = {.arena = arena};
-    vfile_add_view(&builder, view_of_source(arena, source, 0, bytes, 1, &size), bytes);
+    vfile_add_view(&builder, view_of_source(arena, source, 0, bytes, 1, &size), encoding_of(bytes));
     *ret_file = vfile_finish(&builder);
     return true;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/buffer.h"
+#include "quant/encoding.h"
 #include "quant/view.h"
 
 /* Appends the text of piece `index`: the same bytes every time, as many as were counted when the file was planned. */
@@ -16,7 +17,7 @@ struct span {
         const void *literal;
         struct {
             const struct view *view;
-            const struct dtype *dtype; /* what it is encoded as */
+            struct encoding encoding; /* of the view's values */
         };
         struct {
             text_function *text;

@@ -108,10 +108,10 @@ static bool plan(const void *context, uint64_t item, unsigned slot, struct arena
         return error_set(error, "there is no such view of '%s'", tensor->name);
     if (file.numpy) {
         char header[NUMPY_HEADER_MAX];
-        size_t length = numpy_header(file.dtype, tensor->shape, tensor->rank, header);
+        size_t length = numpy_header(file.encoding.dtype, tensor->shape, tensor->rank, header);
         vfile_add_literal(&builder, arena_copy(arena, header, length), length);
     }
-    vfile_add_view(&builder, tensor_view(files->checkpoint, tensor, arena), file.dtype);
+    vfile_add_view(&builder, tensor_view(files->checkpoint, tensor, arena), file.encoding);
     *ret_file = vfile_finish(&builder);
     return true;
 }
@@ -131,7 +131,7 @@ static void xattrs(const void *context, uint64_t item, int slot, tree_emit_xattr
     char shape[LAYOUT_MAX_RANK * 22];
     bool view = slot > SLOT_METADATA && tensor_file_at(tensor, files->options, (unsigned)slot, &file);
     emit(emit_context, "user.wfs.name", tensor->name);
-    emit(emit_context, "user.wfs.dtype", view ? file.dtype->name : tensor->dtype->name);
+    emit(emit_context, "user.wfs.dtype", view ? file.encoding.dtype->name : tensor->dtype->name);
     emit(emit_context, "user.wfs.shape", layout_shape_text(tensor->shape, tensor->rank, shape, sizeof shape));
     emit_number(emit, emit_context, "user.wfs.elements", tensor_elements(tensor));
     if (view)

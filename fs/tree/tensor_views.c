@@ -32,25 +32,26 @@ static struct view outline(const struct tensor *tensor)
 
 bool tensor_file_at(const struct tensor *tensor, const struct tree_options *options, unsigned slot, struct tensor_file *ret_file)
 {
-    struct tensor_file file = {.name = "raw", .dtype = tensor->dtype, .numpy = slot == SLOT_RAW_NPY};
+    struct tensor_file file = {.name = "raw", .encoding = encoding_of(tensor->dtype), .numpy = slot == SLOT_RAW_NPY};
     const char *reason;
     if (tensor->refusal != NULL)
         return false;
     if (slot >= SLOT_FIRST_DTYPE) {
-        file.dtype = dtypes[(slot - SLOT_FIRST_DTYPE) / 2];
+        file.encoding.dtype = dtypes[(slot - SLOT_FIRST_DTYPE) / 2];
         file.numpy = (slot - SLOT_FIRST_DTYPE) % 2 == 1;
-        file.name = file.dtype->view_name;
-        if (options->q4_0_absmax7 && file.dtype == &q4_0_dtype)
-            file.dtype = &q4_0_absmax7_dtype;
+        file.name = file.encoding.dtype->view_name;
+        if (file.encoding.dtype == &q4_0_dtype)
+            file.encoding.rule = options->q4_0_rule;
     }
     struct view view = outline(tensor);
-    if (file.name == NULL || (file.numpy && file.dtype->numpy == NULL) || !convert_possible(&view, file.dtype, &reason))
+    if (file.name == NULL || (file.numpy && file.encoding.dtype->numpy == NULL) ||
+        !convert_possible(&view, file.encoding, &reason))
         return false;
     char header[NUMPY_HEADER_MAX];
-    file.stored = file.dtype == tensor->dtype && tensor_is_stored(tensor);
-    file.size = convert_bytes(&view, file.dtype);
+    file.stored = file.encoding.dtype == tensor->dtype && tensor_is_stored(tensor);
+    file.size = convert_bytes(&view, file.encoding.dtype);
     if (file.numpy)
-        file.size += numpy_header(file.dtype, tensor->shape, tensor->rank, header);
+        file.size += numpy_header(file.encoding.dtype, tensor->shape, tensor->rank, header);
     *ret_file = file;
     return true;
 }
@@ -82,7 +83,7 @@ static void append_views(const struct tensor *tensor, const struct tree_options 
         int length = snprintf(path, sizeof path, "tensors/%s/%s%s", directory, file.name, file.numpy ? ".npy" : "");
         buffer_append_text(out, first ? "{\"path\":" : ",{\"path\":");
         buffer_append_json_string(out, path, (size_t)length);
-        buffer_printf(out, ",\"dtype\":\"%s\",\"size\":%" PRIu64 ",\"stored\":%s}", file.dtype->name, file.size,
+        buffer_printf(out, ",\"dtype\":\"%s\",\"size\":%" PRIu64 ",\"stored\":%s}", file.encoding.dtype->name, file.size,
                       file.stored ? "true" : "false");
         first = false;
     }

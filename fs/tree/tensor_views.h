@@ -10,8 +10,8 @@ enum { SLOT_METADATA, SLOT_RAW, SLOT_RAW_NPY, SLOT_FIRST_DTYPE };
 
 /* How one file of a tensor is made. */
 struct tensor_file {
-    const char *name;          /* "f32", without ".npy" */
-    const struct dtype *dtype; /* what it is encoded as */
+    const char *name; /* "f32", without ".npy" */
+    struct encoding encoding;
     bool numpy;
     bool stored; /* the very bytes of the source */
     uint64_t size;

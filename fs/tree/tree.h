@@ -15,7 +15,7 @@ typedef uint64_t node_id;
 enum { TREE_ROOT = 1 };
 
 struct tree_options {
-    bool q4_0_absmax7;                /* the other rule for Q4_0 (quant/dtype.h) */
+    const struct rule *q4_0_rule;     /* another rule for tensors/NAME/q4_0; NULL: the usual one */
     struct quantize_options quantize; /* for gguf/model-Q*.gguf */
 };
 

@@ -42,14 +42,14 @@ void vfile_add_zeros(struct vfile_builder *builder, uint64_t length)
         add_span(builder, SPAN_ZEROS, length);
 }
 
-void vfile_add_view(struct vfile_builder *builder, const struct view *view, const struct dtype *dtype)
+void vfile_add_view(struct vfile_builder *builder, const struct view *view, struct encoding encoding)
 {
-    uint64_t length = convert_bytes(view, dtype);
+    uint64_t length = convert_bytes(view, encoding.dtype);
     if (length == 0)
         return;
     struct span *span = add_span(builder, SPAN_VIEW, length);
     span->view = view;
-    span->dtype = dtype;
+    span->encoding = encoding;
 }
 
 void vfile_add_text(struct vfile_builder *builder, text_function *text, const void *context, size_t index, uint64_t length)
@@ -96,19 +96,19 @@ static void split_task(void *context, size_t index)
     struct split *split = context;
     struct error error;
     uint64_t first = index * split->step, count = split->count - first < split->step ? split->count - first : split->step;
-    unsigned char *out = split->out + first * split->span->dtype->block_bytes;
+    unsigned char *out = split->out + first * split->span->encoding.dtype->block_bytes;
     if (atomic_load(&split->failed))
         return;
-    if (!convert_read(split->span->view, split->span->dtype, split->first + first, count, out, &error) &&
+    if (!convert_read(split->span->view, split->span->encoding, split->first + first, count, out, &error) &&
         !atomic_exchange(&split->failed, true))
         *split->error = error;
 }
 
 static bool read_blocks(const struct span *span, uint64_t first, uint64_t count, unsigned char *out, struct error *error)
 {
-    uint64_t cost = convert_cost(span->view, span->dtype, count);
+    uint64_t cost = convert_cost(span->view, span->encoding, count);
     if (cost < SPLIT_COST || pool_width() == 1)
-        return convert_read(span->view, span->dtype, first, count, out, error);
+        return convert_read(span->view, span->encoding, first, count, out, error);
     uint64_t n_tasks = cost / TASK_COST, most = pool_width() * 4;
     n_tasks = n_tasks < most ? n_tasks : most;
     struct split split = {.span = span, .first = first, .count = count, .out = out, .error = error};
@@ -122,8 +122,8 @@ static bool read_partial_block(const struct span *span, uint64_t block, size_t s
                                struct error *error)
 {
     unsigned char bytes[LARGEST_BLOCK];
-    assert(span->dtype->block_bytes <= sizeof bytes);
-    if (!convert_read(span->view, span->dtype, block, 1, bytes, error))
+    assert(span->encoding.dtype->block_bytes <= sizeof bytes);
+    if (!convert_read(span->view, span->encoding, block, 1, bytes, error))
         return false;
     memcpy(out, bytes + skip, length);
     return true;
@@ -131,7 +131,7 @@ static bool read_partial_block(const struct span *span, uint64_t block, size_t s
 
 static bool read_view(const struct span *span, uint64_t offset, size_t length, unsigned char *out, struct error *error)
 {
-    size_t block_bytes = span->dtype->block_bytes, skip = offset % block_bytes;
+    size_t block_bytes = span->encoding.dtype->block_bytes, skip = offset % block_bytes;
     uint64_t block = offset / block_bytes;
     if (skip != 0) {
         size_t part = block_bytes - skip < length ? block_bytes - skip : length;
@@ -197,10 +197,10 @@ bool vfile_read(const struct vfile *file, uint64_t offset, size_t length, void *
 /* The bytes at `offset` of a span that can be sent straight from a mapping: how many, at most `length`. */
 static size_t stored_run(const struct span *span, uint64_t offset, size_t length, const void **ret_bytes)
 {
-    if (span->kind != SPAN_VIEW || span->view->dtype != span->dtype)
+    if (span->kind != SPAN_VIEW || span->view->dtype != span->encoding.dtype)
         return 0;
     struct extent extent;
-    size_t unit = span->dtype->block_bytes, skip = offset % unit;
+    size_t unit = span->encoding.dtype->block_bytes, skip = offset % unit;
     uint64_t n_bytes = view_stored(span->view, offset / unit, &extent) * unit;
     if (n_bytes <= skip)
         return 0;
@@ -217,12 +217,12 @@ static size_t stored_run(const struct span *span, uint64_t offset, size_t length
 static size_t computed_run(const struct span *span, uint64_t offset, size_t length)
 {
     const void *bytes;
-    if (span->kind != SPAN_VIEW || span->view->dtype != span->dtype || span->view->op->stored == NULL)
+    if (span->kind != SPAN_VIEW || span->view->dtype != span->encoding.dtype || span->view->op->stored == NULL)
         return length;
     size_t run = 0;
     while (run < length && (run == 0 || stored_run(span, offset + run, length - run, &bytes) == 0)) {
         struct extent extent;
-        size_t unit = span->dtype->block_bytes, skip = (offset + run) % unit;
+        size_t unit = span->encoding.dtype->block_bytes, skip = (offset + run) % unit;
         uint64_t n_bytes = view_stored(span->view, (offset + run) / unit, &extent) * unit;
         run += n_bytes > skip + MIN_STORED_RUN ? (size_t)(n_bytes - skip) : MIN_STORED_RUN;
     }

@@ -25,7 +25,7 @@ struct vfile_builder {
 
 void vfile_add_literal(struct vfile_builder *builder, const void *bytes, uint64_t length);
 void vfile_add_zeros(struct vfile_builder *builder, uint64_t length);
-void vfile_add_view(struct vfile_builder *builder, const struct view *view, const struct dtype *dtype);
+void vfile_add_view(struct vfile_builder *builder, const struct view *view, struct encoding encoding);
 void vfile_add_text(struct vfile_builder *builder, text_function *text, const void *context, size_t index, uint64_t length);
 struct vfile vfile_finish(const struct vfile_builder *builder);
 

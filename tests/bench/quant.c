@@ -2,7 +2,7 @@
  * and the ratio to the portable kernel. The last row is what copying as many bytes takes.
  * Everything is warmed up; what is compared takes turns, and the best of the turns counts. Arguments: names of dtypes. */
 #include "base/arena.h"
-#include "quant/dtype.h"
+#include "quant/encoding.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -73,17 +73,19 @@ static double copy_rate(const struct buffers *buffers)
     return N_VALUES * sizeof(float) / (seconds() - start);
 }
 
-static void measure(const struct dtype *dtype, const char *name, bool decode, const struct buffers *buffers)
+static void measure(struct encoding encoding, const char *name, bool decode, const struct buffers *buffers)
 {
+    const struct dtype *dtype = encoding.dtype;
     double best[CPU_LEVELS] = {0}, copy = 0;
     /* Slow kernels get fewer values, so that a turn of any takes some hundredths of a second. */
     size_t n_values = PIECE;
-    while (n_values < N_VALUES &&
-           (double)n_values * sizeof(float) / rate(dtype, dtype->kernels[CPU_PORTABLE], decode, buffers, n_values) < 0.02)
+    while (n_values < N_VALUES && (double)n_values * sizeof(float) /
+                                          rate(dtype, encoding_kernels_at(encoding, CPU_PORTABLE), decode, buffers, n_values) <
+                                      0.02)
         n_values *= 2;
     for (int turn = 0; turn < TURNS; turn++) {
         for (int level = 0; level <= (int)cpu_level(); level++) {
-            struct kernels kernels = dtype_kernels_at(dtype, (enum cpu_level)level);
+            struct kernels kernels = encoding_kernels_at(encoding, (enum cpu_level)level);
             best[level] = fmax(best[level], rate(dtype, kernels, decode, buffers, n_values));
         }
         copy = fmax(copy, copy_rate(buffers));
@@ -106,15 +108,16 @@ static void print_heading(void)
     printf(" %8s %8s\n", "of copy", "ps/value");
 }
 
-static void measure_both(const struct dtype *dtype, const char *name, const struct buffers *buffers, int argc, char **argv)
+static void measure_both(struct encoding encoding, const char *name, const struct buffers *buffers, int argc, char **argv)
 {
+    struct kernels portable = encoding_kernels_at(encoding, CPU_PORTABLE);
     bool wanted = argc == 1;
     for (int i = 1; i < argc; i++)
         wanted |= strcmp(argv[i], name) == 0;
-    if (wanted && dtype->kernels[CPU_PORTABLE].encode != NULL)
-        measure(dtype, name, false, buffers);
-    if (wanted && dtype->kernels[CPU_PORTABLE].decode != NULL)
-        measure(dtype, name, true, buffers);
+    if (wanted && portable.encode != NULL)
+        measure(encoding, name, false, buffers);
+    if (wanted && portable.decode != NULL && encoding.rule == NULL)
+        measure(encoding, name, true, buffers);
 }
 
 int main(int argc, char **argv)
@@ -129,8 +132,8 @@ int main(int argc, char **argv)
     copy_rate(&buffers);
     print_heading();
     for (size_t i = 0; dtypes[i] != NULL; i++)
-        measure_both(dtypes[i], dtypes[i]->name, &buffers, argc, argv);
-    measure_both(&q4_0_absmax7_dtype, "absmax7", &buffers, argc, argv);
+        measure_both(encoding_of(dtypes[i]), dtypes[i]->name, &buffers, argc, argv);
+    measure_both((struct encoding){&q4_0_dtype, &q4_0_absmax7_rule}, "absmax7", &buffers, argc, argv);
     double copy = 0;
     for (int turn = 0; turn < TURNS; turn++)
         copy = fmax(copy, copy_rate(&buffers));

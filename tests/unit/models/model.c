@@ -67,7 +67,8 @@ static unsigned char *render(const struct gguf_model *model, const struct gguf_p
     for (size_t i = 0; i < plan->n_tensors; i++) {
         const struct gguf_plan_tensor *planned = &plan->tensors[i];
         const struct view *view = planned->tensor->view;
-        if (!convert_read(view, planned->type, 0, view->n_elements / planned->type->block_elements, at + planned->offset, error))
+        if (!convert_read(view, encoding_of(planned->type), 0, view->n_elements / planned->type->block_elements,
+                          at + planned->offset, error))
             return free(file), NULL;
     }
     return file;

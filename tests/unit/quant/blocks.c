@@ -1,6 +1,6 @@
 /* Every block format at every level of this processor: encoding against ggml's blocks, decoding against gguf-py's numbers
  * (tests/data/make_blocks.py). */
-#include "quant/dtype.h"
+#include "quant/encoding.h"
 
 #include "tests/unit/check.h"
 
@@ -19,17 +19,17 @@ static size_t read_data(const char *name, const char *suffix, void *out, size_t 
     return length;
 }
 
-static void check_encode(const struct dtype *dtype, const char *name, const float *values)
+static void check_encode(struct encoding encoding, const char *name, const float *values)
 {
     static unsigned char expected[ELEMENTS * 4], made[ELEMENTS * 4];
-    size_t length = dtype_bytes(dtype, ELEMENTS);
+    size_t length = dtype_bytes(encoding.dtype, ELEMENTS);
     if (!CHECK_NAMED(read_data(name, ".blocks", expected, sizeof expected) == length, name))
         return;
     for (int level = CPU_PORTABLE; level <= (int)cpu_level(); level++) {
         char what[64];
         snprintf(what, sizeof what, "%s encodes as the reference, %s", name, cpu_level_name((enum cpu_level)level));
         memset(made, 0xa5, sizeof made);
-        dtype_kernels_at(dtype, (enum cpu_level)level).encode(values, made, ELEMENTS / dtype->block_elements);
+        encoding_kernels_at(encoding, (enum cpu_level)level).encode(values, made, ELEMENTS / encoding.dtype->block_elements);
         CHECK_NAMED(memcmp(made, expected, length) == 0, what);
     }
 }
@@ -56,9 +56,9 @@ int main(void)
     for (size_t i = 0; dtypes[i] != NULL; i++) {
         if (dtypes[i]->kind != DTYPE_BLOCK)
             continue;
-        check_encode(dtypes[i], dtypes[i]->view_name, values);
+        check_encode(encoding_of(dtypes[i]), dtypes[i]->view_name, values);
         check_decode(dtypes[i]);
     }
-    check_encode(&q4_0_absmax7_dtype, "q4_0_absmax7", values);
+    check_encode((struct encoding){&q4_0_dtype, &q4_0_absmax7_rule}, "q4_0_absmax7", values);
     return check_done();
 }

@@ -1,6 +1,6 @@
 /* Every fast kernel gives the bits of its portable twin: over blocks of all kinds, at all alignments, for counts that
  * leave a rest, and without touching what is around the output. */
-#include "quant/dtype.h"
+#include "quant/encoding.h"
 
 #include "tests/unit/check.h"
 
@@ -190,16 +190,16 @@ enum { N_KINDS = sizeof kinds / sizeof *kinds };
 static float values[1 + MAX_ELEMENTS], decoded[2][1 + MAX_ELEMENTS + ROOM];
 static unsigned char blocks[2][ROOM + MAX_BYTES + ROOM];
 
-static bool same_encoded(const struct dtype *dtype, enum cpu_level level, size_t n_blocks, size_t skew)
+static bool same_encoded(struct encoding encoding, enum cpu_level level, size_t n_blocks, size_t skew)
 {
-    size_t n_bytes = n_blocks * dtype->block_bytes;
+    size_t n_bytes = n_blocks * encoding.dtype->block_bytes;
     memset(blocks, 0xa5, sizeof blocks);
-    dtype_kernels_at(dtype, CPU_PORTABLE).encode(values + skew % 2, blocks[0] + skew, n_blocks);
-    dtype_kernels_at(dtype, level).encode(values + skew % 2, blocks[1] + skew, n_blocks);
+    encoding_kernels_at(encoding, CPU_PORTABLE).encode(values + skew % 2, blocks[0] + skew, n_blocks);
+    encoding_kernels_at(encoding, level).encode(values + skew % 2, blocks[1] + skew, n_blocks);
     return memcmp(blocks[0], blocks[1], skew + n_bytes + ROOM) == 0;
 }
 
-static void check_encode(const struct dtype *dtype, enum cpu_level level)
+static void check_encode(struct encoding encoding, enum cpu_level level)
 {
     for (int kind = 0; kind < N_KINDS; kind++) {
         float block = 0;
@@ -210,9 +210,10 @@ static void check_encode(const struct dtype *dtype, enum cpu_level level)
         }
         bool same = true;
         for (size_t n_blocks = 0; n_blocks <= MAX_BLOCKS; n_blocks += n_blocks < 17 ? 1 : 5)
-            same &= same_encoded(dtype, level, n_blocks, n_blocks * 7 % 33);
+            same &= same_encoded(encoding, level, n_blocks, n_blocks * 7 % 33);
         char what[96];
-        snprintf(what, sizeof what, "%s, %s, encodes %s", dtype->name, cpu_level_name(level), kinds[kind].name);
+        snprintf(what, sizeof what, "%s, %s, %s, encodes %s", encoding.dtype->name,
+                 encoding.rule != NULL ? encoding.rule->name : "its own rule", cpu_level_name(level), kinds[kind].name);
         CHECK_NAMED(same, what);
     }
 }
@@ -253,7 +254,7 @@ static void check_dtype(const struct dtype *dtype)
 {
     for (int level = CPU_AVX2; level <= (int)cpu_level(); level++) {
         if (dtype->kernels[level].encode != NULL)
-            check_encode(dtype, (enum cpu_level)level);
+            check_encode(encoding_of(dtype), (enum cpu_level)level);
         if (dtype->kernels[level].decode != NULL)
             check_decode(dtype, (enum cpu_level)level);
     }
@@ -263,7 +264,8 @@ int main(void)
 {
     for (size_t i = 0; dtypes[i] != NULL; i++)
         check_dtype(dtypes[i]);
-    check_dtype(&q4_0_absmax7_dtype);
+    for (int level = CPU_AVX2; level <= (int)cpu_level(); level++)
+        check_encode((struct encoding){&q4_0_dtype, &q4_0_absmax7_rule}, (enum cpu_level)level);
     CHECK_NAMED(true, "levels compared: as many as this processor has");
     return check_done();
 }

@@ -367,11 +367,11 @@ static void map_and_convert(void)
         uint64_t n_units = ELEMENTS / dtype->block_elements;
         dtype_kernels(dtype).encode(mapped, direct, n_units);
         CHECK(convert_bytes(halves, dtype) == n_units * dtype->block_bytes);
-        right =
-            convert_read(halves, dtype, 0, n_units, whole, &error) && memcmp(whole, direct, n_units * dtype->block_bytes) == 0;
+        right = convert_read(halves, encoding_of(dtype), 0, n_units, whole, &error) &&
+                memcmp(whole, direct, n_units * dtype->block_bytes) == 0;
         for (int round = 0; round < 50 && right; round++) {
             uint64_t first = below(n_units + 1), count = below(n_units - first + 1);
-            right = convert_read(halves, dtype, first, count, part, &error) &&
+            right = convert_read(halves, encoding_of(dtype), first, count, part, &error) &&
                     memcmp(part, whole + first * dtype->block_bytes, count * dtype->block_bytes) == 0;
         }
         CHECK_NAMED(right, dtype->name);
@@ -398,7 +398,8 @@ static void convert_blocks(void)
     bool right = true;
     for (int round = 0; round < 100; round++) {
         uint64_t first = below(ELEMENTS / 32 + 1), count = below(ELEMENTS / 32 - first + 1);
-        right &= convert_read(view, q8_0, first, count, made, &error) && memcmp(made, expected + first * 34, count * 34) == 0;
+        right &= convert_read(view, encoding_of(q8_0), first, count, made, &error) &&
+                 memcmp(made, expected + first * 34, count * 34) == 0;
     }
     CHECK_NAMED(right, "Q6_K as Q8_0, any blocks");
     arena_free(arena);
@@ -413,22 +414,22 @@ static void refusals(void)
     float values[64] = {[40] = 1e7f};
     uint64_t shape[] = {2, 32}, narrow[] = {4, 16};
     const struct view *view = view_literal(arena, &f32_dtype, 2, shape, values);
-    CHECK(convert_possible(view, &q4_0_dtype, &reason));
-    CHECK(!convert_possible(view_literal(arena, &f32_dtype, 2, narrow, values), &q4_0_dtype, &reason));
+    CHECK(convert_possible(view, encoding_of(&q4_0_dtype), &reason));
+    CHECK(!convert_possible(view_literal(arena, &f32_dtype, 2, narrow, values), encoding_of(&q4_0_dtype), &reason));
     CHECK_TEXT(reason, "its row length is not a multiple of 32");
-    CHECK(!convert_possible(view, dtype_by_name("Q4_K"), &reason));
+    CHECK(!convert_possible(view, encoding_of(dtype_by_name("Q4_K")), &reason));
     CHECK_TEXT(reason, "its row length is not a multiple of 256");
-    CHECK(!convert_possible(view, dtype_by_name("F8_E4M3"), &reason));
-    CHECK(!convert_possible(view_literal(arena, dtype_by_name("C64"), 2, narrow, values), &f32_dtype, &reason));
-    CHECK(convert_read(view, &q4_0_dtype, 0, 1, out, &error));
-    CHECK(!convert_read(view, &q4_0_dtype, 1, 1, out, &error));
+    CHECK(!convert_possible(view, encoding_of(dtype_by_name("F8_E4M3")), &reason));
+    CHECK(!convert_possible(view_literal(arena, dtype_by_name("C64"), 2, narrow, values), encoding_of(&f32_dtype), &reason));
+    CHECK(convert_read(view, encoding_of(&q4_0_dtype), 0, 1, out, &error));
+    CHECK(!convert_read(view, encoding_of(&q4_0_dtype), 1, 1, out, &error));
     CHECK_TEXT(error.message, "a weight is too large for the scale of Q4_0");
     values[3] = NAN;
-    CHECK(!convert_read(view, &q4_0_dtype, 0, 1, out, &error));
+    CHECK(!convert_read(view, encoding_of(&q4_0_dtype), 0, 1, out, &error));
     CHECK_TEXT(error.message, "a weight is not finite, so it has no Q4_0 value");
     values[3] = -INFINITY;
-    CHECK(!convert_read(view, &q4_0_dtype, 0, 1, out, &error));
-    CHECK(convert_read(view, &f16_dtype, 0, 32, out, &error));
+    CHECK(!convert_read(view, encoding_of(&q4_0_dtype), 0, 1, out, &error));
+    CHECK(convert_read(view, encoding_of(&f16_dtype), 0, 32, out, &error));
     arena_free(arena);
 }
 

@@ -40,12 +40,12 @@ static struct vfile make_file(struct arena *arena, struct source *source)
     const struct view *stored = view_of_source(arena, source, 0, &f32_dtype, 2, shape);
     struct vfile_builder builder = {.arena = arena};
     vfile_add_literal(&builder, "header", 6);
-    vfile_add_view(&builder, stored, &f32_dtype);
+    vfile_add_view(&builder, stored, encoding_of(&f32_dtype));
     vfile_add_zeros(&builder, 27);
     vfile_add_literal(&builder, "", 0);
-    vfile_add_view(&builder, stored, &f16_dtype);
-    vfile_add_view(&builder, view_transpose(arena, stored), &f32_dtype);
-    vfile_add_view(&builder, view_slice(arena, stored, 0, 7, 97, 3), &f32_dtype);
+    vfile_add_view(&builder, stored, encoding_of(&f16_dtype));
+    vfile_add_view(&builder, view_transpose(arena, stored), encoding_of(&f32_dtype));
+    vfile_add_view(&builder, view_slice(arena, stored, 0, 7, 97, 3), encoding_of(&f32_dtype));
     for (size_t i = 0; i < 50; i++)
         vfile_add_text(&builder, numbered_line, "line", i, 12);
     return vfile_finish(&builder);

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/statvfs.h>
 
-enum { PAGE_BYTES = 4096, MAX_BACKGROUND = 64, CONGESTION_THRESHOLD = 48, MAX_REPORTED = 256 };
+enum { PAGE_BYTES = 4096, BLOCK_BYTES = 512, MAX_BACKGROUND = 64, CONGESTION_THRESHOLD = 48, MAX_REPORTED = 256 };
 
 static const double forever = 1e9; /* seconds */
 
@@ -67,6 +67,7 @@ static void report_failed_read(node_id id, const struct error *error)
         report("a read failed: %s%s", error->message, last ? " (further failures are not reported)" : "");
 }
 
+/* A file of no blocks would be a hole to whoever looks for holes before reading: tar -S would store nothing. */
 static void fill_stat(const struct served *served, const struct node_attributes *attributes, struct stat *status)
 {
     *status = (struct stat){
@@ -76,6 +77,7 @@ static void fill_stat(const struct served *served, const struct node_attributes 
         .st_uid = served->uid,
         .st_gid = served->gid,
         .st_size = (off_t)attributes->size,
+        .st_blocks = (blkcnt_t)(attributes->size / BLOCK_BYTES + (attributes->size % BLOCK_BYTES != 0)),
         .st_blksize = PAGE_BYTES,
         .st_atim = attributes->mtime,
         .st_mtim = attributes->mtime,

@@ -1,27 +1,30 @@
 #include "base/report.h"
 
+#include "base/text.h"
+
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 #include <syslog.h>
+
+enum { REPORT_BYTES = 8192 }; /* more than an error and two paths */
 
 static atomic_bool no_terminal;
 
 void report(const char *format, ...)
 {
     va_list arguments;
+    char line[REPORT_BYTES], shown[4 * sizeof line];
     va_start(arguments, format);
-    if (no_terminal) {
-        vsyslog(LOG_WARNING, format, arguments);
-    } else {
-        flockfile(stderr);
-        fputs("wfs: ", stderr);
-        vfprintf(stderr, format, arguments);
-        fputc('\n', stderr);
-        funlockfile(stderr);
-    }
+    vsnprintf(line, sizeof line, format, arguments);
     va_end(arguments);
+    text_printable(line, strlen(line), shown, sizeof shown);
+    if (no_terminal)
+        syslog(LOG_WARNING, "%s", shown);
+    else
+        fprintf(stderr, "wfs: %s\n", shown);
 }
 
 void report_to_syslog(void)

@@ -29,26 +29,56 @@ size_t text_valid_prefix(const char *text, size_t length)
     return length;
 }
 
+/* Controls of C0 and C1, ends of lines and paragraphs, and what turns the direction of writing: U+202A-U+202E, U+2066-U+2069 and
+ * the marks. */
+static bool commands_a_terminal(const char *text, size_t length)
+{
+    utf8proc_int32_t code_point;
+    utf8proc_iterate((const utf8proc_uint8_t *)text, (utf8proc_ssize_t)length, &code_point);
+    utf8proc_category_t category = utf8proc_category(code_point);
+    return category == UTF8PROC_CATEGORY_CC || category == UTF8PROC_CATEGORY_ZL || category == UTF8PROC_CATEGORY_ZP ||
+           (code_point >= 0x202a && code_point <= 0x202e) || (code_point >= 0x2066 && code_point <= 0x2069) ||
+           code_point == 0x200e || code_point == 0x200f || code_point == 0x61c;
+}
+
+enum { SHOWN_BYTES = 4 }; /* of one byte that is escaped, and of the longest character that is not */
+
+/* The next piece to show: a character, or its first byte, escaped. Returns how many bytes of the text it stands for. */
+static size_t show(const char *text, size_t length, char out[SHOWN_BYTES + 1], size_t *ret_length)
+{
+    size_t taken = text_character(text, length);
+    if (taken != 0 && !commands_a_terminal(text, taken)) {
+        memcpy(out, text, taken);
+        *ret_length = taken;
+        return taken;
+    }
+    *ret_length = (size_t)snprintf(out, SHOWN_BYTES + 1, "\\x%02x", (unsigned char)*text);
+    return 1;
+}
+
 void text_printable(const char *text, size_t length, char *out, size_t capacity)
 {
     size_t used = 0;
     for (size_t at = 0; at < length;) {
-        char escaped[5];
-        const char *piece = text + at;
-        size_t taken = text_character(piece, length - at), piece_length = taken;
-        bool control = taken == 1 && ((unsigned char)*piece < 0x20 || *piece == 0x7f);
-        if (taken == 0 || control) {
-            taken = 1;
-            piece_length = (size_t)snprintf(escaped, sizeof escaped, "\\x%02x", (unsigned char)*piece);
-            piece = escaped;
-        }
-        if (used + piece_length + 1 > capacity)
+        char shown[SHOWN_BYTES + 1];
+        size_t shown_length, taken = show(text + at, length - at, shown, &shown_length);
+        if (used + shown_length + 1 > capacity)
             break;
-        memcpy(out + used, piece, piece_length);
-        used += piece_length;
+        memcpy(out + used, shown, shown_length);
+        used += shown_length;
         at += taken;
     }
     out[used] = '\0';
+}
+
+void text_put(const char *text, FILE *out)
+{
+    for (size_t at = 0, length = strlen(text); at < length;) {
+        char shown[SHOWN_BYTES + 1];
+        size_t shown_length;
+        at += show(text + at, length - at, shown, &shown_length);
+        fwrite(shown, 1, shown_length, out);
+    }
 }
 
 int text_compare(const char *a, size_t a_length, const char *b, size_t b_length)

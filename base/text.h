@@ -1,8 +1,12 @@
-/* Text that came from a file: well-formed UTF-8 or not, with control bytes or not. */
+/* Text that came from a file: well-formed UTF-8 or not, with control bytes or not.
+ *
+ * Whatever a file, a directory or a caller named, and that is to be seen on a terminal or in a log, passes text_printable() or
+ * text_put(); error_set() and report() do it themselves. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 /* Length in bytes (1 to 4) of the well-formed UTF-8 character at `text`, or 0 where there is none.
  * Well-formed as Unicode defines it: no overlong forms, no surrogates, nothing above U+10FFFF. */
@@ -11,9 +15,13 @@ size_t text_character(const char *text, size_t length);
 /* The offset of the first byte that is not part of well-formed UTF-8, or `length` where all of it is. */
 size_t text_valid_prefix(const char *text, size_t length);
 
-/* Copies `text` to `out` (NUL-terminated, at most `capacity` bytes with the NUL; cut between characters),
- * with control and invalid bytes written as \xNN: what may be shown on a terminal. */
+/* Copies `text` to `out` (NUL-terminated, at most `capacity` bytes with the NUL; cut between characters). What a terminal would
+ * obey is written as \xNN, byte by byte: controls (U+0000-U+001F, U+007F-U+009F), line and paragraph separators, marks and
+ * overrides of the direction of writing, and bytes that are not UTF-8. What is shown is at most four times as long. */
 void text_printable(const char *text, size_t length, char *out, size_t capacity);
+
+/* Writes a text so to a stream. */
+void text_put(const char *text, FILE *out);
 
 /* Compares two texts as bytes, the shorter one first where it starts the other: less than, equal to or greater than 0. */
 int text_compare(const char *a, size_t a_length, const char *b, size_t b_length);

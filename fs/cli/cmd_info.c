@@ -75,13 +75,14 @@ static char *number_text(uint64_t number, char out[32])
 static void print_value(const char *label, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static void print_value(const char *label, const char *format, ...)
 {
-    char text[LINE_WIDTH + 1], shown[LINE_WIDTH + 1];
+    char text[LINE_WIDTH + 1];
     va_list arguments;
     va_start(arguments, format);
     int length = vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    text_printable(text, strlen(text), shown, sizeof shown);
-    printf("%-14s%s%s\n", label, shown, length > LINE_WIDTH ? " ..." : "");
+    printf("%-14s", label);
+    text_put(text, stdout);
+    puts(length > LINE_WIDTH ? " ..." : "");
 }
 
 /* The architecture that config.json names, if it does. */
@@ -157,7 +158,7 @@ static bool print_file(void *context, uint64_t index, const char *name, const st
 {
     (void)index;
     const struct printing *printing = context;
-    char size[SIZE_TEXT], shown[LINE_WIDTH + 1], path[2 * TREE_MAX_NAME + 2];
+    char size[SIZE_TEXT], path[2 * TREE_MAX_NAME + 2];
     snprintf(path, sizeof path, "%s%s%s", printing->directory, *printing->directory ? "/" : "", name);
     if (strcmp(path, "tensors") == 0)
         return true;
@@ -165,8 +166,9 @@ static bool print_file(void *context, uint64_t index, const char *name, const st
         tree_list(printing->tree, attributes->id, 0, print_file, &(struct printing){printing->tree, path});
         return true;
     }
-    text_printable(path, strlen(path), shown, sizeof shown);
-    printf("%-10s  %s\n", size_text(attributes->size, size), shown);
+    printf("%-10s  ", size_text(attributes->size, size));
+    text_put(path, stdout);
+    putchar('\n');
     return true;
 }
 
@@ -188,10 +190,18 @@ static void print_views(const struct checkpoint *checkpoint, const struct tree_o
 
 static void print_notes(const struct checkpoint *checkpoint)
 {
-    for (size_t i = 0; i < checkpoint->n_hidden; i++)
-        printf("%s%s: %s\n", i ? "" : "\nNOT SHOWN\n", checkpoint->hidden[i].name, checkpoint->hidden[i].reason);
-    for (size_t i = 0, n_notes = checkpoint_notes(checkpoint); i < n_notes; i++)
-        printf("%s%s\n", i ? "" : "\nNOTES\n", checkpoint_note_text(checkpoint, i));
+    for (size_t i = 0; i < checkpoint->n_hidden; i++) {
+        fputs(i ? "" : "\nNOT SHOWN\n", stdout);
+        text_put(checkpoint->hidden[i].name, stdout);
+        fputs(": ", stdout);
+        text_put(checkpoint->hidden[i].reason, stdout);
+        putchar('\n');
+    }
+    for (size_t i = 0, n_notes = checkpoint_notes(checkpoint); i < n_notes; i++) {
+        fputs(i ? "" : "\nNOTES\n", stdout);
+        text_put(checkpoint_note_text(checkpoint, i), stdout);
+        putchar('\n');
+    }
 }
 
 static void print_page(struct tree *tree)

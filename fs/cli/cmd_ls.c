@@ -35,14 +35,13 @@ static bool add_entry(void *context, uint64_t index, const char *name, const str
     return true;
 }
 
+/* A terminal gets what is safe for it, a script the bytes as they are. */
 static void print_name(const char *name)
 {
-    char shown[4 * TREE_MAX_NAME + 1];
-    if (isatty(STDOUT_FILENO)) {
-        text_printable(name, strlen(name), shown, sizeof shown);
-        name = shown;
-    }
-    puts(name);
+    if (isatty(STDOUT_FILENO))
+        text_put(name, stdout);
+    else
+        fputs(name, stdout);
 }
 
 static int size_width(const struct listing *listing)
@@ -63,7 +62,6 @@ static void print_long(const struct entry *entry, int width)
     if (localtime_r(&seconds, &local) != NULL)
         strftime(date, sizeof date, "%Y-%m-%d %H:%M", &local);
     printf("%s %*" PRIu64 " %s ", entry->attributes.directory ? "dr-xr-xr-x" : "-r--r--r--", width, entry->attributes.size, date);
-    print_name(entry->name);
 }
 
 static void print_listing(const struct listing *listing, bool in_full)
@@ -72,8 +70,8 @@ static void print_listing(const struct listing *listing, bool in_full)
     for (size_t i = 0; i < listing->n_entries; i++) {
         if (in_full)
             print_long(&listing->entries[i], width);
-        else
-            print_name(listing->entries[i].name);
+        print_name(listing->entries[i].name);
+        putchar('\n');
     }
 }
 
@@ -88,7 +86,9 @@ static void list_directory(struct tree *tree, node_id directory, const char *pat
         if (!entry->attributes.directory)
             continue;
         char *below = arena_printf(listing.arena, "%s%s%s", path, *path ? "/" : "", entry->name);
-        printf("\n%s:\n", below);
+        putchar('\n');
+        print_name(below);
+        puts(":");
         list_directory(tree, entry->attributes.id, below, invocation);
     }
     free(listing.entries);

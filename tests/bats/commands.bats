@@ -225,3 +225,32 @@ has_temporary() {
     done
     [ "$("$WFS" --help | awk 'length > 130' | wc -l)" -eq 0 ]
 }
+
+# clean TEXT: nothing in it that a terminal would obey but the ends of lines.
+clean() {
+    ! LC_ALL=C grep -qP '[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\xc2[\x80-\x9f]|\xe2\x80[\xa8\xaa-\xae]|\xe2\x81[\xa6-\xa9]' <<<"$1"
+}
+
+@test "foreign names reach no terminal unescaped: config.json's, files', directories'" {
+    local model=$OUT/model odd=$'o\e]0;x\ad\u009b31m\u202e'
+    mkdir "$model" "$model/$odd"
+    cp "$SOURCE" "$model/model.safetensors"
+    printf '{"architectures":["Llama\\u001b[31m\\u009b31m\\u202e\\u2028x"]}' >"$model/config.json"
+    echo hello >"$model/$odd.txt"
+    echo hello >"$model/$odd/$odd.json"
+    ln -s "/$odd" "$model/a$odd"
+    for arguments in "info" "ls" "ls -R" "ls -lR"; do
+        run script -qec "$(printf '%q ' "$WFS" $arguments "$model")" /dev/null
+        echo "$output"
+        [ "$status" -eq 0 ]
+        clean "$output"
+        grep -qF '\x1b' <<<"$output"
+    done
+    run "$WFS" ls "$model" "no$odd"
+    [ "$status" -eq 1 ]
+    clean "$output"
+    run "$WFS" "$odd"
+    [ "$status" -eq 2 ]
+    clean "$output"
+    "$WFS" ls "$model" | grep -qF "$odd.txt"
+}

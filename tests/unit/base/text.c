@@ -31,6 +31,15 @@ static void printable(void)
     CHECK_TEXT(out, "a\\x0ab\\x7f\\xff\xc3\xa9");
     text_printable("\xc3\xa9\xc3\xa9", 4, out, 4);
     CHECK_TEXT(out, "\xc3\xa9");
+    static const char *const obeyed[] = {"\xc2\x80",     "\xc2\x9b",     "\xc2\x9f",     "\xe2\x80\xae",
+                                         "\xe2\x80\xaa", "\xe2\x81\xa6", "\xe2\x81\xa9", "\xe2\x80\x8f",
+                                         "\xd8\x9c",     "\xe2\x80\xa8", "\xe2\x80\xa9", "\x1b"};
+    for (size_t i = 0; i < sizeof obeyed / sizeof *obeyed; i++) {
+        text_printable(obeyed[i], strlen(obeyed[i]), out, sizeof out);
+        CHECK_NAMED(strlen(out) == 4 * strlen(obeyed[i]) && strspn(out, "\\x0123456789abcdef") == strlen(out), out);
+    }
+    text_printable("\xc2\xa0\xe2\x80\x8d\xd7\x90", 7, out, sizeof out);
+    CHECK_TEXT(out, "\xc2\xa0\xe2\x80\x8d\xd7\x90");
 }
 
 int main(void)

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { QUANTIZATION_VERSION = 2, MAX_BLOCKS = 1 << 20 };
+enum { QUANTIZATION_VERSION = 2, MAX_BLOCKS = 1 << 20, GGML_MAX_NAME = 64, GGML_MAX_DIMS = 4 };
 
 void gguf_model_free(struct gguf_model *model)
 {
@@ -73,6 +73,32 @@ static bool names_are_unique(const struct gguf_model *model, struct error *error
     return unique;
 }
 
+const char *gguf_tensor_refusal(const char *name, size_t name_length, const struct view *view)
+{
+    if (name_length >= GGML_MAX_NAME)
+        return "its name is longer than the 63 bytes that ggml takes";
+    if (memchr(name, '\0', name_length) != NULL)
+        return "its name holds a NUL, where ggml ends it";
+    if (view->rank > GGML_MAX_DIMS)
+        return "it has more than the 4 dimensions that ggml takes";
+    uint64_t n_elements = 1;
+    for (unsigned i = view->rank; i-- > 0; n_elements *= view->shape[i])
+        if (view->shape[i] > INT64_MAX || (view->n_elements > 0 && INT64_MAX / view->shape[i] <= n_elements))
+            return "it has more elements than ggml takes";
+    return NULL;
+}
+
+static bool ggml_takes_all(const struct gguf_model *model, struct error *error)
+{
+    for (size_t i = 0; i < model->n_tensors; i++) {
+        const struct gguf_tensor *tensor = &model->tensors[i];
+        const char *reason = gguf_tensor_refusal(tensor->name, strlen(tensor->name), tensor->view);
+        if (reason != NULL)
+            return error_set(error, "model.gguf: tensor '%.200s': %s", tensor->name, reason);
+    }
+    return true;
+}
+
 /* Weights that are packed into several tensors each are not put together yet, but for MXFP4. */
 static bool check_quantization(struct gguf_model *model, struct error *error)
 {
@@ -89,7 +115,7 @@ static bool add_tensors(struct synthesis *synthesis, struct error *error)
     size_t n_tensors;
     struct named_tensor *tensors = tensors_in_order(synthesis, &n_tensors);
     model->auto_type = guess_type(tensors, n_tensors);
-    return tensors_add(synthesis, tensors, n_tensors, error) && names_are_unique(model, error);
+    return tensors_add(synthesis, tensors, n_tensors, error) && names_are_unique(model, error) && ggml_takes_all(model, error);
 }
 
 static bool add_vocab(struct synthesis *synthesis, struct error *error)

@@ -44,6 +44,11 @@ void gguf_model_free(struct gguf_model *model); /* NULL is allowed */
 /* Notes, from config.json alone, where gguf_model_new() would make a plain container: to be said before anything is asked for. */
 void gguf_note_family(const struct checkpoint *checkpoint);
 
+/* Why ggml would not open a file with a tensor of that name and shape, whatever its type; NULL where it would. A name may hold
+ * NULs. Follows gguf_init_from_file_impl() in ggml/src/gguf.cpp: names of at most 63 bytes, at most 4 dimensions, fewer than
+ * INT64_MAX elements; a dimension of 0 is taken, and so is an empty name. */
+const char *gguf_tensor_refusal(const char *name, size_t name_length, const struct view *view);
+
 /* One output file: which tensors as what, and where. */
 struct gguf_plan_tensor {
     const struct gguf_tensor *tensor;

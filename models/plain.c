@@ -116,24 +116,71 @@ static const struct view *storable(struct arena *arena, const struct view *view)
     return NULL;
 }
 
+/* The tensors that are left out for one reason: a note names the first. */
+struct left_out {
+    const char *reason, *first;
+    size_t n_tensors;
+};
+
+enum { MAX_REASONS = 32 };
+
+static void leave_out(struct left_out *left_out, const char *reason, const char *name)
+{
+    size_t i = 0;
+    while (i + 1 < MAX_REASONS && left_out[i].reason != NULL && strcmp(left_out[i].reason, reason) != 0)
+        i++;
+    if (left_out[i].reason == NULL) {
+        left_out[i].reason = reason;
+        left_out[i].first = name;
+    }
+    left_out[i].n_tensors++;
+}
+
+static void note_left_out(const struct checkpoint *checkpoint, const struct left_out *left_out)
+{
+    for (; left_out->reason != NULL; left_out++)
+        if (left_out->n_tensors == 1)
+            checkpoint_note(checkpoint, "model.gguf: tensor '%.200s' is left out: %s", left_out->first, left_out->reason);
+        else
+            checkpoint_note(checkpoint, "model.gguf: %zu tensors are left out, '%.200s' first: %s", left_out->n_tensors,
+                            left_out->first, left_out->reason);
+}
+
+/* What the container holds for a tensor; NULL with the reason where it can hold nothing. */
+static const struct view *contained(struct gguf_model *model, const struct tensor *tensor, const char **ret_reason)
+{
+    *ret_reason = tensor->refusal;
+    if (tensor->refusal != NULL)
+        return NULL;
+    const struct view *view = storable(model->arena, tensor_view(model->checkpoint, tensor, model->arena));
+    *ret_reason = view == NULL ? arena_printf(model->arena, "GGUF has no type for %s", tensor->dtype->name)
+                               : gguf_tensor_refusal(tensor->name, tensor->name_length, view);
+    return *ret_reason == NULL ? view : NULL;
+}
+
 bool plain_add_tensors(struct gguf_model *model, struct error *error)
 {
     const struct checkpoint *checkpoint = model->checkpoint;
+    struct left_out left_out[MAX_REASONS + 1] = {{0}};
     bool guessed = false;
     model->tensors = memory_alloc(checkpoint->n_tensors * sizeof *model->tensors + 1);
     for (size_t i = 0; i < checkpoint->n_tensors; i++) {
         const struct tensor *tensor = &checkpoint->tensors[i];
-        if (tensor->refusal != NULL)
-            return error_set(error, "model.gguf: tensor '%s': %s", tensor->name, tensor->refusal);
-        const struct view *view = storable(model->arena, tensor_view(checkpoint, tensor, model->arena));
-        if (view == NULL)
-            return error_set(error, "model.gguf: tensor '%s' is %s, for which GGUF has no type", tensor->name,
-                             tensor->dtype->name);
+        const char *reason;
+        const struct view *view = contained(model, tensor, &reason);
+        if (view == NULL) {
+            leave_out(left_out, reason, tensor->name);
+            continue;
+        }
         if (!guessed && tensor->rank >= 2 && (tensor->dtype == &bf16_dtype || tensor->dtype == &f16_dtype)) {
             model->auto_type = tensor->dtype;
             guessed = true;
         }
         model->tensors[model->n_tensors++] = (struct gguf_tensor){tensor->name, view, is_float(view->dtype) ? NULL : view->dtype};
     }
+    note_left_out(checkpoint, left_out);
+    if (model->n_tensors == 0 && checkpoint->n_tensors > 0)
+        return error_set(error, "model.gguf: none of the tensors can be in a GGUF: '%.200s': %s", left_out->first,
+                         left_out->reason);
     return true;
 }

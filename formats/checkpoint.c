@@ -10,6 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* No more than that are kept: a note is for a person to read, and a file may have any number of oddities. */
+enum { MAX_NOTES = 256 };
+
 /* Notes come late and from any thread. */
 struct notes {
     pthread_mutex_t lock;
@@ -216,9 +219,9 @@ void checkpoint_note(const struct checkpoint *checkpoint, const char *format, ..
     if (length < 0)
         return;
     pthread_mutex_lock(&notes->lock);
-    bool known = false;
-    for (size_t i = 0; i < notes->n_texts; i++)
-        known |= strcmp(notes->texts[i], text) == 0;
+    bool known = notes->n_texts == MAX_NOTES;
+    for (size_t i = 0; i < notes->n_texts && !known; i++)
+        known = strcmp(notes->texts[i], text) == 0;
     if (known) {
         free(text);
     } else {

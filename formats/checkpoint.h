@@ -101,7 +101,7 @@ uint64_t tensor_elements(const struct tensor *tensor);
 
 /* A note: one line for the user about what is missing or was assumed ("model.gguf: no config.json, so ..."). Notes are shown in
  * metadata.json and by `wfs info`, and once on stderr when something is mounted. Safe from any thread; the same line
- * twice counts once. */
+ * twice counts once, and of more than 256 the others are dropped. */
 void checkpoint_note(const struct checkpoint *checkpoint, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* The number of notes so far, and each of them. */

@@ -207,11 +207,21 @@ static int compare_entries(const void *a, const void *b, void *context)
     return order != 0 ? order : (x > y) - (x < y);
 }
 
+static void note_different(const struct checkpoint *checkpoint, size_t n_keys, const char *first)
+{
+    if (n_keys == 1)
+        checkpoint_note(checkpoint, "the shards differ in the metadata '%.200s': that of the first is shown", first);
+    else if (n_keys > 1)
+        checkpoint_note(checkpoint, "the shards differ in %zu keys of the metadata, '%.200s' first: those of the first are shown",
+                        n_keys, first);
+}
+
 /* Shards repeat their metadata: of each key the first value stays, in its place. */
 static void merge_metadata(struct checkpoint *checkpoint)
 {
     struct metadata_entry *entries = checkpoint->metadata;
-    size_t n_entries = checkpoint->n_metadata, n_kept = 0;
+    size_t n_entries = checkpoint->n_metadata, n_kept = 0, n_different = 0;
+    const char *first_different = NULL, *last_different = NULL;
     size_t *order = memory_alloc(n_entries * sizeof *order);
     for (size_t i = 0; i < n_entries; i++)
         order[i] = i;
@@ -222,8 +232,11 @@ static void merge_metadata(struct checkpoint *checkpoint)
             first = i;
             continue;
         }
-        if (strcmp(kept->value, entry->value) != 0)
-            checkpoint_note(checkpoint, "the shards differ in the metadata '%.200s': that of the first is shown", kept->key);
+        if (strcmp(kept->value, entry->value) != 0 && last_different != kept->key) {
+            last_different = kept->key;
+            if (n_different++ == 0)
+                first_different = kept->key;
+        }
         entry->value = NULL;
     }
     for (size_t i = 0; i < n_entries; i++)
@@ -231,6 +244,7 @@ static void merge_metadata(struct checkpoint *checkpoint)
             entries[n_kept++] = entries[i];
     checkpoint->n_metadata = n_kept;
     free(order);
+    note_different(checkpoint, n_different, first_different);
 }
 
 static bool huggingface_open(struct checkpoint *checkpoint, const struct input *input, const struct open_options *options,

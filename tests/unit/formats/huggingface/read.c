@@ -209,6 +209,30 @@ static void metadata(void)
     checkpoint_close(checkpoint);
 }
 
+/* Shards that differ in every key: one note, and no work for each pair of keys. */
+static void different_metadata(void)
+{
+    enum { KEYS = 20000 };
+    struct error error;
+    for (int shard = 1; shard <= 2; shard++) {
+        char *header = malloc(KEYS * 24 + 200), *end = header;
+        end += sprintf(end, "{\"__metadata__\":{");
+        for (int i = 0; i < KEYS; i++)
+            end += sprintf(end, "%s\"k%05d\":\"%d\"", i > 0 ? "," : "", i, shard);
+        end += sprintf(end, "},\"%d\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}", shard);
+        files_write_safetensors(shard == 1 ? "different/" SHARD_1 : "different/" SHARD_2, header, (size_t)(end - header), 1);
+        free(header);
+    }
+    struct checkpoint *checkpoint = checkpoint_open("different", &usual, &error);
+    CHECK(checkpoint != NULL && checkpoint->n_metadata == KEYS && checkpoint_notes(checkpoint) == 1);
+    CHECK_TEXT(checkpoint_note_text(checkpoint, 0),
+               "the shards differ in 20000 keys of the metadata, 'k00000' first: those of the first are shown");
+    for (int i = 0; i < 1000; i++)
+        checkpoint_note(checkpoint, "note %d", i);
+    CHECK(checkpoint_notes(checkpoint) == 256);
+    checkpoint_close(checkpoint);
+}
+
 int main(void)
 {
     files_begin();
@@ -219,6 +243,7 @@ int main(void)
     many_shards(4097, false);
     kinds_of_weights();
     metadata();
+    different_metadata();
     files_remove();
     return check_done();
 }

@@ -3,8 +3,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -40,66 +38,53 @@ bool directory_names(int directory, struct arena *arena, const char *const **ret
     return true;
 }
 
-static bool is_link(int directory, const char *path)
-{
-    struct stat identity;
-    return fstatat(directory, path, &identity, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(identity.st_mode);
-}
-
-/* Where the open directory is, by the kernel's account. */
-static bool real_path_of(int directory, char path[PATH_MAX])
-{
-    char link[64];
-    snprintf(link, sizeof link, "/proc/self/fd/%d", directory);
-    ssize_t length = readlink(link, path, PATH_MAX - 1);
-    if (length < 0)
-        return false;
-    path[length] = '\0';
-    return true;
-}
-
 static bool below(const char *path, const char *directory)
 {
     size_t length = strlen(directory);
     return strncmp(path, directory, length) == 0 && path[length] == '/';
 }
 
-/* Whether the directory is or is below snapshots/REVISION, in a hub cache; then *path becomes that of the blobs. */
+/* Whether the directory is or is below models--NAME/snapshots/REVISION; then *path becomes that of the repository's blobs. */
 static bool find_blobs(char *path)
 {
     for (char *slash; (slash = strrchr(path, '/')) != NULL;) {
         *slash = '\0';
-        if (strcmp(slash + 1, "snapshots") == 0) {
-            strcpy(slash, "/blobs");
+        char *parent = strrchr(path, '/');
+        if (parent == NULL || strcmp(parent, "/snapshots") != 0)
+            continue;
+        *parent = '\0';
+        const char *folder = strrchr(path, '/');
+        if (folder != NULL && strncmp(folder, "/models--", 9) == 0) {
+            strcpy(parent, "/blobs");
             return true;
         }
+        *parent = '/';
     }
     return false;
 }
 
 static bool stays_inside(const char *target, int directory)
 {
-    char path[PATH_MAX];
-    if (!real_path_of(directory, path))
-        return false;
-    if (below(target, strcmp(path, "/") == 0 ? "" : path))
-        return true;
-    return find_blobs(path) && below(target, path);
+    char *path = source_found_path(directory);
+    bool inside =
+        path != NULL && (below(target, strcmp(path, "/") == 0 ? "" : path) || (find_blobs(path) && below(target, path)));
+    free(path);
+    return inside;
 }
 
 struct source *directory_open_file(int directory, const char *path, const char *name, struct error *error)
 {
-    struct source *source = source_open(directory, path, name, error);
-    if (source == NULL || !is_link(directory, path))
-        return source;
-    char *target = source_real_path(source);
-    bool inside = target != NULL && stays_inside(target, directory);
-    if (!inside) {
+    int found = source_find(directory, path, name, error);
+    if (found < 0)
+        return NULL;
+    struct source *source = NULL;
+    char *target = source_found_path(found);
+    if (target != NULL && stays_inside(target, directory))
+        source = source_open_found(found, name, error);
+    else
         error_set(error, "%s: a symbolic link to %s, outside of the model's directory", name,
                   target ? target : "an unknown place");
-        source_close(source);
-        source = NULL;
-    }
     free(target);
+    close(found);
     return source;
 }

@@ -38,36 +38,47 @@ static bool raise_descriptor_limit(void)
     return setrlimit(RLIMIT_NOFILE, &limit) == 0;
 }
 
-static int open_regular(int directory, const char *path, const char *name, struct stat *ret_identity, struct error *error)
+static int open_again(int directory, const char *path, int flags)
 {
-    const int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
-    int fd = openat(directory, path, flags);
-    if (fd < 0 && errno == EMFILE && raise_descriptor_limit())
-        fd = openat(directory, path, flags);
-    if (fd < 0) {
-        error_set_errno(error, errno, "%s", name);
-        return -1;
-    }
+    int fd = openat(directory, path, flags | O_CLOEXEC);
+    return fd < 0 && errno == EMFILE && raise_descriptor_limit() ? openat(directory, path, flags | O_CLOEXEC) : fd;
+}
+
+int source_find(int directory, const char *path, const char *name, struct error *error)
+{
     struct stat identity;
-    if (fstat(fd, &identity) != 0) {
+    int found = open_again(directory, path, O_PATH);
+    if (found < 0 || fstat(found, &identity) != 0)
         error_set_errno(error, errno, "%s", name);
-    } else if (!S_ISREG(identity.st_mode)) {
+    else if (!S_ISREG(identity.st_mode))
         error_set(error, "%s: not a regular file", name);
-    } else {
-        fcntl(fd, F_SETFL, 0);
-        *ret_identity = identity;
-        return fd;
-    }
-    close(fd);
+    else
+        return found;
+    if (found >= 0)
+        close(found);
     return -1;
 }
 
-struct source *source_open(int directory, const char *path, const char *name, struct error *error)
+char *source_found_path(int found)
 {
+    char link[64], path[PATH_MAX];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", found);
+    ssize_t length = readlink(link, path, sizeof path);
+    return length >= 0 && (size_t)length < sizeof path ? strndup(path, (size_t)length) : NULL;
+}
+
+struct source *source_open_found(int found, const char *name, struct error *error)
+{
+    char link[64];
     struct stat identity;
-    int fd = open_regular(directory, path, name, &identity, error);
-    if (fd < 0)
+    snprintf(link, sizeof link, "/proc/self/fd/%d", found);
+    int fd = open_again(AT_FDCWD, link, O_RDONLY);
+    if (fd < 0 || fstat(fd, &identity) != 0) {
+        error_set_errno(error, errno, "%s", name);
+        if (fd >= 0)
+            close(fd);
         return NULL;
+    }
     struct source *source = memory_alloc(sizeof *source);
     *source = (struct source){
         .name = strdup(name),
@@ -78,6 +89,15 @@ struct source *source_open(int directory, const char *path, const char *name, st
     };
     if (source->size != 0 && source->size <= SIZE_MAX)
         source->mapping = mmap(NULL, (size_t)source->size, PROT_READ, MAP_SHARED, fd, 0);
+    return source;
+}
+
+struct source *source_open(int directory, const char *path, const char *name, struct error *error)
+{
+    int found = source_find(directory, path, name, error);
+    struct source *source = found >= 0 ? source_open_found(found, name, error) : NULL;
+    if (found >= 0)
+        close(found);
     return source;
 }
 
@@ -138,14 +158,6 @@ uint64_t source_size(const struct source *source)
 struct timespec source_mtime(const struct source *source)
 {
     return source->identity.st_mtim;
-}
-
-char *source_real_path(const struct source *source)
-{
-    char link[64], path[PATH_MAX];
-    snprintf(link, sizeof link, "/proc/self/fd/%d", source->fd);
-    ssize_t length = source->fd >= 0 ? readlink(link, path, sizeof path) : -1;
-    return length >= 0 && (size_t)length < sizeof path ? strndup(path, (size_t)length) : NULL;
 }
 
 bool source_same_file(const struct source *a, const struct source *b)

@@ -17,9 +17,17 @@
 
 struct source;
 
-/* Opens `path` relative to the directory `directory` (AT_FDCWD: the working directory). Only regular files; a FIFO or a
- * device is refused without being waited for. `name` is what messages call it. NULL on failure. */
+/* Opens `path` relative to the directory `directory` (AT_FDCWD: the working directory). Only regular files: what a path leads to
+ * is looked at before it is opened for reading, so that no device is ever started and no FIFO waited for. `name` is what messages
+ * call it. NULL on failure. */
 struct source *source_open(int directory, const char *path, const char *name, struct error *error);
+
+/* The same in two steps, for who wants to know first where the path leads. source_find() gives a descriptor of the file that
+ * nothing can be read through (O_PATH), to be closed by the caller, or -1; source_found_path() where that file is by the kernel's
+ * account, in memory that the caller frees, or NULL. */
+int source_find(int directory, const char *path, const char *name, struct error *error);
+char *source_found_path(int found);
+struct source *source_open_found(int found, const char *name, struct error *error);
 
 /* A source of another kind, for members that must be computed (see formats/torch/): `read` gives any range and must be
  * safe to call from several threads; `release` frees `context`. `base` is the file it belongs to: its identity is the member's.
@@ -39,9 +47,6 @@ void source_close(struct source *source); /* NULL is allowed */
 const char *source_name(const struct source *source);
 uint64_t source_size(const struct source *source);
 struct timespec source_mtime(const struct source *source);
-
-/* Where the open file is now, by the kernel's account, in memory that the caller frees; NULL where that is unknown. */
-char *source_real_path(const struct source *source);
 
 /* Whether both are the same file (device and inode). */
 bool source_same_file(const struct source *a, const struct source *b);

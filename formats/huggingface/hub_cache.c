@@ -105,7 +105,8 @@ static bool is_hub_name(const char *text, size_t length, size_t most_slashes)
     for (size_t i = 0; i < length; i++) {
         if (text[i] == '/' && (begins || most_slashes-- == 0))
             return false;
-        if (text[i] != '/' && (strchr(letters, text[i]) == NULL || (begins && text[i] == '.')))
+        bool known = text[i] != '\0' && strchr(letters, text[i]) != NULL;
+        if (text[i] != '/' && (!known || (begins && text[i] == '.')))
             return false;
         begins = text[i] == '/';
     }

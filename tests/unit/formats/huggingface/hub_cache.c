@@ -55,6 +55,10 @@ static void folders(void)
     CHECK(strstr(outcome(FOLDER), "hub/models--org--a-model: there is no snapshot of the revision 3333") != NULL);
     files_write_text(FOLDER "/refs/main", "../../../etc");
     CHECK(strstr(outcome(FOLDER), "refs/main: holds no revision") != NULL);
+    files_write(FOLDER "/refs/main", "\0\0\0\0", 4);
+    CHECK(strstr(outcome(FOLDER), "refs/main: holds no revision") != NULL);
+    files_write(FOLDER "/refs/main", "2222\0", 5);
+    CHECK(strstr(outcome(FOLDER), "refs/main: holds no revision") != NULL);
     files_write_text(FOLDER "/refs/main", "");
     CHECK(strstr(outcome(FOLDER), "refs/main: holds no revision") != NULL);
 
@@ -74,6 +78,23 @@ static void links_that_leave(void)
     remove("hub/models--org--evil/snapshots/1/model.safetensors");
     files_link("hub/models--org--evil/snapshots/1/model.safetensors", "../../../models--org--a-model/blobs/weights");
     CHECK(strstr(outcome("hub/models--org--evil"), "outside of the model's directory") != NULL);
+}
+
+/* Blobs are for models--NAME/snapshots/REVISION and what is below, for no other directory called snapshots. */
+static void layouts(void)
+{
+    static const char outside[] = "outside of the model's directory";
+    write_snapshot("backup", "1");
+    CHECK(strstr(outcome("backup/snapshots/1"), outside) != NULL);
+    write_snapshot("datasets--org--a", "1");
+    CHECK(strstr(outcome("datasets--org--a/snapshots/1"), outside) != NULL);
+    write_snapshot("hub/models--org--b", "1");
+    files_link("hub/models--org--b/snapshots/model.safetensors", "../blobs/weights");
+    CHECK(strstr(outcome("hub/models--org--b/snapshots"), outside) != NULL);
+    files_link("hub/models--org--b/snapshots/1/deep/model.safetensors", "../../../blobs/weights");
+    CHECK_TEXT(outcome("hub/models--org--b/snapshots/1/deep"), "deep: 0 side files, 0 notes");
+    files_link("hub/models--org--b/snapshots/1/device/model.safetensors", "/dev/zero");
+    CHECK_TEXT(outcome("hub/models--org--b/snapshots/1/device"), "model.safetensors: not a regular file");
 }
 
 static void shorthand(void)
@@ -154,6 +175,7 @@ int main(void)
     files_begin();
     folders();
     links_that_leave();
+    layouts();
     shorthand();
     names();
     files_remove();

@@ -10,10 +10,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A tensor whose name is cut in its directory's name. */
+struct cut_name {
+    const char *name; /* the directory's */
+    uint32_t item;
+};
+
 struct tensor_files {
     const struct checkpoint *checkpoint;
     const struct tree_options *options;
-    uint32_t *cut; /* the tensors whose names are cut in their directory's name; few or none */
+    struct cut_name *cut; /* sorted */
     size_t n_cut;
 };
 
@@ -33,17 +39,19 @@ static void directory_name(const void *context, uint64_t item, char name[TREE_MA
     name_escape(tensor->name, tensor->name_length, name);
 }
 
+static int compare_cut_names(const void *a, const void *b)
+{
+    return strcmp(((const struct cut_name *)a)->name, ((const struct cut_name *)b)->name);
+}
+
 static bool find_cut(const struct tensor_files *files, const char *name, uint64_t *ret_item)
 {
-    char escaped[NAME_MAX_BYTES + 1];
-    for (size_t i = 0; i < files->n_cut; i++) {
-        directory_name(files, files->cut[i], escaped);
-        if (strcmp(escaped, name) == 0) {
-            *ret_item = files->cut[i];
-            return true;
-        }
-    }
-    return false;
+    const struct cut_name wanted = {.name = name}, *found = NULL;
+    if (files->n_cut > 0)
+        found = bsearch(&wanted, files->cut, files->n_cut, sizeof wanted, compare_cut_names);
+    if (found != NULL)
+        *ret_item = found->item;
+    return found != NULL;
 }
 
 static bool find(const void *context, const char *name, uint64_t *ret_item)
@@ -143,9 +151,10 @@ static void xattrs(const void *context, uint64_t item, int slot, tree_emit_xattr
     emit_number(emit, emit_context, "user.wfs.length", tensor->length);
 }
 
-static int compare_text(const void *a, const void *b)
+static bool is_cut(const struct tensor *tensor)
 {
-    return strcmp(*(char *const *)a, *(char *const *)b);
+    char name[NAME_MAX_BYTES + 1];
+    return tensor->name_length * 3 > NAME_MAX_BYTES && !name_escape(tensor->name, tensor->name_length, name);
 }
 
 /* Finds the names that are cut. Two that become the same are no accident: the digest of one was made to fit. */
@@ -153,34 +162,22 @@ static bool collect_cut_names(struct tensor_files *files, struct arena *arena, s
 {
     const struct checkpoint *checkpoint = files->checkpoint;
     char name[NAME_MAX_BYTES + 1];
-    for (int counting = 1; counting >= 0; counting--) {
-        size_t n_cut = 0;
-        for (size_t i = 0; i < checkpoint->n_tensors; i++) {
-            const struct tensor *tensor = &checkpoint->tensors[i];
-            if (tensor->name_length * 3 <= NAME_MAX_BYTES || name_escape(tensor->name, tensor->name_length, name))
-                continue;
-            if (!counting)
-                files->cut[n_cut] = (uint32_t)i;
-            n_cut++;
-        }
-        if (counting)
-            files->cut = arena_array(arena, n_cut, sizeof *files->cut);
-        files->n_cut = n_cut;
+    size_t n_cut = 0;
+    for (size_t i = 0; i < checkpoint->n_tensors; i++)
+        n_cut += is_cut(&checkpoint->tensors[i]);
+    files->cut = arena_array(arena, n_cut, sizeof *files->cut);
+    for (size_t i = 0; files->n_cut < n_cut; i++) {
+        if (!is_cut(&checkpoint->tensors[i]))
+            continue;
+        directory_name(files, i, name);
+        files->cut[files->n_cut++] = (struct cut_name){arena_strdup(arena, name), (uint32_t)i};
     }
-    char **names = memory_alloc(files->n_cut * sizeof *names);
-    for (size_t i = 0; i < files->n_cut; i++) {
-        directory_name(files, files->cut[i], name);
-        names[i] = strdup(name);
-    }
-    qsort(names, files->n_cut, sizeof *names, compare_text);
-    bool unique = true;
-    for (size_t i = 1; i < files->n_cut && unique; i++)
-        if (strcmp(names[i - 1], names[i]) == 0)
-            unique = error_set(error, "%s: two tensor names have the same short form '%s'", checkpoint->path, names[i]);
-    for (size_t i = 0; i < files->n_cut; i++)
-        free(names[i]);
-    free(names);
-    return unique;
+    if (n_cut > 0)
+        qsort(files->cut, n_cut, sizeof *files->cut, compare_cut_names);
+    for (size_t i = 1; i < n_cut; i++)
+        if (strcmp(files->cut[i - 1].name, files->cut[i].name) == 0)
+            return error_set(error, "%s: two tensor names have the same short form '%s'", checkpoint->path, files->cut[i].name);
+    return true;
 }
 
 static bool add(struct tree *tree, struct error *error)

@@ -1,14 +1,20 @@
 /* The files beside the weights.
  *
- * Served as they are: regular files of the model's directory and of its sub-directories, MAX_DEPTH deep and MAX_FILES many.
+ * Of a directory, served as they are: its regular files and those of its sub-directories, MAX_DEPTH deep and MAX_FILES many.
  * Listed as hidden, with the reason: weights of any kind, lists of shards, hidden directories, links to directories, what cannot
- * be opened, and links that lead out of the model's directory. A directory that a single file happens to lie in may be anything
- * (a home directory): its sub-directories count only where it has a config.json. */
+ * be opened, and links that lead out of the model's directory.
+ *
+ * The directory that a single file happens to lie in may be anything, such as a home directory. Only the files that models are
+ * known to have are served from it, and only where one of them says that it is a model's directory; all others are neither
+ * served nor listed. */
 #include "formats/directory.h"
 #include "formats/format.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <fnmatch.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -22,11 +28,80 @@ static const char *const weight_suffixes[] = {
     ".tflite",      ".pdparams", ".pdopt", ".mlmodel",   ".nemo",      ".distcp",  ".llamafile",
 };
 
+/* What may belong to a single file of weights. The names that only models use make a directory one of a model. */
+static const struct {
+    const char *name; /* patterns */
+    const char *directory;
+    bool says_model;
+} known_files[] = {
+    {"config.json", NULL, true},
+    {"params.json", NULL, true},
+    {"generation_config.json", NULL, true},
+    {"tokenizer.json", NULL, true},
+    {"tokenizer.model", NULL, true},
+    {"tokenizer_config.json", NULL, true},
+    {"special_tokens_map.json", NULL, true},
+    {"added_tokens.json", NULL, true},
+    {"preprocessor_config.json", NULL, true},
+    {"processor_config.json", NULL, true},
+    {"modules.json", NULL, false},
+    {"sentence_bert_config.json", NULL, false},
+    {"config_sentence_transformers.json", NULL, false},
+    {"config.json", "*_Pooling", false},
+    {"vocab.*", NULL, false},
+    {"merges.txt", NULL, false},
+    {"spiece.model", NULL, false},
+    {"*.tiktoken", NULL, false},
+    {"chat_template.*", NULL, false},
+    {"*.jinja", "additional_chat_templates", false},
+    {"README.md", NULL, false},
+    {"LICENSE*", NULL, false},
+};
+enum { N_KNOWN_FILES = sizeof known_files / sizeof *known_files };
+
 struct walk {
     struct checkpoint *checkpoint;
     const struct input *input;
     size_t n_files;
+    bool single_file; /* the input is one */
 };
+
+static bool matches(const char *pattern, const char *name)
+{
+    return fnmatch(pattern, name, FNM_PERIOD) == 0;
+}
+
+static bool is_known_directory(const char *name)
+{
+    for (size_t i = 0; i < N_KNOWN_FILES; i++)
+        if (known_files[i].directory != NULL && matches(known_files[i].directory, name))
+            return true;
+    return false;
+}
+
+/* `prefix` is the directory's name with a '/', or empty for the model's own. */
+static bool is_known_file(const char *prefix, const char *name)
+{
+    char directory[NAME_MAX + 1];
+    snprintf(directory, sizeof directory, "%.*s", (int)strcspn(prefix, "/"), prefix);
+    for (size_t i = 0; i < N_KNOWN_FILES; i++) {
+        const char *pattern = known_files[i].directory;
+        bool there = pattern != NULL ? matches(pattern, directory) : *directory == '\0';
+        if (there && matches(known_files[i].name, name))
+            return true;
+    }
+    return false;
+}
+
+/* Whether one of the names says that they are those of a model's directory. */
+static bool is_model_directory(const struct input *input)
+{
+    for (size_t i = 0; i < input->n_names; i++)
+        for (size_t j = 0; j < N_KNOWN_FILES; j++)
+            if (known_files[j].says_model && strcmp(known_files[j].name, input->names[i]) == 0)
+                return true;
+    return false;
+}
 
 static bool has_suffix(const char *name, const char *suffix)
 {
@@ -38,14 +113,6 @@ static bool is_weights(const char *name)
 {
     for (size_t i = 0; i < sizeof weight_suffixes / sizeof *weight_suffixes; i++)
         if (has_suffix(name, weight_suffixes[i]))
-            return true;
-    return false;
-}
-
-static bool has_name(const struct input *input, const char *name)
-{
-    for (size_t i = 0; i < input->n_names; i++)
-        if (strcmp(input->names[i], name) == 0)
             return true;
     return false;
 }
@@ -63,21 +130,15 @@ static void add_file(struct walk *walk, const char *path)
 }
 
 /* Why a file or directory is not shown, by its kind and name; NULL: it is. */
-static const char *reason_to_hide(const struct walk *walk, const char *path, mode_t kind, bool is_link, unsigned depth)
+static const char *reason_to_hide(const char *name, mode_t kind, bool is_link, unsigned depth)
 {
-    const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
-    if (S_ISDIR(kind)) {
-        bool follow = walk->input->file_name == NULL || has_name(walk->input, "config.json");
+    if (S_ISDIR(kind))
         return is_link              ? "symbolic link to a directory"
                : *name == '.'       ? "hidden directory"
                : depth == MAX_DEPTH ? "nested too deep"
-               : !follow            ? "directory beside a single file"
                                     : NULL;
-    }
     if (!S_ISREG(kind))
         return "not a regular file";
-    if (walk->input->file_name != NULL && strcmp(path, walk->input->file_name) == 0)
-        return "the source itself";
     return is_weights(name) ? "weights" : has_suffix(name, ".index.json") ? "list of shards" : NULL;
 }
 
@@ -108,7 +169,7 @@ static void add_entry(struct walk *walk, int directory, const char *name, const 
     mode_t kind = !is_link ? entry.st_mode : fstatat(directory, name, &target, 0) == 0 ? target.st_mode : S_IFREG;
     if (S_ISDIR(kind) != directories)
         return;
-    const char *reason = reason_to_hide(walk, path, kind, is_link, depth);
+    const char *reason = reason_to_hide(name, kind, is_link, depth);
     if (walk->n_files++ >= MAX_FILES)
         checkpoint_note(walk->checkpoint, "there are more than %d files beside the weights: not all are shown", MAX_FILES);
     else if (reason != NULL)
@@ -125,8 +186,10 @@ static void add_directory(struct walk *walk, int directory, const char *const *n
 {
     for (int directories = 0; directories < 2; directories++)
         for (size_t i = 0; i < n_names && walk->n_files <= MAX_FILES; i++)
-            add_entry(walk, directory, names[i], arena_printf(walk->checkpoint->arena, "%s%s", prefix, names[i]), depth,
-                      directories);
+            if (!walk->single_file ||
+                (directories ? depth == 0 && is_known_directory(names[i]) : is_known_file(prefix, names[i])))
+                add_entry(walk, directory, names[i], arena_printf(walk->checkpoint->arena, "%s%s", prefix, names[i]), depth,
+                          directories);
 }
 
 static int compare_side_files(const void *a, const void *b)
@@ -136,7 +199,9 @@ static int compare_side_files(const void *a, const void *b)
 
 void format_add_side_files(struct checkpoint *checkpoint, const struct input *input)
 {
-    struct walk walk = {checkpoint, input, 0};
+    struct walk walk = {checkpoint, input, 0, input->file_name != NULL};
+    if (walk.single_file && !is_model_directory(input))
+        return;
     add_directory(&walk, input->directory, input->names, input->n_names, "", 0);
     if (checkpoint->n_side_files > 0)
         qsort(checkpoint->side_files, checkpoint->n_side_files, sizeof *checkpoint->side_files, compare_side_files);

@@ -88,21 +88,64 @@ static void directory(void)
     checkpoint_close(checkpoint);
 }
 
-/* A file may lie anywhere: sub-directories count only beside a config.json. */
+/* A file may lie anywhere: what lies beside it is shown only where it is known to be a model's, and nothing else is named. */
 static void single_file(void)
 {
+    static const char *const strangers[] = {
+        "notes.txt",
+        "photos/1.jpg",
+        ".netrc",
+        ".config.json",
+        "photos/config.json",
+        "other.pt",
+        "config.json~",
+        "my config.json",
+        "1_Pooling/notes.txt",
+        "1_Pooling/a/config.json",
+        ".hidden_Pooling/config.json",
+        "additional_chat_templates/.a.jinja",
+        "vocab.json.d/x",
+    };
+    static const char *const own[] = {
+        "README.md",
+        "merges.txt",
+        "vocab.json",
+        "vocab.txt",
+        "LICENSE.txt",
+        "chat_template.jinja",
+        "1_Pooling/config.json",
+        "additional_chat_templates/tools.jinja",
+        "modules.json",
+        "spiece.model",
+        "qwen.tiktoken",
+    };
     struct error error = {""};
     write_weights("home/downloaded");
-    files_write_text("home/notes.txt", "x");
-    files_write_text("home/photos/1.jpg", "x");
+    for (size_t i = 0; i < sizeof strangers / sizeof *strangers; i++) {
+        char path[64];
+        snprintf(path, sizeof path, "home/%s", strangers[i]);
+        files_write_text(path, "x");
+    }
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
+        char path[64];
+        snprintf(path, sizeof path, "home/%s", own[i]);
+        files_write_text(path, "x");
+    }
+    files_link("home/elsewhere_Pooling", "../model/1_Pooling");
     struct checkpoint *checkpoint = checkpoint_open("home/downloaded", &usual, &error);
-    CHECK_TEXT(side_files(checkpoint), "notes.txt");
-    CHECK_TEXT(reason(checkpoint, "photos"), "directory beside a single file");
-    CHECK_TEXT(reason(checkpoint, "downloaded"), "the source itself");
+    CHECK_TEXT(side_files(checkpoint), "");
+    CHECK(checkpoint->n_hidden == 0);
     checkpoint_close(checkpoint);
-    files_write_text("home/config.json", "{}");
+
+    files_write_text("home/tokenizer.json", "{}");
+    files_link("home/config.json", "../outside");
     checkpoint = checkpoint_open("home/downloaded", &usual, &error);
-    CHECK_TEXT(side_files(checkpoint), "config.json notes.txt photos/1.jpg");
+    CHECK_TEXT(side_files(checkpoint), "1_Pooling/config.json LICENSE.txt README.md additional_chat_templates/tools.jinja "
+                                       "chat_template.jinja merges.txt modules.json qwen.tiktoken spiece.model tokenizer.json "
+                                       "vocab.json vocab.txt");
+    CHECK(checkpoint->n_hidden == 2);
+    CHECK_TEXT(reason(checkpoint, "elsewhere_Pooling"), "symbolic link to a directory");
+    CHECK(strstr(reason(checkpoint, "config.json"), "/outside, outside of the model's directory") != NULL);
     checkpoint_close(checkpoint);
 
     /* The user names the file, so it may be a link to anywhere. */

@@ -15,7 +15,7 @@ static bool print_file(struct tree *tree, const char *path, struct error *error)
     if (attributes.directory)
         return error_set(error, "%s: is a directory", path);
     struct arena *arena = arena_new();
-    bool done = tree_file(tree, attributes.id, arena, &file, error) && copy_file(&file, STDOUT_FILENO, false, NULL, NULL, error);
+    bool done = tree_file(tree, attributes.id, arena, &file, error) && copy_file(&file, STDOUT_FILENO, NULL, NULL, error);
     arena_free(arena);
     return done || error_prefix(error, "%s", path);
 }

@@ -29,7 +29,7 @@ static bool copy_to(const struct vfile *file, const char *name, const char *dest
     if (!output_open(&output, destination, file->size, error))
         return false;
     progress_begin(&progress, name, file->size);
-    bool copied = copy_file(file, output.fd, output.at_offsets, add_progress, &progress, error);
+    bool copied = copy_file(file, output.fd, add_progress, &progress, error);
     progress_end(&progress);
     if (copied)
         return output_finish(&output, error);

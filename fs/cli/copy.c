@@ -9,38 +9,53 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum { CHUNK_BYTES = 1 << 20 }; /* stays in a core's cache between being made and being written */
+enum {
+    CHUNK_BYTES = 1 << 20, /* stays in a core's cache between being made and being written */
+    CHUNKS_PER_THREAD = 4, /* how far those who compute may be ahead of the one who writes */
+};
 
+/* A part of the file on its way: what is stored in a source is pointed at, what is computed lies in `bytes`. */
 struct chunk {
-    struct chunk *next;
+    bool ready;
+    size_t length, count;
+    struct iovec iov[VFILE_MAX_IOV];
     unsigned char bytes[CHUNK_BYTES];
 };
 
 struct copy {
     const struct vfile *file;
     int fd;
-    bool at_offsets;
     copy_progress *progress;
     void *context;
+    size_t n_chunks, n_slots;
+    struct chunk **slots; /* chunk i is in slot i modulo n_slots */
 
-    pthread_mutex_t lock; /* guards what follows */
-    struct chunk *unused; /* buffers */
-    pthread_cond_t turn_came;
-    size_t turn; /* the chunk that may be written next, when in order */
-    bool failed;
+    pthread_mutex_t lock;      /* guards what follows, and `ready` */
+    pthread_cond_t room_came;  /* a chunk was written, or the copy failed */
+    size_t n_taken, n_written; /* chunks, in the file's order */
+    bool writing, failed;
     struct error *error;
 };
 
+static void fail(struct copy *copy, const struct error *error)
+{
+    pthread_mutex_lock(&copy->lock);
+    if (!copy->failed)
+        *copy->error = *error;
+    copy->failed = true;
+    pthread_cond_broadcast(&copy->room_came);
+    pthread_mutex_unlock(&copy->lock);
+}
+
 /* Writes all of a vector; false with errno set. */
-static bool write_vector(const struct copy *copy, struct iovec *iov, size_t count, uint64_t offset)
+static bool write_vector(int fd, struct iovec *iov, size_t count)
 {
     while (count > 0) {
-        ssize_t n = copy->at_offsets ? pwritev(copy->fd, iov, (int)count, (off_t)offset) : writev(copy->fd, iov, (int)count);
+        ssize_t n = writev(fd, iov, (int)count);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
             return false;
-        offset += (uint64_t)n;
         for (; count > 0 && (size_t)n >= iov->iov_len; iov++, count--)
             n -= (ssize_t)iov->iov_len;
         if (count > 0) {
@@ -51,103 +66,101 @@ static bool write_vector(const struct copy *copy, struct iovec *iov, size_t coun
     return true;
 }
 
-/* Waits until all chunks before this one are written; false where one of them failed. Chunks are taken in order, so the one
- * waited for is being worked on. */
-static bool await_turn(struct copy *copy, size_t index)
-{
-    pthread_mutex_lock(&copy->lock);
-    while (copy->turn != index && !copy->failed)
-        pthread_cond_wait(&copy->turn_came, &copy->lock);
-    bool may_write = !copy->failed;
-    pthread_mutex_unlock(&copy->lock);
-    return may_write;
-}
-
 /* Bytes that lie stored in a source go from its page cache to the file in one copy, which is the kernel's. */
-static bool write_range(struct copy *copy, size_t index, uint64_t offset, size_t length, unsigned char *scratch,
-                        struct error *error)
+static bool write_chunk(const struct copy *copy, struct chunk *chunk, size_t index, struct error *error)
 {
-    struct iovec iov[VFILE_MAX_IOV];
-    size_t count;
-    if (!vfile_iov(copy->file, offset, length, iov, &count, scratch, error))
-        return false;
-    if (!copy->at_offsets && !await_turn(copy, index))
-        return true; /* another chunk has failed, and said so */
-    if (write_vector(copy, iov, count, offset))
+    uint64_t offset = (uint64_t)index * CHUNK_BYTES;
+    if (write_vector(copy->fd, chunk->iov, chunk->count))
         return true;
     int reason = errno;
-    if (reason == EFAULT && !vfile_read(copy->file, offset, length, scratch, error))
+    if (reason == EFAULT && !vfile_read(copy->file, offset, chunk->length, chunk->bytes, error))
         return false; /* the source is gone in part: it says where */
     return error_set_errno(error, reason, "writing at offset %llu", (unsigned long long)offset);
 }
 
-/* A buffer; NULL once the copy has failed. */
-static struct chunk *begin_chunk(struct copy *copy)
+/* Writes what is ready, unless another thread does so: two writers would wait for each other at the file's lock, and a writer
+ * who hands over after each chunk loses its core's cache. */
+static void write_ready(struct copy *copy)
 {
-    pthread_mutex_lock(&copy->lock);
-    struct chunk *chunk = copy->unused;
-    bool failed = copy->failed;
-    if (chunk != NULL && !failed)
-        copy->unused = chunk->next;
-    pthread_mutex_unlock(&copy->lock);
-    if (failed)
-        return NULL;
-    return chunk != NULL ? chunk : memory_alloc(sizeof *chunk);
-}
-
-static void end_chunk(struct copy *copy, struct chunk *chunk, size_t index, size_t length)
-{
-    pthread_mutex_lock(&copy->lock);
-    chunk->next = copy->unused;
-    copy->unused = chunk;
-    copy->turn = index + 1;
-    if (!copy->failed && copy->progress != NULL)
-        copy->progress(copy->context, length);
-    pthread_cond_broadcast(&copy->turn_came);
-    pthread_mutex_unlock(&copy->lock);
-}
-
-static void fail(struct copy *copy, const struct error *error)
-{
-    pthread_mutex_lock(&copy->lock);
-    if (!copy->failed)
-        *copy->error = *error;
-    copy->failed = true;
-    pthread_mutex_unlock(&copy->lock);
-}
-
-static void copy_chunk(void *context, size_t index)
-{
-    struct copy *copy = context;
     struct error error;
-    uint64_t offset = (uint64_t)index * CHUNK_BYTES, left = copy->file->size - offset;
-    size_t length = left < CHUNK_BYTES ? (size_t)left : CHUNK_BYTES;
-    struct chunk *chunk = begin_chunk(copy);
-    if (chunk == NULL)
-        return;
-    if (!write_range(copy, index, offset, length, chunk->bytes, &error))
-        fail(copy, &error);
-    end_chunk(copy, chunk, index, length);
+    pthread_mutex_lock(&copy->lock);
+    while (!copy->writing && !copy->failed && copy->n_written < copy->n_taken) {
+        struct chunk *chunk = copy->slots[copy->n_written % copy->n_slots];
+        if (!chunk->ready)
+            break;
+        copy->writing = true;
+        pthread_mutex_unlock(&copy->lock);
+        bool written = write_chunk(copy, chunk, copy->n_written, &error);
+        if (!written)
+            fail(copy, &error);
+        pthread_mutex_lock(&copy->lock);
+        copy->writing = chunk->ready = false;
+        copy->n_written++;
+        if (written && copy->progress != NULL)
+            copy->progress(copy->context, chunk->length);
+        pthread_cond_broadcast(&copy->room_came);
+    }
+    pthread_mutex_unlock(&copy->lock);
 }
 
-bool copy_file(const struct vfile *file, int fd, bool at_offsets, copy_progress *progress, void *context, struct error *error)
+/* The next chunk to make, once there is room for it; NULL at the end. Who waits here does not hold up the copy: all chunks
+ * taken are being made or written by others. */
+static struct chunk *take_chunk(struct copy *copy, size_t *ret_index)
+{
+    struct chunk *chunk = NULL;
+    pthread_mutex_lock(&copy->lock);
+    while (copy->n_taken < copy->n_chunks && copy->n_taken - copy->n_written == copy->n_slots && !copy->failed)
+        pthread_cond_wait(&copy->room_came, &copy->lock);
+    if (copy->n_taken < copy->n_chunks && !copy->failed) {
+        *ret_index = copy->n_taken++;
+        chunk = copy->slots[*ret_index % copy->n_slots];
+    }
+    pthread_mutex_unlock(&copy->lock);
+    return chunk;
+}
+
+static void make_chunks(void *context, size_t unused)
+{
+    (void)unused;
+    struct copy *copy = context;
+    struct chunk *chunk;
+    struct error error;
+    for (size_t index; (chunk = take_chunk(copy, &index)) != NULL; write_ready(copy)) {
+        uint64_t offset = (uint64_t)index * CHUNK_BYTES, left = copy->file->size - offset;
+        chunk->length = left < CHUNK_BYTES ? (size_t)left : CHUNK_BYTES;
+        if (!vfile_iov(copy->file, offset, chunk->length, chunk->iov, &chunk->count, chunk->bytes, &error)) {
+            fail(copy, &error);
+            return;
+        }
+        pthread_mutex_lock(&copy->lock);
+        chunk->ready = true;
+        pthread_mutex_unlock(&copy->lock);
+    }
+}
+
+bool copy_file(const struct vfile *file, int fd, copy_progress *progress, void *context, struct error *error)
 {
     struct copy copy = {
         .file = file,
         .fd = fd,
-        .at_offsets = at_offsets,
         .progress = progress,
         .context = context,
+        .n_chunks = (size_t)((file->size + CHUNK_BYTES - 1) / CHUNK_BYTES),
+        .n_slots = CHUNKS_PER_THREAD * pool_width(),
         .error = error,
     };
-    pthread_mutex_init(&copy.lock, NULL);
-    pthread_cond_init(&copy.turn_came, NULL);
-    pool_run((size_t)((file->size + CHUNK_BYTES - 1) / CHUNK_BYTES), copy_chunk, &copy);
-    for (struct chunk *chunk = copy.unused, *next; chunk != NULL; chunk = next) {
-        next = chunk->next;
-        free(chunk);
+    copy.slots = memory_alloc(copy.n_slots * sizeof *copy.slots);
+    for (size_t i = 0; i < copy.n_slots; i++) {
+        copy.slots[i] = memory_alloc(sizeof **copy.slots);
+        copy.slots[i]->ready = false;
     }
-    pthread_cond_destroy(&copy.turn_came);
+    pthread_mutex_init(&copy.lock, NULL);
+    pthread_cond_init(&copy.room_came, NULL);
+    pool_run(pool_width(), make_chunks, &copy);
+    pthread_cond_destroy(&copy.room_came);
     pthread_mutex_destroy(&copy.lock);
+    for (size_t i = 0; i < copy.n_slots; i++)
+        free(copy.slots[i]);
+    free(copy.slots);
     return !copy.failed;
 }

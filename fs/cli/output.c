@@ -74,12 +74,15 @@ static bool open_temporary(struct output *output)
 bool output_open(struct output *output, const char *path, uint64_t size, struct error *error)
 {
     struct stat status;
+    int reason = stat(path, &status) == 0 ? 0 : errno;
+    if (reason != 0 && lstat(path, &status) == 0)
+        return error_set_errno(error, reason, "%s: is a link that cannot be followed", path);
     char *real = realpath(path, NULL); /* a link keeps pointing at the file */
     *output = (struct output){.fd = -1, .path = real != NULL ? real : strdup(path)};
     output->temporary = temporary_name(output->path);
     bool exists = stat(output->path, &status) == 0;
-    output->at_offsets = !exists || S_ISREG(status.st_mode);
-    if (!output->at_offsets)
+    output->is_file = !exists || S_ISREG(status.st_mode);
+    if (!output->is_file)
         output->fd = open(output->path, O_WRONLY | O_CLOEXEC);
     else if (open_temporary(output) && size != 0 && fallocate(output->fd, 0, 0, (off_t)size) != 0 && errno == ENOSPC) {
         error_set(error, "%s: there is no room for its %llu bytes", path, (unsigned long long)size);
@@ -113,7 +116,7 @@ static bool link_output(const struct output *output)
 bool output_finish(struct output *output, struct error *error)
 {
     bool done = true;
-    if (output->at_offsets)
+    if (output->is_file)
         done = output->has_no_name ? link_output(output) : rename(output->temporary, output->path) == 0;
     if (!done)
         error_set_errno(error, errno, "%s", output->path);
@@ -126,7 +129,7 @@ bool output_finish(struct output *output, struct error *error)
 
 void output_discard(struct output *output)
 {
-    if (output->fd >= 0 && output->at_offsets && !output->has_no_name)
+    if (output->fd >= 0 && output->is_file && !output->has_no_name)
         unlink(output->temporary);
     release(output);
 }

@@ -7,7 +7,7 @@
 
 struct output {
     int fd;
-    bool at_offsets;  /* may be written anywhere; false for a pipe or a device, which is written in place */
+    bool is_file;     /* false for a pipe or a device, which is written in place */
     char *path;       /* the final name */
     char *temporary;  /* the name until then */
     bool has_no_name; /* O_TMPFILE: the temporary name is not in use */

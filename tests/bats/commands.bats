@@ -122,6 +122,26 @@ raw.npy" ]
     [ -z "$(find "$OUT" -name '.*' -type f)" ]
 }
 
+@test "cp: a link that leads nowhere stays as it is" {
+    ln -s nowhere "$OUT/link"
+    fails 1 "link: is a link that cannot be followed: No such file or directory" "$WFS" cp "$SOURCE" tensors/f32/raw "$OUT/link"
+    [ "$(readlink "$OUT/link")" = nowhere ]
+    [ ! -e "$OUT/nowhere" ]
+    ln -s loop "$OUT/loop"
+    fails 1 "Too many levels of symbolic links" "$WFS" cp "$SOURCE" tensors/f32/raw "$OUT/loop"
+    [ -L "$OUT/loop" ]
+}
+
+@test "cp: one writer, in order, however many cores compute" {
+    need_strace
+    for view in raw f32; do
+        strace -f -o "$OUT/trace" -e trace=writev,pwritev -e inject=writev,pwritev:delay_exit=2000 \
+            "$WFS" cp "$LARGE" "tensors/large/$view" "$OUT/file"
+        [ "$(grep -c 'writev.*1048576' "$OUT/trace")" -ge 64 ]
+        awk '/writev\(/ && ++n > 1 { exit 1 } /writev/ && !/unfinished/ { n-- }' "$OUT/trace"
+    done
+}
+
 @test "cp -r: a directory; without -r it is refused" {
     fails 1 "is a directory; -r" "$WFS" cp "$SOURCE" tensors "$OUT/x"
     "$WFS" cp -r "$SOURCE" tensors/f32 "$OUT"
@@ -141,7 +161,7 @@ raw.npy" ]
 
 @test "cp: a full disk leaves nothing" {
     need_strace
-    run strace -f -o /dev/null -e trace=pwritev -e inject=pwritev:error=ENOSPC:when=3+ \
+    run strace -f -o /dev/null -e trace=writev -e inject=writev:error=ENOSPC:when=3+ \
         "$WFS" cp "$LARGE" tensors/large/f32 "$OUT/file"
     [ "$status" -eq 1 ]
     [[ $output == *"No space left on device"* ]]

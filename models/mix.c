@@ -117,7 +117,8 @@ static void overrides_free(struct overrides *overrides)
 const struct dtype *quantize_type(const char *name)
 {
     for (const struct dtype *const *dtype = dtypes; *dtype != NULL; dtype++) {
-        bool target = (*dtype)->kind == DTYPE_BLOCK || *dtype == &f32_dtype || *dtype == &f16_dtype || *dtype == &bf16_dtype;
+        bool target = ((*dtype)->kind == DTYPE_BLOCK && dtype_kernels(*dtype).encode != NULL) || *dtype == &f32_dtype ||
+                      *dtype == &f16_dtype || *dtype == &bf16_dtype;
         if (target && (*dtype)->ggml_type != GGML_TYPE_NONE && strcasecmp((*dtype)->name, name) == 0)
             return *dtype;
     }

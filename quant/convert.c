@@ -47,6 +47,9 @@ bool values_finite(const float *values, size_t n_values)
 bool dtype_scales_finite(const struct dtype *dtype, const void *blocks, size_t n_blocks)
 {
     const uint8_t *high = (const uint8_t *)blocks + 1; /* the byte of an F16 that holds its exponent */
+    for (size_t i = 0; dtype->scales_finite != NULL && i < n_blocks; i++)
+        if (!dtype->scales_finite((const uint8_t *)blocks + i * dtype->block_bytes))
+            return false;
     for (size_t i = 0; i < n_blocks; i++, high += dtype->block_bytes)
         for (unsigned j = 0; j < dtype->n_scales; j++)
             if ((high[dtype->scale_offset[j]] & 0x7c) == 0x7c)

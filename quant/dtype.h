@@ -53,6 +53,7 @@ struct dtype {
     int16_t ggml_type; /* type id in GGUF, or GGML_TYPE_NONE */
     uint8_t n_scales;  /* number of F16 scales in a block, and where they are: none may be infinite or NaN */
     uint8_t scale_offset[2];
+    bool (*scales_finite)(const void *block); /* the same, for a block whose scale is not in one place; NULL: see n_scales */
     uint16_t encode_cost; /* rough picoseconds per element of the best kernel on one core, to decide what to split */
 
     /* Portable kernels at CPU_PORTABLE, faster ones where they exist; an absent level falls back to the one before.

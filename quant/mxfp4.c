@@ -5,7 +5,7 @@
 
 enum { QS = 1, BLOCK_BYTES = 17 };
 
-static const int8_t doubled_e2m1[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
+const int8_t mxfp4_doubled[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
 
 /* The code of the nearest number, the smaller of two. The reference compares the distances to all sixteen; those to the two
  * numbers around a value are exact where they are nearly equal, so it comes to comparing with the midpoints. */
@@ -22,7 +22,7 @@ static void decode_block(const uint8_t *block, float *values)
 {
     float scale = mxfp4_half_scale(block[0]);
     for (int i = 0; i < LEGACY_ELEMENTS; i++)
-        values[i] = (float)doubled_e2m1[legacy_nibble(block + QS, i)] * scale;
+        values[i] = (float)mxfp4_doubled[legacy_nibble(block + QS, i)] * scale;
 }
 
 uint8_t mxfp4_exponent(float largest)

@@ -1,4 +1,4 @@
-/* What the kernels of MXFP4 share. */
+/* What the kernels of MXFP4 share, and NVFP4. */
 #pragma once
 
 #include <stdint.h>
@@ -7,6 +7,9 @@
 /* The E8M0 scale of a block of this largest magnitude, in F32 as the reference has it: log2f() may round up to the next
  * integer, and what is below 2^-125 wraps around. */
 uint8_t mxfp4_exponent(float largest);
+
+/* Twice the E2M1 number of each code. */
+extern const int8_t mxfp4_doubled[16];
 
 /* 2^(e - 128), exact for every e: the first two are subnormal. */
 static inline float mxfp4_half_scale(uint8_t e)

@@ -14,6 +14,11 @@ FORMATS = {  # ggml's type number, elements and bytes of a block
     "Q4_0": (2, 32, 18), "Q4_1": (3, 32, 20), "Q5_0": (6, 32, 22), "Q5_1": (7, 32, 24), "Q8_0": (8, 32, 34),
     "Q2_K": (10, 256, 84), "Q3_K": (11, 256, 110), "Q4_K": (12, 256, 144), "Q5_K": (13, 256, 176), "Q6_K": (14, 256, 210),
     "IQ4_NL": (20, 32, 18), "IQ4_XS": (23, 256, 136), "TQ1_0": (34, 256, 54), "TQ2_0": (35, 256, 66), "MXFP4": (39, 32, 17),
+    "NVFP4": (40, 64, 36), "Q1_0": (41, 128, 18), "Q2_0": (42, 64, 18),
+}
+DECODED = {  # formats that are encoded only with the importance of columns
+    "IQ2_XXS": (256, 66), "IQ2_XS": (256, 74), "IQ3_XXS": (256, 98), "IQ1_S": (256, 50), "IQ3_S": (256, 110), "IQ2_S": (256, 82),
+    "IQ1_M": (256, 56),
 }
 N_VALUES = int(os.environ.get("WFS_QUANT_VALUES", 1 << 20))
 GGML = ctypes.CDLL(str(next((pathlib.Path(llama_cpp.__file__).parent / "lib").glob("libggml-base.so"))))
@@ -77,6 +82,13 @@ def main():
                 check(encode_differences == 0 == decode_differences,
                       f"{name} of {kind}, {level}: of {len(values) // elements} blocks {encode_differences} encoded and "
                       f"{decode_differences} decoded otherwise than by ggml")
+    for name, (elements, size) in DECODED.items():
+        blocks = np.random.default_rng(12).integers(0, 256, N_VALUES // elements * size, "u1").tobytes()
+        decoded = np.frombuffer(ggml_decode(name, blocks, N_VALUES), "<f4")
+        for level in ("portable", "avx2", "avx512"):
+            ours = np.frombuffer(run(["-d", name], blocks, level), "<f4")
+            differences = int(((ours.view("u4") != decoded.view("u4")) & ~(np.isnan(ours) & np.isnan(decoded))).sum())
+            check(differences == 0, f"{name} of any bytes, {level}: {differences} values decoded otherwise than by ggml")
     done()
 
 

@@ -1,0 +1,24 @@
+/* What the IQ formats share: blocks of 256 values in groups of eight, whose magnitudes are points of a grid and whose signs are
+ * bits of their own. Source: ggml-quants.c of llama.cpp. */
+#pragma once
+
+#include "quant/grid.h"
+
+enum { IQ_ELEMENTS = 256, IQ_GROUP = 8 };
+
+/* What the levels of IQ2 stand for when they are decoded. The encoders take level l for 2 * l + 1, here and in IQ3. */
+extern const float iq2_magnitudes[3];
+
+/* The signs of a group from the seven bits that some formats store: the number of negative values is even. */
+static inline unsigned iq_even_signs(unsigned stored)
+{
+    return stored | (unsigned)__builtin_parity(stored) << 7;
+}
+
+/* Values of one point: scale * magnitude, negative where a bit of `signs` is set. */
+static inline void iq_decode_point(const uint8_t *levels, unsigned dimension, const float *magnitudes, unsigned signs,
+                                   float scale, float *values)
+{
+    for (unsigned i = 0; i < dimension; i++)
+        values[i] = scale * magnitudes[levels[i]] * (signs >> i & 1 ? -1.f : 1.f);
+}

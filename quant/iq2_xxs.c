@@ -1,0 +1,39 @@
+/* IQ2_XXS: 256 values in 66 bytes. F16 d, then for every 32 values four indices of points and 32 bits: four times seven of
+ * signs, and a scale in the highest four; value = d * (0.5 + scale) / 4 * magnitude. */
+#include "quant/dtype.h"
+#include "quant/f16.h"
+#include "quant/iq.h"
+
+#include "base/checked.h"
+
+enum { SUB_BLOCKS = 8, SUB_BLOCK_BYTES = 8, BLOCK_BYTES = 66 };
+
+static void decode_block(const uint8_t *block, float *values)
+{
+    const struct grid *grid = grid_of(GRID_IQ2_XXS);
+    float d = f16_load(block);
+    const uint8_t *sub_block = block + 2;
+    for (int j = 0; j < SUB_BLOCKS; j++, sub_block += SUB_BLOCK_BYTES) {
+        uint32_t bits = (uint32_t)read_le(sub_block + 4, 4);
+        float scale = d * (0.5f + (float)(bits >> 28)) * 0.25f;
+        for (int k = 0; k < 4; k++, values += IQ_GROUP)
+            iq_decode_point(grid_point(grid, sub_block[k]), 8, iq2_magnitudes, iq_even_signs(bits >> 7 * k & 127), scale, values);
+    }
+}
+
+static void iq2_xxs_decode(const void *blocks, float *values, size_t n_blocks)
+{
+    for (size_t i = 0; i < n_blocks; i++)
+        decode_block((const uint8_t *)blocks + i * BLOCK_BYTES, values + i * IQ_ELEMENTS);
+}
+
+const struct dtype iq2_xxs_dtype = {
+    .name = "IQ2_XXS",
+    .view_name = "iq2_xxs",
+    .kind = DTYPE_BLOCK,
+    .block_elements = IQ_ELEMENTS,
+    .block_bytes = BLOCK_BYTES,
+    .ggml_type = 16,
+    .n_scales = 1,
+    .kernels[CPU_PORTABLE] = {iq2_xxs_decode, NULL},
+};

@@ -1,0 +1,82 @@
+/* NVFP4: 64 values in 36 bytes. Four scales of eight bits (four of exponent, three of mantissa, no sign), qs[32] of eight bytes
+ * for every 16 values; value = scale / 2 * twice the E2M1 number of a nibble. */
+#include "quant/dtype.h"
+#include "quant/legacy.h"
+#include "quant/mxfp4.h"
+
+enum { ELEMENTS = 64, SUB_ELEMENTS = 16, QS = 4, BLOCK_BYTES = 36 };
+
+/* Half of what a scale stands for. */
+static float half_scale(uint8_t scale)
+{
+    int exponent = scale >> 3 & 15, mantissa = scale & 7;
+    if (scale == 0 || scale == 0x7f)
+        return 0;
+    return (exponent != 0 ? ldexpf(1 + (float)mantissa / 8, exponent - 7) : ldexpf((float)mantissa, -9)) * 0.5f;
+}
+
+/* Halves are rounded up. From 256 on all is 448, the largest: the reference takes the exponent for too large before it looks at
+ * the mantissa. */
+static uint8_t scale_of(float value)
+{
+    enum { LARGEST = 0x7e };
+    if (!(value > 0))
+        return 0;
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    int exponent = (int)(bits >> 23) - 127 + 7, mantissa = (int)(bits >> 20 & 7) + (int)(bits >> 19 & 1);
+    if (exponent <= 0) {
+        int units = (int)(value * 512 + 0.5f);
+        return (uint8_t)(units < 7 ? units : 7);
+    }
+    if (mantissa > 7) {
+        mantissa = 0;
+        exponent += exponent < 15;
+    }
+    return (uint8_t)(exponent >= 15 ? LARGEST : exponent << 3 | mantissa);
+}
+
+/* The first of the numbers nearest to `value`. Where the scale is too small for the value all are equally far. */
+static uint8_t nearest_code(float value, float scale)
+{
+    uint8_t nearest = 0;
+    for (uint8_t code = 1; code < 16; code++)
+        if (fabsf((float)mxfp4_doubled[code] * scale - value) < fabsf((float)mxfp4_doubled[nearest] * scale - value))
+            nearest = code;
+    return nearest;
+}
+
+static void decode_block(const uint8_t *block, float *values)
+{
+    for (int i = 0; i < ELEMENTS; i++) {
+        int within = i % SUB_ELEMENTS;
+        uint8_t byte = block[QS + i / SUB_ELEMENTS * 8 + within % 8];
+        values[i] = (float)mxfp4_doubled[within < 8 ? byte & 15 : byte >> 4] * half_scale(block[i / SUB_ELEMENTS]);
+    }
+}
+
+static void encode_block(const float *values, uint8_t *block)
+{
+    for (int j = 0; j < ELEMENTS / SUB_ELEMENTS; j++, values += SUB_ELEMENTS) {
+        float largest = 0;
+        for (int i = 0; i < SUB_ELEMENTS; i++)
+            largest = fabsf(values[i]) > largest ? fabsf(values[i]) : largest;
+        block[j] = scale_of(largest / 6);
+        float scale = half_scale(block[j]);
+        for (int i = 0; i < 8; i++)
+            block[QS + 8 * j + i] = (uint8_t)(nearest_code(values[i], scale) | nearest_code(values[8 + i], scale) << 4);
+    }
+}
+
+DEFINE_BLOCK_KERNELS(nvfp4, ELEMENTS, BLOCK_BYTES)
+
+const struct dtype nvfp4_dtype = {
+    .name = "NVFP4",
+    .view_name = "nvfp4",
+    .kind = DTYPE_BLOCK,
+    .block_elements = ELEMENTS,
+    .block_bytes = BLOCK_BYTES,
+    .ggml_type = 40,
+    .encode_cost = 20000,
+    .kernels[CPU_PORTABLE] = {nvfp4_decode, nvfp4_encode},
+};

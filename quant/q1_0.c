@@ -1,0 +1,39 @@
+/* Q1_0: 128 values in 18 bytes. F16 d, a bit for each value; value = d, or -d where the bit is not set. */
+#include "quant/dtype.h"
+#include "quant/f16.h"
+#include "quant/legacy.h"
+
+enum { ELEMENTS = 128, QS = 2, BLOCK_BYTES = 18 };
+
+static void decode_block(const uint8_t *block, float *values)
+{
+    float d = f16_load(block);
+    for (int i = 0; i < ELEMENTS; i++)
+        values[i] = block[QS + i / 8] >> i % 8 & 1 ? d : -d;
+}
+
+/* d is the mean magnitude. */
+static void encode_block(const float *values, uint8_t *block)
+{
+    float sum = 0;
+    memset(block + QS, 0, BLOCK_BYTES - QS);
+    for (int i = 0; i < ELEMENTS; i++) {
+        sum += fabsf(values[i]);
+        block[QS + i / 8] |= (uint8_t)((values[i] >= 0) << i % 8);
+    }
+    f16_store(block, sum / ELEMENTS);
+}
+
+DEFINE_BLOCK_KERNELS(q1_0, ELEMENTS, BLOCK_BYTES)
+
+const struct dtype q1_0_dtype = {
+    .name = "Q1_0",
+    .view_name = "q1_0",
+    .kind = DTYPE_BLOCK,
+    .block_elements = ELEMENTS,
+    .block_bytes = BLOCK_BYTES,
+    .ggml_type = 41,
+    .n_scales = 1,
+    .encode_cost = 1500,
+    .kernels[CPU_PORTABLE] = {q1_0_decode, q1_0_encode},
+};

@@ -1,0 +1,43 @@
+/* Q2_0: 64 values in 18 bytes. F16 d, qs[16] of four 2-bit levels a byte; value = (level - 1) * d. */
+#include "quant/dtype.h"
+#include "quant/f16.h"
+#include "quant/legacy.h"
+
+enum { ELEMENTS = 64, QS = 2, BLOCK_BYTES = 18 };
+
+static void decode_block(const uint8_t *block, float *values)
+{
+    float d = f16_load(block);
+    for (int i = 0; i < ELEMENTS; i++)
+        values[i] = (float)((block[QS + i / 4] >> 2 * (i % 4) & 3) - 1) * d;
+}
+
+/* d is the largest magnitude. */
+static void encode_block(const float *values, uint8_t *block)
+{
+    float largest = 0;
+    for (int i = 0; i < ELEMENTS; i++)
+        largest = fabsf(values[i]) > largest ? fabsf(values[i]) : largest;
+    float inverse = legacy_inverse(largest);
+    memset(block + QS, 0, BLOCK_BYTES - QS);
+    for (int i = 0; i < ELEMENTS; i++) {
+        int level = legacy_round(values[i] * inverse);
+        level = level < -1 ? 0 : level > 2 ? 3 : level + 1;
+        block[QS + i / 4] |= (uint8_t)(level << 2 * (i % 4));
+    }
+    f16_store(block, largest);
+}
+
+DEFINE_BLOCK_KERNELS(q2_0, ELEMENTS, BLOCK_BYTES)
+
+const struct dtype q2_0_dtype = {
+    .name = "Q2_0",
+    .view_name = "q2_0",
+    .kind = DTYPE_BLOCK,
+    .block_elements = ELEMENTS,
+    .block_bytes = BLOCK_BYTES,
+    .ggml_type = 42,
+    .n_scales = 1,
+    .encode_cost = 1500,
+    .kernels[CPU_PORTABLE] = {q2_0_decode, q2_0_encode},
+};

@@ -1,0 +1,25 @@
+/* Q8_1: 32 values in 36 bytes. F16 d, F16 s (d times the sum of the levels, which nothing here needs), i8 qs[32];
+ * value = level * d. ggml makes it of activations: it may be read, but nothing is encoded to it. */
+#include "quant/dtype.h"
+#include "quant/f16.h"
+
+enum { ELEMENTS = 32, SUM = 2, QS = 4, BLOCK_BYTES = 36 };
+
+static void decode(const void *blocks, float *values, size_t n_blocks)
+{
+    const uint8_t *block = blocks;
+    for (size_t i = 0; i < n_blocks; i++, block += BLOCK_BYTES, values += ELEMENTS)
+        for (int j = 0; j < ELEMENTS; j++)
+            values[j] = (float)(int8_t)block[QS + j] * f16_load(block);
+}
+
+const struct dtype q8_1_dtype = {
+    .name = "Q8_1",
+    .kind = DTYPE_BLOCK,
+    .block_elements = ELEMENTS,
+    .block_bytes = BLOCK_BYTES,
+    .ggml_type = 9,
+    .n_scales = 2,
+    .scale_offset = {0, SUM},
+    .kernels[CPU_PORTABLE] = {decode, NULL},
+};

@@ -13,8 +13,15 @@ struct chunk {
     _Alignas(ALIGNMENT) unsigned char bytes[];
 };
 
+struct release {
+    struct release *previous;
+    void (*release)(void *context);
+    void *context;
+};
+
 struct arena {
     struct chunk *last;
+    struct release *releases; /* in the arena itself */
 };
 
 _Noreturn void memory_exhausted(size_t size)
@@ -50,7 +57,7 @@ void *memory_resize(void *memory, size_t size)
 struct arena *arena_new(void)
 {
     struct arena *arena = memory_alloc(sizeof *arena);
-    arena->last = NULL;
+    *arena = (struct arena){0};
     return arena;
 }
 
@@ -58,6 +65,8 @@ void arena_free(struct arena *arena)
 {
     if (arena == NULL)
         return;
+    for (struct release *release = arena->releases; release != NULL; release = release->previous)
+        release->release(release->context);
     for (struct chunk *chunk = arena->last; chunk != NULL;) {
         struct chunk *previous = chunk->previous;
         free(chunk);
@@ -96,6 +105,13 @@ void *arena_alloc(struct arena *arena, size_t size)
         arena->last = chunk;
     }
     return chunk->bytes;
+}
+
+void arena_on_free(struct arena *arena, void (*release)(void *context), void *context)
+{
+    struct release *entry = arena_alloc(arena, sizeof *entry);
+    *entry = (struct release){arena->releases, release, context};
+    arena->releases = entry;
 }
 
 void *arena_array(struct arena *arena, size_t count, size_t element_size)

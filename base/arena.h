@@ -13,6 +13,10 @@ struct arena;
 struct arena *arena_new(void);
 void arena_free(struct arena *arena); /* NULL is allowed */
 
+/* Calls release(context) when the arena is freed, before any of its memory goes: for what its inhabitants own besides. The last
+ * one asked for is called first. */
+void arena_on_free(struct arena *arena, void (*release)(void *context), void *context);
+
 void *arena_alloc(struct arena *arena, size_t size);
 void *arena_array(struct arena *arena, size_t count, size_t element_size); /* overflow ends the process */
 void *arena_copy(struct arena *arena, const void *bytes, size_t size);

@@ -1,7 +1,5 @@
 #include "formats/checkpoint.h"
 
-#include "base/text.h"
-#include "formats/layout.h"
 #include "formats/open.h"
 
 #include <pthread.h>
@@ -33,6 +31,7 @@ struct checkpoint *checkpoint_new(const char *path)
     struct checkpoint *checkpoint = arena_alloc(arena, sizeof *checkpoint);
     checkpoint->arena = arena;
     checkpoint->path = arena_strdup(arena, path);
+    checkpoint->tensors = tensor_set_new(arena);
     checkpoint->notes = arena_alloc(arena, sizeof *checkpoint->notes);
     pthread_mutex_init(&checkpoint->notes->lock, NULL);
     return checkpoint;
@@ -51,25 +50,16 @@ void checkpoint_close(struct checkpoint *checkpoint)
     free(checkpoint->notes->texts);
     pthread_mutex_destroy(&checkpoint->notes->lock);
     free(checkpoint->sources);
-    free(checkpoint->tensors);
-    free(checkpoint->by_name);
     free(checkpoint->metadata);
     free(checkpoint->side_files);
     free(checkpoint->hidden);
     arena_free(checkpoint->arena);
 }
 
-uint16_t checkpoint_add_source(struct checkpoint *checkpoint, struct source *source)
+void checkpoint_add_source(struct checkpoint *checkpoint, struct source *source)
 {
     checkpoint->sources = grow(checkpoint->sources, checkpoint->n_sources, sizeof *checkpoint->sources);
-    checkpoint->sources[checkpoint->n_sources] = source;
-    return (uint16_t)checkpoint->n_sources++;
-}
-
-void checkpoint_add_tensor(struct checkpoint *checkpoint, const struct tensor *tensor)
-{
-    checkpoint->tensors = grow(checkpoint->tensors, checkpoint->n_tensors, sizeof *checkpoint->tensors);
-    checkpoint->tensors[checkpoint->n_tensors++] = *tensor;
+    checkpoint->sources[checkpoint->n_sources++] = source;
 }
 
 void checkpoint_add_metadata(struct checkpoint *checkpoint, const char *key, const char *value)
@@ -90,47 +80,12 @@ void checkpoint_hide_file(struct checkpoint *checkpoint, const char *name, const
     checkpoint->hidden[checkpoint->n_hidden++] = (struct hidden_file){arena_strdup(checkpoint->arena, name), reason};
 }
 
-static int compare_tensors(const void *a, const void *b, void *context)
+size_t checkpoint_source_number(const struct checkpoint *checkpoint, const struct source *source)
 {
-    const struct tensor *tensors = context, *x = &tensors[*(const uint32_t *)a], *y = &tensors[*(const uint32_t *)b];
-    return text_compare(x->name, x->name_length, y->name, y->name_length);
-}
-
-bool checkpoint_index_tensors(struct checkpoint *checkpoint, struct error *error)
-{
-    size_t n = checkpoint->n_tensors;
-    if (checkpoint->by_name != NULL)
-        return true;
-    checkpoint->by_name = memory_alloc(n * sizeof *checkpoint->by_name);
-    for (size_t i = 0; i < n; i++)
-        checkpoint->by_name[i] = (uint32_t)i;
-    qsort_r(checkpoint->by_name, n, sizeof *checkpoint->by_name, compare_tensors, checkpoint->tensors);
-    for (size_t i = 1; i < n; i++) {
-        const uint32_t *pair = &checkpoint->by_name[i - 1];
-        if (compare_tensors(&pair[0], &pair[1], checkpoint->tensors) != 0)
-            continue;
-        const struct tensor *a = &checkpoint->tensors[pair[0]], *b = &checkpoint->tensors[pair[1]];
-        return error_set(error, "%s: tensor '%s' is also in %s", source_name(checkpoint->sources[b->source]), b->name,
-                         source_name(checkpoint->sources[a->source]));
-    }
-    return true;
-}
-
-const struct tensor *checkpoint_find(const struct checkpoint *checkpoint, const char *name, size_t name_length)
-{
-    size_t low = 0, high = checkpoint->n_tensors;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const struct tensor *tensor = &checkpoint->tensors[checkpoint->by_name[middle]];
-        int order = text_compare(name, name_length, tensor->name, tensor->name_length);
-        if (order == 0)
-            return tensor;
-        if (order < 0)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return NULL;
+    size_t number = 0;
+    while (number < checkpoint->n_sources && checkpoint->sources[number] != source)
+        number++;
+    return number;
 }
 
 const struct side_file *checkpoint_side_file(const struct checkpoint *checkpoint, const char *name)
@@ -139,73 +94,6 @@ const struct side_file *checkpoint_side_file(const struct checkpoint *checkpoint
         if (strcmp(checkpoint->side_files[i].name, name) == 0)
             return &checkpoint->side_files[i];
     return NULL;
-}
-
-/* A stored tensor: the leaf that views are built on. */
-
-struct stored {
-    struct view view;
-    struct source *source;
-    uint64_t offset;
-};
-
-static bool stored_read(const struct view *view, uint64_t first, uint64_t count, void *out, struct error *error)
-{
-    const struct stored *stored = (const struct stored *)view;
-    size_t unit = view->dtype->block_bytes;
-    return source_read(stored->source, stored->offset + first * unit, count * unit, out, error);
-}
-
-static uint64_t stored_extent(const struct view *view, uint64_t first, struct extent *ret_extent)
-{
-    const struct stored *stored = (const struct stored *)view;
-    *ret_extent = (struct extent){stored->source, stored->offset + first * view->dtype->block_bytes};
-    return view->n_units - first;
-}
-
-static bool stored_read_runs(const struct view *view, const struct runs *runs, void *out, struct error *error)
-{
-    const struct stored *stored = (const struct stored *)view;
-    size_t unit = view->dtype->block_bytes;
-    return source_read_runs(stored->source, stored->offset + runs->first * unit, runs->count, runs->length * unit,
-                            runs->stride * unit, out, error);
-}
-
-static const struct view_op stored_op = {"tensor", stored_read, stored_extent, stored_read_runs};
-
-const struct view *view_of_source(struct arena *arena, struct source *source, uint64_t offset, const struct dtype *dtype,
-                                  unsigned rank, const uint64_t *shape)
-{
-    struct stored *stored = arena_alloc(arena, sizeof *stored);
-    view_init(&stored->view, arena, &stored_op, dtype, rank, shape);
-    stored->source = source;
-    stored->offset = offset;
-    return &stored->view;
-}
-
-const struct view *tensor_view(const struct checkpoint *checkpoint, const struct tensor *tensor, struct arena *arena)
-{
-    if (tensor->view != NULL)
-        return tensor->view;
-    struct source *source = checkpoint->sources[tensor->source];
-    if (tensor->strides == NULL || tensor_elements(tensor) == 0)
-        return view_of_source(arena, source, tensor->offset, tensor->dtype, tensor->rank, tensor->shape);
-    uint64_t n_elements = tensor->length / tensor->dtype->block_bytes * tensor->dtype->block_elements;
-    const struct view *flat = view_of_source(arena, source, tensor->offset, tensor->dtype, 1, &n_elements);
-    return view_strided(arena, flat, tensor->rank, tensor->shape, 0, tensor->strides);
-}
-
-bool tensor_is_stored(const struct tensor *tensor)
-{
-    return tensor->view == NULL && tensor->strides == NULL && tensor->refusal == NULL;
-}
-
-uint64_t tensor_elements(const struct tensor *tensor)
-{
-    uint64_t n_elements = 1;
-    for (unsigned i = 0; i < tensor->rank; i++)
-        n_elements *= tensor->shape[i];
-    return n_elements;
 }
 
 void checkpoint_note(const struct checkpoint *checkpoint, const char *format, ...)

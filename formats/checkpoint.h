@@ -1,35 +1,10 @@
 /* Checkpoints: what a reader makes of its input, before anything is computed from it.
  *
- * A checkpoint owns its sources and one arena; tensors, names and views live in the arena and are freed with it. After
- * checkpoint_open() it does not change, but for the notes, and may be read from any number of threads.
- *
- * Memory is counted: 100,000 tensors are ordinary. A plain stored tensor costs its record, its name and its shape; a view
- * is made for it when somebody asks. */
+ * A checkpoint owns its sources and one arena; its tensor set and all that belongs to it live in the arena. After
+ * checkpoint_open() it does not change, but for the notes, and may be read from any number of threads. */
 #pragma once
 
-#include "base/arena.h"
-#include "formats/source.h"
-#include "quant/view.h"
-
-enum { CHECKPOINT_MAX_TENSORS = 4 * 1024 * 1024, CHECKPOINT_MAX_NAME = 64 * 1024 };
-
-struct tensor {
-    const char *name; /* any bytes but for the NUL that ends it in memory; may hold NULs itself */
-    uint32_t name_length;
-    uint16_t source; /* index into the sources */
-    uint8_t rank;
-    const struct dtype *dtype;
-    const uint64_t *shape;   /* elements */
-    const uint64_t *strides; /* elements; NULL: row-major without gaps */
-    uint64_t offset, length; /* the bytes of the source that hold it */
-
-    /* Its values, where they are not simply the elements at offset, shape and strides: byte-swapped, merged from
-     * several places, computed. NULL for all others; tensor_view() makes what is wanted. */
-    const struct view *view;
-
-    /* Where values cannot be shown, why: "sparse tensors are not supported". It is listed, without files of values. */
-    const char *refusal;
-};
+#include "formats/tensor_set.h"
 
 /* A small file beside the weights, shown as it is. */
 struct side_file {
@@ -54,9 +29,7 @@ struct checkpoint {
 
     struct source **sources;
     size_t n_sources;
-    struct tensor *tensors; /* in the order of the format: see each reader */
-    size_t n_tensors;
-    uint32_t *by_name; /* indices of the tensors sorted by name, as bytes */
+    struct tensor_set *tensors; /* as stored, in the order of the format: see each reader */
 
     struct metadata_entry *metadata;
     size_t n_metadata;
@@ -80,24 +53,11 @@ struct open_options {
 struct checkpoint *checkpoint_open(const char *path, const struct open_options *options, struct error *error);
 void checkpoint_close(struct checkpoint *checkpoint); /* NULL is allowed */
 
-/* The tensor of that name, or NULL. */
-const struct tensor *checkpoint_find(const struct checkpoint *checkpoint, const char *name, size_t name_length);
+/* The place of one of its sources among them. */
+size_t checkpoint_source_number(const struct checkpoint *checkpoint, const struct source *source);
 
 /* The side file of that name, or NULL. */
 const struct side_file *checkpoint_side_file(const struct checkpoint *checkpoint, const char *name);
-
-/* The values of a tensor as a view made in `arena`: row-major, of the tensor's dtype and shape. Not for a tensor that has a
- * refusal. */
-const struct view *tensor_view(const struct checkpoint *checkpoint, const struct tensor *tensor, struct arena *arena);
-
-/* A leaf: row-major elements at `offset` of a source, which has them all. For readers that build views themselves. */
-const struct view *view_of_source(struct arena *arena, struct source *source, uint64_t offset, const struct dtype *dtype,
-                                  unsigned rank, const uint64_t *shape);
-
-/* Whether the elements lie one after the other in the source, in row-major order, needing no computation. */
-bool tensor_is_stored(const struct tensor *tensor);
-
-uint64_t tensor_elements(const struct tensor *tensor);
 
 /* A note: one line for the user about what is missing or was assumed ("model.gguf: no config.json, so ..."). Notes are shown in
  * metadata.json and by `wfs info`, and once on stderr when something is mounted. Safe from any thread; the same line
@@ -110,11 +70,7 @@ const char *checkpoint_note_text(const struct checkpoint *checkpoint, size_t ind
 
 /* For readers, while a checkpoint is being opened. */
 
-/* Takes ownership of `source`; returns its index. */
-uint16_t checkpoint_add_source(struct checkpoint *checkpoint, struct source *source);
-
-/* Adds a copy of `*tensor`; its name, shape and strides must live in the arena already. */
-void checkpoint_add_tensor(struct checkpoint *checkpoint, const struct tensor *tensor);
+void checkpoint_add_source(struct checkpoint *checkpoint, struct source *source); /* takes the source */
 void checkpoint_add_metadata(struct checkpoint *checkpoint, const char *key, const char *value);
 void checkpoint_add_side_file(struct checkpoint *checkpoint, const char *name, struct source *source); /* takes the source */
 void checkpoint_hide_file(struct checkpoint *checkpoint, const char *name, const char *reason);

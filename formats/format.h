@@ -32,9 +32,10 @@ struct format {
     bool (*open)(struct checkpoint *checkpoint, const struct input *input, const struct open_options *options,
                  struct error *error);
 
-    /* Adds the tensors of one file, which the checkpoint already owns as source number `source`. NULL for formats of directories.
-     */
-    bool (*read_file)(struct checkpoint *checkpoint, uint16_t source, const struct open_options *options, struct error *error);
+    /* Adds the tensors of one file, which the checkpoint owns already, to `tensors`, which lives in the checkpoint's arena; notes
+     * and metadata to the checkpoint. NULL for formats of directories. */
+    bool (*read_file)(struct checkpoint *checkpoint, struct source *file, struct tensor_set *tensors,
+                      const struct open_options *options, struct error *error);
 };
 
 /* NULL at the end. */

@@ -137,9 +137,10 @@ static bool fill_in(struct checkpoint *checkpoint, struct input *input, const st
     checkpoint->model_name = options->name ? options->name : model_name(checkpoint->arena, input);
     if (format->open != NULL)
         return format->open(checkpoint, input, options, error);
-    uint16_t source = checkpoint_add_source(checkpoint, input->file);
+    struct source *file = input->file;
+    checkpoint_add_source(checkpoint, file);
     input->file = NULL;
-    if (!format->read_file(checkpoint, source, options, error))
+    if (!format->read_file(checkpoint, file, checkpoint->tensors, options, error))
         return false;
     note_single_shard(checkpoint, input->file_name);
     format_add_side_files(checkpoint, input);
@@ -151,7 +152,7 @@ struct checkpoint *checkpoint_open(const char *path, const struct open_options *
     struct checkpoint *checkpoint = checkpoint_new(path);
     struct input input = {.path = hub_cache_resolve(checkpoint->arena, checkpoint->path, error), .directory = -1};
     bool opened = input.path != NULL && open_input(checkpoint->arena, &input, error) &&
-                  fill_in(checkpoint, &input, options, error) && checkpoint_index_tensors(checkpoint, error);
+                  fill_in(checkpoint, &input, options, error) && tensor_set_seal(checkpoint->tensors, error);
     close_input(&input);
     malloc_trim(0); /* parsers leave holes that are larger than what stays */
     if (opened)

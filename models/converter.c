@@ -60,11 +60,11 @@ static bool is_one_of(const char *name, const char *const *patterns, size_t n_pa
     return false;
 }
 
-static const struct dtype *tensor_type(const struct gguf_tensor *tensor, const struct outtype *outtype)
+static const struct dtype *tensor_type(const struct tensor *tensor, const struct dtype *forced, const struct outtype *outtype)
 {
     const char *name = tensor->name, *reason;
-    if (tensor->forced != NULL)
-        return tensor->forced;
+    if (forced != NULL)
+        return forced;
     if (tensor->view->rank <= 1 || has_suffix(name, "_norm.weight") || is_one_of(name, f32_names, COUNT(f32_names)) ||
         !has_suffix(name, ".weight"))
         return &f32_dtype;
@@ -89,10 +89,11 @@ bool gguf_plan_converter(const struct gguf_model *model, const char *outtype_nam
     const struct outtype *outtype = find_outtype(model, outtype_name);
     if (outtype == NULL)
         return error_set(error, "the converter has no output type '%s'", outtype_name);
-    struct gguf_plan plan = {.tensors = memory_alloc(model->n_tensors * sizeof *plan.tensors + 1), .n_tensors = model->n_tensors};
-    for (size_t i = 0; i < model->n_tensors; i++) {
-        const struct gguf_tensor *tensor = &model->tensors[i];
-        plan.tensors[i] = (struct gguf_plan_tensor){tensor, tensor_type(tensor, outtype), 0};
+    const struct tensor_set *set = model->tensors;
+    struct gguf_plan plan = {.places = memory_alloc(set->n_tensors * sizeof *plan.places), .n_tensors = set->n_tensors};
+    for (size_t i = 0; i < set->n_tensors; i++) {
+        const struct tensor *tensor = &set->tensors[i];
+        plan.places[i] = (struct gguf_place){tensor, tensor_type(tensor, model->forced[i], outtype), 0};
     }
     struct gguf_kvs kvs = gguf_kvs_copy(&model->kvs);
     if (gguf_kvs_find(&kvs, "general.file_type") != NULL)

@@ -11,7 +11,7 @@ enum { GGUF_ALIGNMENT = 32, GGUF_VERSION = 3 };
 
 void gguf_plan_free(struct gguf_plan *plan)
 {
-    free(plan->tensors);
+    free(plan->places);
     buffer_free(&plan->head);
     buffer_free(&plan->tail);
     *plan = (struct gguf_plan){0};
@@ -23,18 +23,18 @@ static void write_kvs(struct buffer *out, const struct gguf_kvs *kvs)
         gguf_write_kv(out, &kvs->kvs[i]);
 }
 
-static void write_tensor(struct buffer *out, const struct gguf_plan_tensor *planned, bool trim_ones)
+static void write_tensor(struct buffer *out, const struct gguf_place *place, bool trim_ones)
 {
-    const struct view *view = planned->tensor->view;
+    const struct view *view = place->tensor->view;
     unsigned first = 0;
     while (trim_ones && first + 1 < view->rank && view->shape[first] == 1)
         first++;
-    gguf_append_string(out, planned->tensor->name, strlen(planned->tensor->name));
+    gguf_append_string(out, place->tensor->name, strlen(place->tensor->name));
     buffer_append_le(out, view->rank - first, 4);
     for (unsigned i = view->rank; i-- > first;)
         buffer_append_le(out, view->shape[i], 8);
-    buffer_append_le(out, (uint64_t)planned->type->ggml_type, 4);
-    buffer_append_le(out, planned->offset, 8);
+    buffer_append_le(out, (uint64_t)place->type->ggml_type, 4);
+    buffer_append_le(out, place->offset, 8);
 }
 
 /* Sets every tensor's offset; *ret_length is that of the whole data section. */
@@ -42,11 +42,10 @@ static bool place_tensors(struct gguf_plan *plan, uint64_t *ret_length, struct e
 {
     uint64_t end = 0;
     for (size_t i = 0; i < plan->n_tensors; i++) {
-        struct gguf_plan_tensor *planned = &plan->tensors[i];
-        planned->offset = end;
-        if (!checked_add(end, convert_bytes(planned->tensor->view, planned->type), &end) ||
-            !checked_align(end, GGUF_ALIGNMENT, &end))
-            return error_set(error, "model.gguf: tensor '%s' makes the file too large", planned->tensor->name);
+        struct gguf_place *place = &plan->places[i];
+        place->offset = end;
+        if (!checked_add(end, convert_bytes(place->tensor->view, place->type), &end) || !checked_align(end, GGUF_ALIGNMENT, &end))
+            return error_set(error, "model.gguf: tensor '%s' makes the file too large", place->tensor->name);
     }
     *ret_length = end;
     return true;
@@ -65,7 +64,7 @@ bool gguf_plan_lay_out(struct gguf_plan *plan, const struct gguf_model *model, c
     write_kvs(&plan->head, before);
     write_kvs(&plan->tail, after);
     for (size_t i = 0; i < plan->n_tensors; i++)
-        write_tensor(&plan->tail, &plan->tensors[i], trim_ones);
+        write_tensor(&plan->tail, &plan->places[i], trim_ones);
 
     uint64_t meta = plan->head.length + model->tokenizer.length + plan->tail.length;
     if (!checked_align(meta, GGUF_ALIGNMENT, &data_begin) || !checked_add(data_begin, data_length, &plan->size))

@@ -53,11 +53,30 @@ static const char *const never_parts[] = {
     NULL,
 };
 
-static bool may_be_quantized(const struct mix_tensor *tensor, const struct quantize_options *options)
+/* Dimensions, as the tool counts them: those of 1 at the outer end do not count. */
+static unsigned rank_of(const struct tensor *tensor)
+{
+    unsigned first = 0;
+    while (first + 1 < tensor->rank && tensor->shape[first] == 1)
+        first++;
+    return tensor->rank - first;
+}
+
+static uint64_t row_elements(const struct tensor *tensor)
+{
+    return tensor->rank == 0 ? 1 : tensor->shape[tensor->rank - 1];
+}
+
+static bool is_stacked(const struct tensor *tensor)
+{
+    return tensor->rank >= 3 && tensor->shape[tensor->rank - 3] > 1;
+}
+
+static bool may_be_quantized(const struct tensor *tensor, const struct quantize_options *options)
 {
     static const char weight[] = "weight";
     size_t length = strlen(tensor->name), suffix = sizeof weight - 1;
-    if (tensor->rank < 2 || length < suffix || strcmp(tensor->name + length - suffix, weight) != 0)
+    if (rank_of(tensor) < 2 || length < suffix || strcmp(tensor->name + length - suffix, weight) != 0)
         return false;
     if (options->leave_output_tensor && strcmp(tensor->name, "output.weight") == 0)
         return false;
@@ -254,7 +273,7 @@ bool mix_layer_of(const char *name, uint64_t *ret_layer)
 }
 
 /* Where the tensor stands among those of its role. With experts the tool goes by the layer's number, and insists on one. */
-static bool find_position(struct choice *choice, const struct mix_tensor *tensor, enum tensor_role role, unsigned *facts,
+static bool find_position(struct choice *choice, const struct tensor *tensor, enum tensor_role role, unsigned *facts,
                           struct error *error)
 {
     uint64_t n_layers = choice->model->n_layers;
@@ -270,7 +289,7 @@ static bool find_position(struct choice *choice, const struct mix_tensor *tensor
     return true;
 }
 
-static const struct dtype *type_by_rules(struct choice *choice, const struct mix_tensor *tensor, struct error *error)
+static const struct dtype *type_by_rules(struct choice *choice, const struct tensor *tensor, struct error *error)
 {
     enum tensor_role role = role_of(tensor->name);
     if (role == TOKEN_EMBD && choice->is_tied)
@@ -278,8 +297,8 @@ static const struct dtype *type_by_rules(struct choice *choice, const struct mix
     if (role == OUTPUT && choice->options->output_tensor_type != NULL)
         return choice->options->output_tensor_type;
     unsigned facts = model_facts(choice->model);
-    facts |= tensor->n_matrices > 1 ? STACKED : 0;
-    facts |= tensor->row_elements % choice->default_type->block_elements != 0 ? RAGGED : 0;
+    facts |= is_stacked(tensor) ? STACKED : 0;
+    facts |= row_elements(tensor) % choice->default_type->block_elements != 0 ? RAGGED : 0;
     if (!find_position(choice, tensor, role, &facts, error))
         return NULL;
     const char *type = find_rule(rules_before, role, facts);
@@ -302,18 +321,18 @@ static const struct {
     {"Q4_K", "Q5_0"}, {"Q5_K", "Q5_1"}, {"Q6_K", "Q8_0"},  {"IQ4_XS", "IQ4_NL"},
 };
 
-static bool fits(const struct mix_tensor *tensor, const struct dtype *type)
+static bool fits(const struct tensor *tensor, const struct dtype *type)
 {
-    return tensor->row_elements % type->block_elements == 0;
+    return row_elements(tensor) % type->block_elements == 0;
 }
 
-static bool refuse_row(const struct mix_tensor *tensor, const struct dtype *type, struct error *error)
+static bool refuse_row(const struct tensor *tensor, const struct dtype *type, struct error *error)
 {
     return error_set(error, "tensor '%s': a row of %llu elements is not a multiple of %u, as %s needs it", tensor->name,
-                     (unsigned long long)tensor->row_elements, type->block_elements, type->name);
+                     (unsigned long long)row_elements(tensor), type->block_elements, type->name);
 }
 
-static const struct dtype *type_that_fits(const struct mix_tensor *tensor, const struct dtype *type, struct error *error)
+static const struct dtype *type_that_fits(const struct tensor *tensor, const struct dtype *type, struct error *error)
 {
     if (fits(tensor, type))
         return type;
@@ -328,7 +347,7 @@ static const struct dtype *type_that_fits(const struct mix_tensor *tensor, const
 }
 
 /* A type that the user names for one tensor is taken at its word: nothing takes its place. */
-static const struct dtype *type_by_name_options(const struct choice *choice, const struct mix_tensor *tensor)
+static const struct dtype *type_by_name_options(const struct choice *choice, const struct tensor *tensor)
 {
     enum tensor_role role = role_of(tensor->name);
     return role == TOKEN_EMBD ? choice->options->token_embedding_type
@@ -336,11 +355,12 @@ static const struct dtype *type_by_name_options(const struct choice *choice, con
                               : NULL;
 }
 
-static bool choose_type(struct choice *choice, struct mix_tensor *tensor, struct error *error)
+/* *ret_type is the tensor's before and becomes the answer. */
+static bool choose_type(struct choice *choice, const struct tensor *tensor, const struct dtype **ret_type, struct error *error)
 {
-    const struct dtype *type = type_by_name_options(choice, tensor);
+    const struct dtype *input = *ret_type, *type = type_by_name_options(choice, tensor);
     if (!may_be_quantized(tensor, choice->options)) {
-        type = tensor->input;
+        type = input;
     } else if (type != NULL) {
         if (!fits(tensor, type))
             return refuse_row(tensor, type, error);
@@ -353,28 +373,28 @@ static bool choose_type(struct choice *choice, struct mix_tensor *tensor, struct
         if (type == NULL)
             return false;
     }
-    if (tensor->input->kind == DTYPE_BLOCK && type != tensor->input)
-        return error_set(error, "tensor '%s' is %s already: quantizing it again to %s is refused", tensor->name,
-                         tensor->input->name, type->name);
-    tensor->type = type;
+    if (input->kind == DTYPE_BLOCK && type != input)
+        return error_set(error, "tensor '%s' is %s already: quantizing it again to %s is refused", tensor->name, input->name,
+                         type->name);
+    *ret_type = type;
     return true;
 }
 
 bool mix_choose_types(const struct mix *mix, const struct quantize_options *options, const struct mix_model *model,
-                      struct mix_tensor *tensors, size_t n_tensors, struct error *error)
+                      const struct tensor *const *tensors, const struct dtype **types, size_t n_tensors, struct error *error)
 {
     struct choice choice = {
         .mix = mix, .options = options, .model = model, .default_type = dtype_by_name(mix->default_type), .is_tied = true};
     if (!overrides_read(options->tensor_types, &choice.overrides, error))
         return false;
     for (size_t i = 0; i < n_tensors; i++) {
-        enum tensor_role role = role_of(tensors[i].name);
+        enum tensor_role role = role_of(tensors[i]->name);
         choice.n_values += role == ATTN_V;
         choice.is_tied &= role != OUTPUT;
     }
     bool chosen = true;
     for (size_t i = 0; chosen && i < n_tensors; i++)
-        chosen = choose_type(&choice, &tensors[i], error);
+        chosen = choose_type(&choice, tensors[i], &types[i], error);
     overrides_free(&choice.overrides);
     return chosen;
 }

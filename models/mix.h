@@ -7,8 +7,7 @@
  * importance matrix. */
 #pragma once
 
-#include "base/error.h"
-#include "quant/dtype.h"
+#include "formats/tensor_set.h"
 
 struct mix_rule; /* mix_rules.h */
 
@@ -41,18 +40,11 @@ struct mix_model {
     uint64_t n_layers, n_heads, n_kv_heads, n_experts; /* heads: of the first layer */
 };
 
-struct mix_tensor {
-    const char *name;
-    unsigned rank; /* without trailing dimensions of 1 */
-    uint64_t row_elements, n_matrices;
-    const struct dtype *input; /* what it is before, and stays where it is not quantized */
-    const struct dtype *type;  /* the answer */
-};
-
-/* Sets `type` of all tensors, which stand in the order of the file. Fails, with the reason, where the tool refuses: nothing is
- * said about the tensors then. */
+/* Chooses the types of the tensors of a file, given in its order: of each, types[i] is what it is before, which it stays where it
+ * is not quantized, and becomes the answer. Fails, with the reason, where the tool refuses: nothing is said about the
+ * types then. */
 bool mix_choose_types(const struct mix *mix, const struct quantize_options *options, const struct mix_model *model,
-                      struct mix_tensor *tensors, size_t n_tensors, struct error *error);
+                      const struct tensor *const *tensors, const struct dtype **types, size_t n_tensors, struct error *error);
 
 /* The N of a tensor's name "blk.N."; false for a name of another kind. */
 bool mix_layer_of(const char *name, uint64_t *ret_layer);

@@ -17,7 +17,7 @@ void gguf_model_free(struct gguf_model *model)
     hparams_free(model->hparams);
     gguf_kvs_free(&model->kvs);
     buffer_free(&model->tokenizer);
-    free(model->tensors);
+    free(model->forced);
     arena_free(model->arena);
     free(model);
 }
@@ -26,9 +26,9 @@ void gguf_model_free(struct gguf_model *model)
 static struct parameter_count count_parameters(const struct gguf_model *model)
 {
     struct parameter_count count = {0};
-    for (size_t i = 0; i < model->n_tensors; i++) {
-        const struct view *view = model->tensors[i].view;
-        const char *name = model->tensors[i].name;
+    for (size_t i = 0; i < model->tensors->n_tensors; i++) {
+        const struct view *view = model->tensors->tensors[i].view;
+        const char *name = model->tensors->tensors[i].name;
         unsigned axis = strstr(name, ".bias") != NULL ? 2 : 3;
         count.total += view->n_elements;
         if (strstr(name, "_exps.") == NULL || view->rank < axis || view->shape[view->rank - axis] == 0) {
@@ -44,33 +44,19 @@ static struct parameter_count count_parameters(const struct gguf_model *model)
 }
 
 /* --outtype auto: the first matrix in one of the two types decides. */
-static const struct dtype *guess_type(const struct named_tensor *tensors, size_t n_tensors)
+static const struct dtype *guess_type(const struct tensor_set *set)
 {
-    for (size_t i = 0; i < n_tensors; i++) {
-        const struct tensor *tensor = tensors[i].tensor;
+    for (size_t i = 0; i < set->n_tensors; i++) {
+        const struct tensor *tensor = &set->tensors[i];
         if (tensor->rank >= 2 && (tensor->dtype == &bf16_dtype || tensor->dtype == &f16_dtype))
             return tensor->dtype;
     }
     return &f16_dtype;
 }
 
-static int compare_names(const void *a, const void *b)
+static bool seal(struct gguf_model *model, struct error *error)
 {
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-static bool names_are_unique(const struct gguf_model *model, struct error *error)
-{
-    const char **names = memory_alloc(model->n_tensors * sizeof *names + 1);
-    for (size_t i = 0; i < model->n_tensors; i++)
-        names[i] = model->tensors[i].name;
-    qsort(names, model->n_tensors, sizeof *names, compare_names);
-    bool unique = true;
-    for (size_t i = 1; i < model->n_tensors && unique; i++)
-        if (strcmp(names[i - 1], names[i]) == 0)
-            unique = error_set(error, "model.gguf: two tensors of the checkpoint would both be '%s'", names[i]);
-    free(names);
-    return unique;
+    return tensor_set_seal(model->tensors, error) || error_prefix(error, "model.gguf");
 }
 
 const char *gguf_tensor_refusal(const char *name, size_t name_length, const struct view *view)
@@ -90,9 +76,9 @@ const char *gguf_tensor_refusal(const char *name, size_t name_length, const stru
 
 static bool ggml_takes_all(const struct gguf_model *model, struct error *error)
 {
-    for (size_t i = 0; i < model->n_tensors; i++) {
-        const struct gguf_tensor *tensor = &model->tensors[i];
-        const char *reason = gguf_tensor_refusal(tensor->name, strlen(tensor->name), tensor->view);
+    for (size_t i = 0; i < model->tensors->n_tensors; i++) {
+        const struct tensor *tensor = &model->tensors->tensors[i];
+        const char *reason = gguf_tensor_refusal(tensor->name, tensor->name_length, tensor->view);
         if (reason != NULL)
             return error_set(error, "model.gguf: tensor '%.200s': %s", tensor->name, reason);
     }
@@ -112,10 +98,12 @@ static bool check_quantization(struct gguf_model *model, struct error *error)
 static bool add_tensors(struct synthesis *synthesis, struct error *error)
 {
     struct gguf_model *model = synthesis->model;
-    size_t n_tensors;
-    struct named_tensor *tensors = tensors_in_order(synthesis, &n_tensors);
-    model->auto_type = guess_type(tensors, n_tensors);
-    return tensors_add(synthesis, tensors, n_tensors, error) && names_are_unique(model, error) && ggml_takes_all(model, error);
+    struct arena *scratch = arena_new();
+    struct renamed_tensors tensors = tensors_in_order(synthesis, scratch);
+    model->auto_type = guess_type(tensors.set);
+    bool added = tensors_add(synthesis, &tensors, error) && seal(model, error) && ggml_takes_all(model, error);
+    arena_free(scratch);
+    return added;
 }
 
 static bool add_vocab(struct synthesis *synthesis, struct error *error)
@@ -174,7 +162,7 @@ static bool synthesize(struct gguf_model *model, const struct family_name *hf, s
 static bool make_plain(struct gguf_model *model, const char *architecture, struct error *error)
 {
     struct gguf_kvs *kvs = &model->kvs;
-    if (!plain_add_tensors(model, error) || !names_are_unique(model, error))
+    if (!plain_add_tensors(model, error) || !seal(model, error))
         return false;
     struct parameter_count count = count_parameters(model);
     gguf_set_text(kvs, "general.architecture", architecture != NULL ? architecture : "unknown");
@@ -231,7 +219,13 @@ static bool fill_in(struct gguf_model *model, struct error *error)
 struct gguf_model *gguf_model_new(const struct checkpoint *checkpoint, struct error *error)
 {
     struct gguf_model *model = memory_alloc(sizeof *model);
-    *model = (struct gguf_model){.arena = arena_new(), .checkpoint = checkpoint, .auto_type = &f16_dtype};
+    struct arena *arena = arena_new();
+    *model = (struct gguf_model){
+        .arena = arena,
+        .checkpoint = checkpoint,
+        .tensors = tensor_set_new(arena),
+        .auto_type = &f16_dtype,
+    };
     if (fill_in(model, error))
         return model;
     gguf_model_free(model);

@@ -10,12 +10,6 @@
 #include "models/hparams.h"
 #include "quant/view.h"
 
-struct gguf_tensor {
-    const char *name;
-    const struct view *view;    /* transformed, in the dtype the transformation leaves it in; shape row-major */
-    const struct dtype *forced; /* the type it has in every converter output whatever the precision; NULL: as rules say */
-};
-
 struct gguf_model {
     struct arena *arena;
     const struct checkpoint *checkpoint;
@@ -30,8 +24,10 @@ struct gguf_model {
     struct buffer tokenizer;
     size_t n_tokenizer_kvs;
 
-    struct gguf_tensor *tensors; /* in the order of the converter's output */
-    size_t n_tensors;
+    /* In GGUF's names and the order of the converter's output, each a view: transformed, in the dtype the transformation leaves
+     * it in. */
+    struct tensor_set *tensors;
+    const struct dtype **forced;   /* the type that each has in every output whatever the precision; NULL: as rules say */
     const struct dtype *auto_type; /* what --outtype auto chooses: F16 or BF16 */
     bool is_mxfp4;                 /* the checkpoint is quantized so: general.file_type says it */
 };
@@ -50,14 +46,14 @@ void gguf_note_family(const struct checkpoint *checkpoint);
 const char *gguf_tensor_refusal(const char *name, size_t name_length, const struct view *view);
 
 /* One output file: which tensors as what, and where. */
-struct gguf_plan_tensor {
-    const struct gguf_tensor *tensor;
+struct gguf_place {
+    const struct tensor *tensor; /* of the model */
     const struct dtype *type;
     uint64_t offset; /* from the start of the data section */
 };
 
 struct gguf_plan {
-    struct gguf_plan_tensor *tensors;
+    struct gguf_place *places; /* in the order of the file */
     size_t n_tensors;
     uint64_t size; /* of the whole file */
 
@@ -71,7 +67,7 @@ void gguf_plan_free(struct gguf_plan *plan);
 /* The converter's --outtype: "auto", "f32", "f16", "bf16", "q8_0", "tq1_0", "tq2_0". */
 bool gguf_plan_converter(const struct gguf_model *model, const char *outtype, struct gguf_plan *ret_plan, struct error *error);
 
-/* For planners: given plan->tensors with their types, computes offsets and size, and writes head and tail. `before` are the
+/* For planners: given plan->places with their types, computes offsets and size, and writes head and tail. `before` are the
  * keys in front of the tokenizer's, `after` those behind, NULL for none. With `trim_ones`, dimensions of 1 in front of a shape
  * are left out of the tensor's record, as ggml does. Fails where sizes overflow. */
 bool gguf_plan_lay_out(struct gguf_plan *plan, const struct gguf_model *model, const struct gguf_kvs *before,

@@ -152,7 +152,7 @@ static const struct view *contained(struct gguf_model *model, const struct tenso
     *ret_reason = tensor->refusal;
     if (tensor->refusal != NULL)
         return NULL;
-    const struct view *view = storable(model->arena, tensor_view(model->checkpoint, tensor, model->arena));
+    const struct view *view = storable(model->arena, tensor_view(tensor, model->arena));
     *ret_reason = view == NULL ? arena_printf(model->arena, "GGUF has no type for %s", tensor->dtype->name)
                                : gguf_tensor_refusal(tensor->name, tensor->name_length, view);
     return *ret_reason == NULL ? view : NULL;
@@ -161,11 +161,12 @@ static const struct view *contained(struct gguf_model *model, const struct tenso
 bool plain_add_tensors(struct gguf_model *model, struct error *error)
 {
     const struct checkpoint *checkpoint = model->checkpoint;
+    const struct tensor_set *set = checkpoint->tensors;
     struct left_out left_out[MAX_REASONS + 1] = {{0}};
     bool guessed = false;
-    model->tensors = memory_alloc(checkpoint->n_tensors * sizeof *model->tensors + 1);
-    for (size_t i = 0; i < checkpoint->n_tensors; i++) {
-        const struct tensor *tensor = &checkpoint->tensors[i];
+    model->forced = memory_alloc(set->n_tensors * sizeof *model->forced);
+    for (size_t i = 0; i < set->n_tensors; i++) {
+        const struct tensor *tensor = &set->tensors[i];
         const char *reason;
         const struct view *view = contained(model, tensor, &reason);
         if (view == NULL) {
@@ -176,10 +177,11 @@ bool plain_add_tensors(struct gguf_model *model, struct error *error)
             model->auto_type = tensor->dtype;
             guessed = true;
         }
-        model->tensors[model->n_tensors++] = (struct gguf_tensor){tensor->name, view, is_float(view->dtype) ? NULL : view->dtype};
+        model->forced[model->tensors->n_tensors] = is_float(view->dtype) ? NULL : view->dtype;
+        tensor_set_add_view(model->tensors, tensor->name, view);
     }
     note_left_out(checkpoint, left_out);
-    if (model->n_tensors == 0 && checkpoint->n_tensors > 0)
+    if (model->tensors->n_tensors == 0 && set->n_tensors > 0)
         return error_set(error, "model.gguf: none of the tensors can be in a GGUF: '%.200s': %s", left_out->first,
                          left_out->reason);
     return true;

@@ -12,7 +12,7 @@ enum { QUANTIZATION_VERSION = 2 };
 
 static int compare_tensors(const void *a, const void *b)
 {
-    const char *x = (*(const struct gguf_tensor *const *)a)->name, *y = (*(const struct gguf_tensor *const *)b)->name;
+    const char *x = (*(const struct tensor *const *)a)->name, *y = (*(const struct tensor *const *)b)->name;
     uint64_t x_layer = 0, y_layer = 0;
     bool x_in_layer = mix_layer_of(x, &x_layer), y_in_layer = mix_layer_of(y, &y_layer);
     if (x_in_layer != y_in_layer)
@@ -23,12 +23,12 @@ static int compare_tensors(const void *a, const void *b)
 }
 
 /* Pointers to the model's tensors in the tool's order, to be freed by the caller. */
-static const struct gguf_tensor **sort_tensors(const struct gguf_model *model)
+static const struct tensor **sort_tensors(const struct tensor_set *set)
 {
-    const struct gguf_tensor **sorted = memory_alloc(model->n_tensors * sizeof *sorted + 1);
-    for (size_t i = 0; i < model->n_tensors; i++)
-        sorted[i] = &model->tensors[i];
-    qsort(sorted, model->n_tensors, sizeof *sorted, compare_tensors);
+    const struct tensor **sorted = memory_alloc(set->n_tensors * sizeof *sorted);
+    for (size_t i = 0; i < set->n_tensors; i++)
+        sorted[i] = &set->tensors[i];
+    qsort(sorted, set->n_tensors, sizeof *sorted, compare_tensors);
     return sorted;
 }
 
@@ -58,39 +58,31 @@ static struct mix_model describe_model(const struct gguf_model *model, const cha
     };
 }
 
-static struct mix_tensor describe_tensor(const struct gguf_tensor *tensor)
+/* What the tool reads: the f32 conversion. */
+static const struct dtype *input_type(const struct gguf_model *model, const struct tensor *tensor)
 {
-    const struct view *view = tensor->view;
-    unsigned first = 0;
-    while (first + 1 < view->rank && view->shape[first] == 1)
-        first++;
-    return (struct mix_tensor){
-        .name = tensor->name,
-        .rank = view->rank - first,
-        .row_elements = view_row_elements(view),
-        .n_matrices = view->rank >= 3 ? view->shape[view->rank - 3] : 1,
-        .input = tensor->forced != NULL ? tensor->forced : &f32_dtype,
-    };
+    const struct dtype *forced = model->forced[tensor - model->tensors->tensors];
+    return forced != NULL ? forced : &f32_dtype;
 }
 
 /* The tensors of the plan in their order, with their types. */
 static bool plan_tensors(const struct gguf_model *model, const char *architecture, const struct mix *mix,
                          const struct quantize_options *options, struct gguf_plan *plan, struct error *error)
 {
-    size_t n_tensors = model->n_tensors;
-    const struct gguf_tensor **sorted = sort_tensors(model);
-    struct mix_tensor *described = memory_alloc(n_tensors * sizeof *described + 1);
+    size_t n_tensors = model->tensors->n_tensors;
+    const struct tensor **sorted = sort_tensors(model->tensors);
+    const struct dtype **types = memory_alloc(n_tensors * sizeof *types);
     for (size_t i = 0; i < n_tensors; i++)
-        described[i] = describe_tensor(sorted[i]);
+        types[i] = input_type(model, sorted[i]);
     struct mix_model mix_model = describe_model(model, architecture);
-    bool chosen = mix_choose_types(mix, options, &mix_model, described, n_tensors, error);
+    bool chosen = mix_choose_types(mix, options, &mix_model, sorted, types, n_tensors, error);
     if (chosen) {
         plan->n_tensors = n_tensors;
-        plan->tensors = memory_alloc(n_tensors * sizeof *plan->tensors + 1);
+        plan->places = memory_alloc(n_tensors * sizeof *plan->places);
         for (size_t i = 0; i < n_tensors; i++)
-            plan->tensors[i] = (struct gguf_plan_tensor){.tensor = sorted[i], .type = described[i].type};
+            plan->places[i] = (struct gguf_place){.tensor = sorted[i], .type = types[i]};
     }
-    free(described);
+    free(types);
     free(sorted);
     return chosen;
 }

@@ -90,45 +90,47 @@ static int compare_tensors(const void *a, const void *b)
 
 /* Sorts the tensors of each safetensors file by name: their order in the header means nothing, while that of a pickled
  * dictionary is kept. */
-static void sort_files(const struct checkpoint *checkpoint, const struct tensor **tensors, size_t n_tensors)
+static void sort_files(const struct tensor **tensors, size_t n_tensors)
 {
     for (size_t first = 0, end; first < n_tensors; first = end) {
-        uint16_t source = tensors[first]->source;
+        const struct source *source = tensors[first]->source;
         for (end = first + 1; end < n_tensors && tensors[end]->source == source; end++)
             continue;
-        if (has_suffix(source_name(checkpoint->sources[source]), ".safetensors"))
+        if (source != NULL && has_suffix(source_name(source), ".safetensors"))
             qsort(tensors + first, end - first, sizeof *tensors, compare_tensors);
     }
 }
 
-struct named_tensor *tensors_in_order(const struct synthesis *synthesis, size_t *ret_count)
+struct renamed_tensors tensors_in_order(const struct synthesis *synthesis, struct arena *arena)
 {
-    const struct checkpoint *checkpoint = synthesis->model->checkpoint;
-    size_t n_tensors = checkpoint->n_tensors, n_named = 0;
-    const struct tensor **ordered = memory_alloc(n_tensors * sizeof *ordered + 1);
-    for (size_t i = 0; i < n_tensors; i++)
-        ordered[i] = &checkpoint->tensors[i];
-    sort_files(checkpoint, ordered, n_tensors);
+    const struct tensor_set *stored = synthesis->model->checkpoint->tensors;
+    const struct tensor **ordered = arena_array(arena, stored->n_tensors, sizeof *ordered);
+    for (size_t i = 0; i < stored->n_tensors; i++)
+        ordered[i] = &stored->tensors[i];
+    sort_files(ordered, stored->n_tensors);
 
-    struct named_tensor *named = arena_array(synthesis->model->arena, n_tensors, sizeof *named);
-    for (size_t i = 0; i < n_tensors; i++) {
-        const char *name = family_name(synthesis, ordered[i]);
-        if (name != NULL)
-            named[n_named++] = (struct named_tensor){name, ordered[i]};
+    struct renamed_tensors renamed = {tensor_set_new(arena), arena_array(arena, stored->n_tensors, sizeof(char *))};
+    for (size_t i = 0; i < stored->n_tensors; i++) {
+        struct tensor tensor = *ordered[i];
+        tensor.name = family_name(synthesis, ordered[i]);
+        if (tensor.name == NULL)
+            continue;
+        tensor.name_length = (uint32_t)strlen(tensor.name);
+        renamed.stored_names[renamed.set->n_tensors] = ordered[i]->name;
+        tensor_set_add(renamed.set, &tensor);
     }
-    free(ordered);
-    *ret_count = n_named;
-    return named;
+    return renamed;
 }
 
 void synthesis_add_tensor(struct synthesis *synthesis, const char *name, const struct view *view, const struct dtype *forced)
 {
     struct gguf_model *model = synthesis->model;
-    if (model->n_tensors == synthesis->tensor_capacity) {
-        synthesis->tensor_capacity = synthesis->tensor_capacity * 2 + 64;
-        model->tensors = memory_resize(model->tensors, synthesis->tensor_capacity * sizeof *model->tensors);
+    if (model->tensors->n_tensors == synthesis->forced_capacity) {
+        synthesis->forced_capacity = synthesis->forced_capacity * 2 + 64;
+        model->forced = memory_resize(model->forced, synthesis->forced_capacity * sizeof *model->forced);
     }
-    model->tensors[model->n_tensors++] = (struct gguf_tensor){name, view, forced};
+    model->forced[model->tensors->n_tensors] = forced;
+    tensor_set_add_view(model->tensors, name, view);
 }
 
 /* A row that fits a name: which, the numbers in the name, and the suffix that is carried over. */
@@ -210,7 +212,7 @@ static struct stack *find_stack(struct adding *adding, uint64_t block, enum arra
             return *link;
     size_t n_views = adding->n_stack_rows[arrangement] * n_members;
     adding->n_members += n_views;
-    if (adding->n_members > adding->synthesis->model->checkpoint->n_tensors)
+    if (adding->n_members > adding->synthesis->model->checkpoint->tensors->n_tensors)
         return NULL;
     struct stack *stack = memory_alloc(sizeof *stack);
     *stack = (struct stack){.block = block, .arrangement = arrangement};
@@ -273,7 +275,7 @@ static bool add_member(struct adding *adding, const struct match *match, const s
     enum arrangement arrangement = match->row->arrangement;
     size_t n_members = arrangement_members(arrangement, &adding->synthesis->dimensions);
     size_t n_rows = adding->n_stack_rows[arrangement], index = 0;
-    if (n_members == 0 || match->numbers[1] >= n_members || n_members > adding->synthesis->model->checkpoint->n_tensors)
+    if (n_members == 0 || match->numbers[1] >= n_members || n_members > adding->synthesis->model->checkpoint->tensors->n_tensors)
         return error_set(error, "model.gguf: tensor '%s' is number %" PRIu64 " of %zu, by config.json", name, match->numbers[1],
                          n_members);
     while (adding->stack_rows[arrangement][index] != match->row)
@@ -289,16 +291,20 @@ static bool add_member(struct adding *adding, const struct match *match, const s
 }
 
 /* The view of a stored tensor, in a dtype of one element a block that can be computed with. */
-static const struct view *source_view(const struct synthesis *synthesis, const struct named_tensor *named, struct error *error)
+static const struct view *source_view(const struct synthesis *synthesis, const struct renamed_tensors *tensors, size_t index,
+                                      struct error *error)
 {
-    const struct tensor *tensor = named->tensor;
-    if (tensor->refusal != NULL)
-        return error_set(error, "model.gguf: tensor '%s': %s", tensor->name, tensor->refusal), NULL;
-    if (dtype_kernels(tensor->dtype).decode == NULL)
-        return error_set(error, "model.gguf: tensor '%s' is %s, which the converter cannot read", tensor->name,
-                         tensor->dtype->name),
-               NULL;
-    const struct view *view = tensor_view(synthesis->model->checkpoint, tensor, synthesis->model->arena);
+    const struct tensor *tensor = &tensors->set->tensors[index];
+    const char *name = tensors->stored_names[index];
+    if (tensor->refusal != NULL) {
+        error_set(error, "model.gguf: tensor '%s': %s", name, tensor->refusal);
+        return NULL;
+    }
+    if (dtype_kernels(tensor->dtype).decode == NULL) {
+        error_set(error, "model.gguf: tensor '%s' is %s, which the converter cannot read", name, tensor->dtype->name);
+        return NULL;
+    }
+    const struct view *view = tensor_view(tensor, synthesis->model->arena);
     return tensor->dtype->block_elements == 1 ? view : view_convert(synthesis->model->arena, view, &f32_dtype);
 }
 
@@ -319,32 +325,33 @@ static bool add_arranged(struct synthesis *synthesis, const struct match *match,
 }
 
 /* The row of a tensor, or an error. */
-static bool find_row(const struct synthesis *synthesis, const struct named_tensor *named, struct match *ret_match,
-                     struct error *error)
+static bool find_row(const struct synthesis *synthesis, const struct renamed_tensors *tensors, size_t index,
+                     struct match *ret_match, struct error *error)
 {
     uint64_t n_blocks = synthesis->dimensions.n_blocks;
-    if (!find_match(synthesis, named->name, ret_match))
-        return error_set(error, "model.gguf: tensor '%s' is unknown to the family %s", named->tensor->name,
-                         synthesis->family->name);
+    const char *name = tensors->stored_names[index];
+    if (!find_match(synthesis, tensors->set->tensors[index].name, ret_match))
+        return error_set(error, "model.gguf: tensor '%s' is unknown to the family %s", name, synthesis->family->name);
     if (ret_match->row->gguf != NULL && ret_match->numbers[0] != UINT64_MAX && ret_match->numbers[0] >= n_blocks)
         return error_set(error, "model.gguf: tensor '%s' is of a layer that config.json does not count (%" PRIu64 " layers)",
-                         named->tensor->name, n_blocks);
+                         name, n_blocks);
     return true;
 }
 
-static bool add_tensor(struct adding *adding, const struct named_tensor *named, struct error *error)
+static bool add_tensor(struct adding *adding, const struct renamed_tensors *tensors, size_t index, struct error *error)
 {
+    const char *name = tensors->stored_names[index];
     struct match match;
-    if (!find_row(adding->synthesis, named, &match, error))
+    if (!find_row(adding->synthesis, tensors, index, &match, error))
         return false;
     if (match.row->gguf == NULL || match.row->mxfp4_scales != NULL)
         return true;
-    const struct view *source = source_view(adding->synthesis, named, error);
+    const struct view *source = source_view(adding->synthesis, tensors, index, error);
     if (source == NULL)
         return false;
     if (arrangement_is_stacked(match.row->arrangement))
-        return add_member(adding, &match, source, named->tensor->name, error);
-    return add_arranged(adding->synthesis, &match, source, named->tensor->name, error);
+        return add_member(adding, &match, source, name, error);
+    return add_arranged(adding->synthesis, &match, source, name, error);
 }
 
 static bool has_mxfp4_rows(const struct family *family)
@@ -357,19 +364,19 @@ static bool has_mxfp4_rows(const struct family *family)
 }
 
 /* The blocks at `index` with their scales, which are somewhere near. */
-static bool add_mxfp4_tensor(struct synthesis *synthesis, const struct match *match, const struct named_tensor *tensors,
-                             size_t n_tensors, size_t index, struct error *error)
+static bool add_mxfp4_tensor(struct synthesis *synthesis, const struct match *match, const struct renamed_tensors *tensors,
+                             size_t index, struct error *error)
 {
     struct arena *arena = synthesis->model->arena;
-    const char *name = tensors[index].tensor->name,
+    const char *name = tensors->stored_names[index],
                *scales_name = pattern_fill(arena, match->row->mxfp4_scales, match->numbers, "");
-    size_t found = (index + 1) % n_tensors;
-    while (found != index && strcmp(tensors[found].name, scales_name) != 0)
+    size_t n_tensors = tensors->set->n_tensors, found = (index + 1) % n_tensors;
+    while (found != index && strcmp(tensors->set->tensors[found].name, scales_name) != 0)
         found = (found + 1) % n_tensors;
     if (found == index)
         return error_set(error, "model.gguf: tensor '%s' has no scales '%s'", name, scales_name);
-    const struct view *blocks = source_view(synthesis, &tensors[index], error);
-    const struct view *scales = blocks ? source_view(synthesis, &tensors[found], error) : NULL;
+    const struct view *blocks = source_view(synthesis, tensors, index, error);
+    const struct view *scales = blocks ? source_view(synthesis, tensors, found, error) : NULL;
     if (scales == NULL)
         return false;
     const struct view *view = mxfp4_view(arena, blocks, scales, error);
@@ -378,27 +385,25 @@ static bool add_mxfp4_tensor(struct synthesis *synthesis, const struct match *ma
     return add_arranged(synthesis, match, view, name, error);
 }
 
-static bool add_mxfp4_tensors(struct synthesis *synthesis, const struct named_tensor *tensors, size_t n_tensors,
-                              struct error *error)
+static bool add_mxfp4_tensors(struct synthesis *synthesis, const struct renamed_tensors *tensors, struct error *error)
 {
-    for (size_t i = 0; i < n_tensors; i++) {
+    for (size_t i = 0; i < tensors->set->n_tensors; i++) {
         struct match match;
-        if (!find_row(synthesis, &tensors[i], &match, error))
+        if (!find_row(synthesis, tensors, i, &match, error))
             return false;
-        if (match.row->mxfp4_scales != NULL && !match.is_scales &&
-            !add_mxfp4_tensor(synthesis, &match, tensors, n_tensors, i, error))
+        if (match.row->mxfp4_scales != NULL && !match.is_scales && !add_mxfp4_tensor(synthesis, &match, tensors, i, error))
             return false;
     }
     return true;
 }
 
-bool tensors_add(struct synthesis *synthesis, const struct named_tensor *tensors, size_t n_tensors, struct error *error)
+bool tensors_add(struct synthesis *synthesis, const struct renamed_tensors *tensors, struct error *error)
 {
     struct adding adding = {.synthesis = synthesis};
     collect_stack_rows(&adding);
-    bool added = !has_mxfp4_rows(synthesis->family) || add_mxfp4_tensors(synthesis, tensors, n_tensors, error);
-    for (size_t i = 0; i < n_tensors && added; i++)
-        added = add_tensor(&adding, &tensors[i], error);
+    bool added = !has_mxfp4_rows(synthesis->family) || add_mxfp4_tensors(synthesis, tensors, error);
+    for (size_t i = 0; i < tensors->set->n_tensors && added; i++)
+        added = add_tensor(&adding, tensors, i, error);
     if (added && adding.stacks != NULL)
         added = error_set(error, "model.gguf: layer %" PRIu64 " has only %zu of the tensors that %s stacks", adding.stacks->block,
                           adding.stacks->n_found, synthesis->family->name);

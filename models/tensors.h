@@ -6,18 +6,18 @@
 
 #include "models/families/family.h"
 
-/* A tensor of the checkpoint under the name that the family's rows are about. */
-struct named_tensor {
-    const char *name;
-    const struct tensor *tensor;
+/* The checkpoint's tensors under the names that the family's rows are about. */
+struct renamed_tensors {
+    struct tensor_set *set;    /* not sealed: several may have one name */
+    const char **stored_names; /* of each, as the user knows it */
 };
 
-/* The checkpoint's tensors in the converter's order, without those that belong to other parts of a multimodal model. In the
- * model's arena. */
-struct named_tensor *tensors_in_order(const struct synthesis *synthesis, size_t *ret_count);
+/* The checkpoint's tensors in the converter's order, without those that belong to other parts of a multimodal model. The set
+ * lives in `arena`, names in the model's. */
+struct renamed_tensors tensors_in_order(const struct synthesis *synthesis, struct arena *arena);
 
 /* Adds all tensors of the model. Fails where one has no row, or does not fit. */
-bool tensors_add(struct synthesis *synthesis, const struct named_tensor *tensors, size_t n_tensors, struct error *error);
+bool tensors_add(struct synthesis *synthesis, const struct renamed_tensors *tensors, struct error *error);
 
 /* Whether `name` is made by `pattern`, and with which numbers; numbers[i] is UINT64_MAX where the pattern has fewer {}. The
  * pattern's trailing '*' stands for any rest. */

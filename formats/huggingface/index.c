@@ -2,7 +2,6 @@
 
 #include "base/text.h"
 #include "formats/directory.h"
-#include "formats/open.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -100,7 +99,7 @@ void index_free(struct shard_index *index)
 /* The number of the shard that holds a tensor. */
 static size_t shard_of(const struct checkpoint *checkpoint, const struct shards *shards, const struct tensor *tensor)
 {
-    size_t place = (size_t)(tensor - checkpoint->tensors), low = 0, high = shards->n_names;
+    size_t place = (size_t)(tensor - checkpoint->tensors->tensors), low = 0, high = shards->n_names;
     while (high - low > 1) {
         size_t middle = low + (high - low) / 2;
         if (place < shards->first_tensors[middle])
@@ -113,9 +112,10 @@ static size_t shard_of(const struct checkpoint *checkpoint, const struct shards 
 
 static void note_unlisted(const struct shard_index *index, const struct checkpoint *checkpoint, const struct shards *shards)
 {
-    size_t n_unlisted = checkpoint->n_tensors - json_count(index->weight_map);
-    for (size_t i = 0; n_unlisted > 0 && i < checkpoint->n_tensors; i++) {
-        const struct tensor *tensor = &checkpoint->tensors[i];
+    const struct tensor_set *set = checkpoint->tensors;
+    size_t n_unlisted = set->n_tensors - json_count(index->weight_map);
+    for (size_t i = 0; n_unlisted > 0 && i < set->n_tensors; i++) {
+        const struct tensor *tensor = &set->tensors[i];
         if (json_get_n(index->weight_map, tensor->name, tensor->name_length) != NULL)
             continue;
         checkpoint_note(checkpoint, "%s does not list tensor '%.200s' of %s%s", index->name, tensor->name,
@@ -126,12 +126,12 @@ static void note_unlisted(const struct shard_index *index, const struct checkpoi
 
 bool index_check(const struct shard_index *index, struct checkpoint *checkpoint, const struct shards *shards, struct error *error)
 {
-    if (!checkpoint_index_tensors(checkpoint, error))
+    if (!tensor_set_seal(checkpoint->tensors, error))
         return false;
     for (const struct json *entry = json_first(index->weight_map); entry != NULL; entry = json_next(entry)) {
         size_t length;
         const char *name = json_key(entry, &length), *wanted = json_string(entry, NULL);
-        const struct tensor *tensor = checkpoint_find(checkpoint, name, length);
+        const struct tensor *tensor = tensor_set_find(checkpoint->tensors, name, length);
         const char *found = tensor != NULL ? shards->names[shard_of(checkpoint, shards, tensor)] : NULL;
         if (found != NULL && strcmp(found, wanted) == 0)
             continue;

@@ -28,6 +28,6 @@ bool index_read(struct shard_index *index, int directory, const char *name, stru
                 struct error *error);
 void index_free(struct shard_index *index);
 
-/* Whether each tensor that is listed is in its shard. Tensors that are not listed are noted. Indexes the checkpoint's tensors. */
+/* Whether each tensor that is listed is in its shard. Tensors that are not listed are noted. Seals the checkpoint's tensors. */
 bool index_check(const struct shard_index *index, struct checkpoint *checkpoint, const struct shards *shards,
                  struct error *error);

@@ -179,9 +179,9 @@ static bool find_shards(struct checkpoint *checkpoint, const struct input *input
 static bool read_shard(struct checkpoint *checkpoint, struct source *shard, const struct open_options *options,
                        struct error *error)
 {
-    uint16_t number = checkpoint_add_source(checkpoint, shard);
+    checkpoint_add_source(checkpoint, shard);
     const struct format *format = format_of_file(shard, error);
-    return format != NULL && format->read_file(checkpoint, number, options, error);
+    return format != NULL && format->read_file(checkpoint, shard, checkpoint->tensors, options, error);
 }
 
 static bool read_shards(struct checkpoint *checkpoint, const struct input *input, const struct shard_index *index,
@@ -194,7 +194,7 @@ static bool read_shards(struct checkpoint *checkpoint, const struct input *input
             return index->name != NULL ? error_prefix(error, "%s", index->name) : false;
         if (!read_shard(checkpoint, shard, options, error))
             return false;
-        shards->first_tensors[i + 1] = checkpoint->n_tensors;
+        shards->first_tensors[i + 1] = checkpoint->tensors->n_tensors;
     }
     return true;
 }

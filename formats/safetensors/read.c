@@ -3,7 +3,7 @@
  * The checks are those of the reference implementation (the safetensors crate) in its order, with its limits. Stricter on
  * purpose: a key that stands twice is refused, as the format's description has it, and so are the two spellings that only
  * the crate's JSON library understands (a tensor as an array, a dtype as an object), names of more than
- * CHECKPOINT_MAX_NAME bytes, and more than LAYOUT_MAX_RANK dimensions. */
+ * TENSOR_MAX_NAME bytes, and more than LAYOUT_MAX_RANK dimensions. */
 #include "base/checked.h"
 #include "base/text.h"
 #include "formats/format.h"
@@ -25,7 +25,8 @@ static const char *const dtype_names[] = {
 /* One file while it is read. `tensors` are in the order of the header, then `order` is the order wanted. */
 struct reader {
     struct checkpoint *checkpoint;
-    uint16_t source;
+    struct source *source;
+    struct tensor_set *set;
     const char *file;
     struct tensor *tensors;
     uint32_t *order;
@@ -107,8 +108,8 @@ static bool parse_tensor(struct reader *reader, const struct json *entry, struct
     size_t name_length;
     struct tensor tensor = {.name = json_key(entry, &name_length), .source = reader->source};
     tensor.name_length = (uint32_t)name_length;
-    if (name_length > CHECKPOINT_MAX_NAME) {
-        error_set(error, "its name of %zu bytes is over the limit of %d", name_length, CHECKPOINT_MAX_NAME);
+    if (name_length > TENSOR_MAX_NAME) {
+        error_set(error, "its name of %zu bytes is over the limit of %d", name_length, TENSOR_MAX_NAME);
         return blame(reader, &tensor, error);
     }
     if (!parse_fields(reader, entry, &tensor, error))
@@ -150,9 +151,8 @@ static bool parse_header(struct reader *reader, const struct json *header, struc
         return error_set(error, "%s: the header is no JSON object", reader->file);
     const struct json *metadata = json_get(header, "__metadata__");
     size_t n_tensors = json_count(header) - (metadata != NULL);
-    if (n_tensors > CHECKPOINT_MAX_TENSORS - reader->checkpoint->n_tensors)
-        return error_set(error, "%s: with its %zu tensors there are more than %d", reader->file, n_tensors,
-                         CHECKPOINT_MAX_TENSORS);
+    if (n_tensors > TENSOR_SET_MAX - reader->set->n_tensors)
+        return error_set(error, "%s: with its %zu tensors there are more than %d", reader->file, n_tensors, TENSOR_SET_MAX);
     if (metadata != NULL && !parse_metadata(reader, metadata, error))
         return false;
     reader->tensors = memory_alloc(n_tensors * sizeof *reader->tensors);
@@ -263,17 +263,16 @@ static struct json_document *read_header(const struct source *source, uint64_t l
     return header;
 }
 
-static bool safetensors_read_file(struct checkpoint *checkpoint, uint16_t source, const struct open_options *options,
-                                  struct error *error)
+static bool safetensors_read_file(struct checkpoint *checkpoint, struct source *file, struct tensor_set *tensors,
+                                  const struct open_options *options, struct error *error)
 {
-    const struct source *file = checkpoint->sources[source];
     uint64_t header_length = 0;
     if (!read_header_length(file, &header_length, error))
         return false;
     struct json_document *header = read_header(file, header_length, error);
     if (header == NULL)
         return false;
-    struct reader reader = {.checkpoint = checkpoint, .source = source, .file = source_name(file)};
+    struct reader reader = {.checkpoint = checkpoint, .source = file, .set = tensors, .file = source_name(file)};
     uint64_t data = LENGTH_BYTES + header_length;
     bool valid = parse_header(&reader, json_root(header), error);
     json_free(header);
@@ -286,7 +285,7 @@ static bool safetensors_read_file(struct checkpoint *checkpoint, uint16_t source
     for (size_t i = 0; valid && i < reader.n_tensors; i++) {
         struct tensor *tensor = &reader.tensors[reader.order[i]];
         tensor->offset += data;
-        checkpoint_add_tensor(checkpoint, tensor);
+        tensor_set_add(tensors, tensor);
     }
     free(reader.tensors);
     free(reader.order);

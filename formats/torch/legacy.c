@@ -239,13 +239,19 @@ static bool resolve_storages(struct legacy *legacy, struct error *error)
     return true;
 }
 
-bool legacy_read(struct checkpoint *checkpoint, uint16_t file, const struct open_options *options, struct error *error)
+bool legacy_read(struct checkpoint *checkpoint, struct source *file, struct tensor_set *tensors,
+                 const struct open_options *options, struct error *error)
 {
-    const struct source *source = checkpoint->sources[file];
-    struct legacy legacy = {.source = source};
+    struct legacy legacy = {.source = file};
     char place[256];
-    snprintf(place, sizeof place, "%s: object pickle", source_name(source));
-    legacy.container = (struct torch_container){.checkpoint = checkpoint, .file = file, .place = place, .pickle_mapped = true};
+    snprintf(place, sizeof place, "%s: object pickle", source_name(file));
+    legacy.container = (struct torch_container){
+        .checkpoint = checkpoint,
+        .tensors = tensors,
+        .file = file,
+        .place = place,
+        .pickle_mapped = true,
+    };
     unsigned char *bytes = NULL;
     bool good = find_pickles(&legacy, &bytes, error) && check_head(&legacy, error) && collect_roots(&legacy, error) &&
                 place_roots(&legacy, options->allow_trailing, error) && resolve_storages(&legacy, error) &&
@@ -258,7 +264,7 @@ bool legacy_read(struct checkpoint *checkpoint, uint16_t file, const struct open
 static bool add_plain(struct torch_container *container, struct pickle *pickle, size_t length, struct arena *scratch,
                       const struct open_options *options, struct error *error)
 {
-    size_t before = container->checkpoint->n_tensors;
+    size_t before = container->tensors->n_tensors;
     if (!pickle_read(pickle, container->pickle_bytes, length, scratch, NULL, error))
         return error_prefix(error, "%s", container->place);
     if (pickle->persistent.n > 0)
@@ -267,19 +273,21 @@ static bool add_plain(struct torch_container *container, struct pickle *pickle, 
         return error_set(error, "%s: %zu bytes follow the pickle", container->place, length - pickle->length);
     if (!torch_add_tensors(container, pickle, scratch, error))
         return false;
-    return container->checkpoint->n_tensors > before || error_set(error, "%s: a pickle without tensors", container->place);
+    return container->tensors->n_tensors > before || error_set(error, "%s: a pickle without tensors", container->place);
 }
 
-bool plain_pickle_read(struct checkpoint *checkpoint, uint16_t file, const struct open_options *options, struct error *error)
+bool plain_pickle_read(struct checkpoint *checkpoint, struct source *file, struct tensor_set *tensors,
+                       const struct open_options *options, struct error *error)
 {
     size_t length;
-    char *bytes = source_read_text(checkpoint->sources[file], PICKLE_MAX_BYTES, &length, error);
+    char *bytes = source_read_text(file, PICKLE_MAX_BYTES, &length, error);
     if (bytes == NULL)
         return false;
     struct torch_container container = {
         .checkpoint = checkpoint,
+        .tensors = tensors,
         .file = file,
-        .place = source_name(checkpoint->sources[file]),
+        .place = source_name(file),
         .pickle_bytes = bytes,
         .pickle_mapped = true,
     };

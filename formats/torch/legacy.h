@@ -15,5 +15,7 @@
 /* Whether the first bytes are those of the legacy container. */
 bool legacy_probe(const unsigned char *head, size_t length);
 
-bool legacy_read(struct checkpoint *checkpoint, uint16_t file, const struct open_options *options, struct error *error);
-bool plain_pickle_read(struct checkpoint *checkpoint, uint16_t file, const struct open_options *options, struct error *error);
+bool legacy_read(struct checkpoint *checkpoint, struct source *file, struct tensor_set *tensors,
+                 const struct open_options *options, struct error *error);
+bool plain_pickle_read(struct checkpoint *checkpoint, struct source *file, struct tensor_set *tensors,
+                       const struct open_options *options, struct error *error);

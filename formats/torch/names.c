@@ -330,8 +330,8 @@ static bool enter_path(struct walk *walk, const struct frame *frame, const struc
     else
         buffer_printf(&walk->path, "%" PRIu32, index);
     ret_like->named = true;
-    return walk->path.length <= CHECKPOINT_MAX_NAME ||
-           torch_refuse(walk->container, frame->node, walk->error, "a name of more than %d bytes", CHECKPOINT_MAX_NAME);
+    return walk->path.length <= TENSOR_MAX_NAME ||
+           torch_refuse(walk->container, frame->node, walk->error, "a name of more than %d bytes", TENSOR_MAX_NAME);
 }
 
 /* Tensors. */
@@ -342,13 +342,13 @@ static bool add_tensor(struct walk *walk, const struct pickle_node *node)
     uint64_t stored_bytes;
     if (!torch_make_tensor(walk->container, node, &tensor, &stored_bytes, walk->error))
         return false;
-    if (walk->checkpoint->n_tensors >= CHECKPOINT_MAX_TENSORS || walk->path.length > walk->name_bytes)
+    if (walk->container->tensors->n_tensors >= TENSOR_SET_MAX || walk->path.length > walk->name_bytes)
         return torch_refuse(walk->container, node, walk->error, "too many tensors, or names of tensors (%zu so far)",
-                            walk->checkpoint->n_tensors);
+                            walk->container->tensors->n_tensors);
     walk->name_bytes -= walk->path.length;
     tensor.name = arena_strndup(walk->checkpoint->arena, (const char *)walk->path.bytes, walk->path.length);
     tensor.name_length = (uint32_t)walk->path.length;
-    checkpoint_add_tensor(walk->checkpoint, &tensor);
+    tensor_set_add(walk->container->tensors, &tensor);
     if ((walk->n_stored & (walk->n_stored - 1)) == 0)
         walk->stored_bytes =
             memory_resize(walk->stored_bytes, (walk->n_stored ? walk->n_stored * 2 : 1) * sizeof *walk->stored_bytes);
@@ -406,8 +406,8 @@ static struct pickle_node *open_wrapper(struct pickle_node *node)
 
 static struct tensor *tensors_of(const struct walk *walk, size_t *ret_count)
 {
-    *ret_count = walk->checkpoint->n_tensors - walk->first_tensor;
-    return *ret_count != 0 ? walk->checkpoint->tensors + walk->first_tensor : NULL;
+    *ret_count = walk->container->tensors->n_tensors - walk->first_tensor;
+    return *ret_count != 0 ? walk->container->tensors->tensors + walk->first_tensor : NULL;
 }
 
 static void strip_module(const struct walk *walk)
@@ -492,7 +492,7 @@ static void limit_expansion(const struct walk *walk)
 {
     size_t n;
     struct tensor *tensors = tensors_of(walk, &n);
-    uint64_t file_bytes = source_size(walk->checkpoint->sources[walk->container->file]), total = 0;
+    uint64_t file_bytes = source_size(walk->container->file), total = 0;
     for (size_t i = 0; i < n; i++) {
         uint64_t n_bytes = dtype_bytes(tensors[i].dtype, tensor_elements(&tensors[i]));
         if (__builtin_add_overflow(total, n_bytes, &total))
@@ -517,7 +517,7 @@ static void append_stem(struct buffer *path, const char *name)
 static bool add_named(struct walk *walk, struct pickle_node *root, struct pickle *pickle)
 {
     if (torch_is_tensor(root)) {
-        append_stem(&walk->path, source_name(walk->checkpoint->sources[walk->container->file]));
+        append_stem(&walk->path, source_name(walk->container->file));
         return add_tensor(walk, root);
     }
     root = container_at(root);
@@ -566,11 +566,11 @@ bool torch_add_tensors(const struct torch_container *container, struct pickle *p
         .scratch = scratch,
         .error = error,
         .checkpoint = container->checkpoint,
-        .first_tensor = container->checkpoint->n_tensors,
-        .name_bytes = CHECKPOINT_MAX_NAME,
+        .first_tensor = container->tensors->n_tensors,
+        .name_bytes = TENSOR_MAX_NAME,
     };
     bool good = add_named(&walk, pickle->root, pickle);
-    if (good && container->checkpoint->n_tensors > walk.first_tensor) {
+    if (good && container->tensors->n_tensors > walk.first_tensor) {
         strip_module(&walk);
         tell_apart(&walk);
         limit_expansion(&walk);

@@ -82,9 +82,9 @@ static const struct view *array_elements(const struct torch_container *container
     if (container->pickle_mapped && pickle_is(data, PICKLE_BYTES)) {
         tensor->offset = container->pickle_offset + (uint64_t)(data->text.bytes - container->pickle_bytes);
         tensor->length = n_bytes;
-        return data->text.length != n_bytes ? NULL
-                                            : view_of_source(arena, container->checkpoint->sources[container->file],
-                                                             tensor->offset, tensor->dtype, 1, &n_elements);
+        return data->text.length != n_bytes
+                   ? NULL
+                   : view_of_source(arena, container->file, tensor->offset, tensor->dtype, 1, &n_elements);
     }
     size_t length = 0;
     const void *bytes = torch_bytes(arena, data, &length);

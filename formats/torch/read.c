@@ -20,8 +20,8 @@ enum { MAX_SMALL_MEMBER = 64, MAX_VERSION = 10, MAX_NAME = 1024, MAX_PICKLE_PROT
 
 struct archive {
     struct checkpoint *checkpoint;
-    uint16_t file, inflated; /* indices of sources; the second only where a member is deflated */
-    const char *name;        /* of the file */
+    struct source *file, *inflated; /* the second only where a member is deflated */
+    const char *name;               /* of the file */
     struct zip_directory zip;
     const char *folder; /* with its '/' */
     struct arena *scratch;
@@ -30,7 +30,7 @@ struct archive {
 };
 
 /* Where a member's content is. */
-static uint16_t member_source(const struct archive *archive, const struct zip_member *member, uint64_t *ret_offset)
+static struct source *member_source(const struct archive *archive, const struct zip_member *member, uint64_t *ret_offset)
 {
     *ret_offset = member->method == ZIP_DEFLATED ? member->inflated : member->offset;
     return member->method == ZIP_DEFLATED ? archive->inflated : archive->file;
@@ -53,7 +53,7 @@ static char *read_member(const struct archive *archive, const struct zip_member 
         return NULL;
     }
     uint64_t offset;
-    const struct source *source = archive->checkpoint->sources[member_source(archive, member, &offset)];
+    const struct source *source = member_source(archive, member, &offset);
     size_t length = (size_t)member->size;
     char *bytes = memory_alloc(length + 1);
     bytes[length] = '\0';
@@ -124,7 +124,8 @@ static bool add_inflated(struct archive *archive, struct error *error)
         struct source *inflated = inflated_source_new(&archive->zip, error);
         if (inflated == NULL)
             return false;
-        archive->inflated = checkpoint_add_source(archive->checkpoint, inflated);
+        checkpoint_add_source(archive->checkpoint, inflated);
+        archive->inflated = inflated;
         return true;
     }
     return true;
@@ -177,8 +178,7 @@ static bool add_pickle(struct archive *archive, const struct zip_member *member,
 
 static bool read_archive(struct archive *archive, struct error *error)
 {
-    struct source *source = archive->checkpoint->sources[archive->file];
-    if (!zip_directory_read(&archive->zip, source, archive->scratch, error) || !find_folder(archive, error))
+    if (!zip_directory_read(&archive->zip, archive->file, archive->scratch, error) || !find_folder(archive, error))
         return false;
     const struct zip_member *member = find_member(archive, "data.pkl", 8);
     if (member == NULL)
@@ -194,14 +194,14 @@ static bool read_archive(struct archive *archive, struct error *error)
     return good;
 }
 
-static bool zip_read(struct checkpoint *checkpoint, uint16_t file, struct error *error)
+static bool zip_read(struct checkpoint *checkpoint, struct source *file, struct tensor_set *tensors, struct error *error)
 {
     struct archive archive = {
         .checkpoint = checkpoint,
         .file = file,
-        .name = source_name(checkpoint->sources[file]),
+        .name = source_name(file),
         .scratch = arena_new(),
-        .container = {.checkpoint = checkpoint, .file = file},
+        .container = {.checkpoint = checkpoint, .tensors = tensors, .file = file},
     };
     bool good = read_archive(&archive, error);
     arena_free(archive.scratch);
@@ -246,20 +246,20 @@ static enum probe probe(const struct input *input)
     return container == NOTHING ? PROBE_NO : container == PLAIN_PICKLE ? PROBE_MAYBE : PROBE_LIKELY;
 }
 
-static bool read_file(struct checkpoint *checkpoint, uint16_t source, const struct open_options *options, struct error *error)
+static bool read_file(struct checkpoint *checkpoint, struct source *file, struct tensor_set *tensors,
+                      const struct open_options *options, struct error *error)
 {
-    const struct source *file = checkpoint->sources[source];
     unsigned char head[sizeof((struct input *)0)->head];
     size_t length = source_size(file) < sizeof head ? (size_t)source_size(file) : sizeof head;
     if (!source_read(file, 0, length, head, error))
         return false;
     switch (container_of(file, head, length)) {
     case ZIP:
-        return zip_read(checkpoint, source, error);
+        return zip_read(checkpoint, file, tensors, error);
     case LEGACY:
-        return legacy_read(checkpoint, source, options, error);
+        return legacy_read(checkpoint, file, tensors, options, error);
     case PLAIN_PICKLE:
-        return plain_pickle_read(checkpoint, source, options, error);
+        return plain_pickle_read(checkpoint, file, tensors, options, error);
     case TAR:
         return error_set(error, "%s: the tar container of torch before 0.1.10 is not supported", source_name(file));
     case PREVIEW:

@@ -247,8 +247,7 @@ static void set_bits(const struct torch_container *container, const struct call 
     else if (!one_to_a_block && tensor->strides != NULL)
         tensor->refusal = "a view that is not contiguous is not supported for this dtype";
     else if (bits.swap || bits.negate || (bits.conjugate && complex))
-        tensor->view = view_bits(container->checkpoint->arena,
-                                 tensor_view(container->checkpoint, tensor, container->checkpoint->arena), bits);
+        tensor->view = view_bits(container->checkpoint->arena, tensor_view(tensor, container->checkpoint->arena), bits);
 }
 
 static const struct torch_dtype *constant_dtype(const struct pickle_node *node)

@@ -15,7 +15,7 @@
 
 /* Where a PERSISTENT node's elements are. */
 struct torch_storage {
-    uint16_t source;
+    struct source *source;
     uint64_t offset, n_bytes;
     const struct torch_dtype *dtype; /* NULL: the persistent id names no storage */
     bool untyped;
@@ -23,7 +23,8 @@ struct torch_storage {
 
 struct torch_container {
     struct checkpoint *checkpoint;
-    uint16_t file;                        /* the index of the source that is read */
+    struct tensor_set *tensors;           /* where they are added */
+    struct source *file;                  /* that is read */
     const char *place;                    /* "model.pth: archive/data.pkl", for messages */
     const struct torch_storage *storages; /* of each PERSISTENT node */
     bool big_endian;                      /* the storages are */
@@ -76,7 +77,7 @@ const void *torch_bytes(struct arena *arena, const struct pickle_node *node, siz
 /* Sizes of a tuple, list or torch.Size of integers; at most LAYOUT_MAX_RANK. False where they are not all integers >= 0. */
 bool torch_sizes(const struct pickle_node *node, uint64_t *sizes, unsigned *ret_rank);
 
-/* names.c: adds all tensors of the graph to the checkpoint, and what else it holds to its extras. Names:
+/* names.c: adds all tensors of the graph to the set, and what else it holds to the checkpoint's extras. Names:
  *
  * - a tensor's name is the keys of the dicts, the indices of the lists and tuples and the attributes of the objects on the
  *   way to it, joined with '.': "optimizer.state.0.exp_avg". A plain state dict gives exactly its keys;

@@ -40,8 +40,8 @@ static void count(struct dtype_total *total, const struct tensor *tensor)
 static struct totals sum_up(const struct checkpoint *checkpoint)
 {
     struct totals totals = {0};
-    for (size_t i = 0; i < checkpoint->n_tensors; i++) {
-        const struct tensor *tensor = &checkpoint->tensors[i];
+    for (size_t i = 0; i < checkpoint->tensors->n_tensors; i++) {
+        const struct tensor *tensor = &checkpoint->tensors->tensors[i];
         size_t at = 0;
         while (at < totals.n_dtypes && totals.by_dtype[at].dtype != tensor->dtype)
             at++;
@@ -128,8 +128,8 @@ static void print_dtypes(const struct totals *totals)
 static void print_largest(const struct checkpoint *checkpoint)
 {
     const struct tensor *largest[LARGEST_TENSORS] = {0};
-    for (size_t i = 0; i < checkpoint->n_tensors; i++) {
-        const struct tensor *tensor = &checkpoint->tensors[i];
+    for (size_t i = 0; i < checkpoint->tensors->n_tensors; i++) {
+        const struct tensor *tensor = &checkpoint->tensors->tensors[i];
         for (size_t place = 0; place < LARGEST_TENSORS; place++)
             if (largest[place] == NULL || tensor_bytes(tensor) > tensor_bytes(largest[place])) {
                 const struct tensor *beaten = largest[place];
@@ -178,8 +178,8 @@ static void print_views(const struct checkpoint *checkpoint, const struct tree_o
     for (unsigned slot = SLOT_RAW, n_slots = tensor_slots(); slot < n_slots; slot++) {
         struct tensor_file file, any = {0};
         size_t n_tensors = 0;
-        for (size_t i = 0; i < checkpoint->n_tensors; i++)
-            if (tensor_file_at(&checkpoint->tensors[i], options, slot, &file)) {
+        for (size_t i = 0; i < checkpoint->tensors->n_tensors; i++)
+            if (tensor_file_at(&checkpoint->tensors->tensors[i], options, slot, &file)) {
                 any = file;
                 n_tensors++;
             }

@@ -15,7 +15,7 @@ enum {
 
 /* A stretch of one tensor's runs: what one task measures. */
 struct stretch {
-    const struct gguf_plan_tensor *tensor;
+    const struct gguf_place *place;
     uint64_t first_run, n_runs, stride; /* every stride-th run of the tensor */
 };
 
@@ -36,17 +36,17 @@ struct errors {
     uint64_t n_elements;
 };
 
-static bool measure_run(const struct gguf_plan_tensor *tensor, uint64_t run, struct errors *errors, struct error *error)
+static bool measure_run(const struct gguf_place *place, uint64_t run, struct errors *errors, struct error *error)
 {
     float exact[RUN_ELEMENTS], stored[RUN_ELEMENTS];
     unsigned char blocks[RUN_ELEMENTS * sizeof(float)];
-    const struct view *view = tensor->tensor->view;
+    const struct view *view = place->tensor->view;
     uint64_t first = run * RUN_ELEMENTS, left = view->n_elements - first;
-    size_t n_elements = left < RUN_ELEMENTS ? (size_t)left : RUN_ELEMENTS, block = tensor->type->block_elements;
+    size_t n_elements = left < RUN_ELEMENTS ? (size_t)left : RUN_ELEMENTS, block = place->type->block_elements;
     if (!convert_read(view, encoding_of(&f32_dtype), first, n_elements, exact, error) ||
-        !convert_read(view, encoding_of(tensor->type), first / block, n_elements / block, blocks, error))
-        return error_prefix(error, "%s", tensor->tensor->name);
-    dtype_kernels(tensor->type).decode(blocks, stored, n_elements / block);
+        !convert_read(view, encoding_of(place->type), first / block, n_elements / block, blocks, error))
+        return error_prefix(error, "%s", place->tensor->name);
+    dtype_kernels(place->type).decode(blocks, stored, n_elements / block);
     for (size_t i = 0; i < n_elements; i++) {
         double difference = fabs((double)exact[i] - (double)stored[i]);
         errors->squares += difference * difference;
@@ -60,12 +60,12 @@ static void measure_stretch(void *context, size_t index)
 {
     struct measurement *measurement = context;
     const struct stretch *stretch = &measurement->stretches[index];
-    const struct view *view = stretch->tensor->tensor->view;
+    const struct view *view = stretch->place->tensor->view;
     struct errors errors = {0};
     struct error error;
     bool measured = true;
     for (uint64_t i = 0; i < stretch->n_runs && measured; i++)
-        measured = measure_run(stretch->tensor, (stretch->first_run + i) * stretch->stride, &errors, &error);
+        measured = measure_run(stretch->place, (stretch->first_run + i) * stretch->stride, &errors, &error);
 
     pthread_mutex_lock(&measurement->lock);
     if (!measured && !measurement->failed) {
@@ -89,13 +89,13 @@ static size_t divide(const struct gguf_plan *plan, bool all, struct stretch *str
 {
     size_t n_stretches = 0;
     for (size_t i = 0; i < plan->n_tensors; i++) {
-        const struct gguf_plan_tensor *tensor = &plan->tensors[i];
-        uint64_t n_runs = (tensor->tensor->view->n_elements + RUN_ELEMENTS - 1) / RUN_ELEMENTS;
+        const struct gguf_place *place = &plan->places[i];
+        uint64_t n_runs = (place->tensor->view->n_elements + RUN_ELEMENTS - 1) / RUN_ELEMENTS;
         uint64_t stride = all || n_runs <= SAMPLED_RUNS ? 1 : n_runs / SAMPLED_RUNS, n_measured = n_runs / stride;
         for (uint64_t first = 0; first < n_measured; first += RUNS_PER_TASK, n_stretches++)
             if (stretches != NULL)
                 stretches[n_stretches] = (struct stretch){
-                    .tensor = tensor,
+                    .place = place,
                     .first_run = first,
                     .n_runs = n_measured - first < RUNS_PER_TASK ? n_measured - first : RUNS_PER_TASK,
                     .stride = stride,
@@ -107,8 +107,8 @@ static size_t divide(const struct gguf_plan *plan, bool all, struct stretch *str
 uint64_t quantization_bytes(const struct gguf_model *model, bool all)
 {
     uint64_t n_elements = 0;
-    for (size_t i = 0; i < model->n_tensors; i++) {
-        uint64_t of_tensor = model->tensors[i].view->n_elements, most = (uint64_t)SAMPLED_RUNS * RUN_ELEMENTS;
+    for (size_t i = 0; i < model->tensors->n_tensors; i++) {
+        uint64_t of_tensor = model->tensors->tensors[i].view->n_elements, most = (uint64_t)SAMPLED_RUNS * RUN_ELEMENTS;
         n_elements += all || of_tensor < most ? of_tensor : most;
     }
     return n_elements * sizeof(float);
@@ -118,8 +118,8 @@ static void sum_sizes(const struct gguf_plan *plan, uint64_t *ret_elements, uint
 {
     uint64_t n_elements = 0, n_bytes = 0;
     for (size_t i = 0; i < plan->n_tensors; i++) {
-        n_elements += plan->tensors[i].tensor->view->n_elements;
-        n_bytes += convert_bytes(plan->tensors[i].tensor->view, plan->tensors[i].type);
+        n_elements += plan->places[i].tensor->view->n_elements;
+        n_bytes += convert_bytes(plan->places[i].tensor->view, plan->places[i].type);
     }
     *ret_elements = n_elements;
     *ret_bytes = n_bytes;

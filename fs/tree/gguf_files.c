@@ -77,9 +77,9 @@ static bool plan(const void *context, struct arena *arena, struct vfile *ret_fil
     vfile_add_literal(&builder, arena_copy(arena, plan.tail.bytes, plan.tail.length), plan.tail.length);
     uint64_t data_start = builder.size;
     for (size_t i = 0; i < plan.n_tensors; i++) {
-        const struct gguf_plan_tensor *tensor = &plan.tensors[i];
-        vfile_add_zeros(&builder, data_start + tensor->offset - builder.size);
-        vfile_add_view(&builder, tensor->tensor->view, encoding_of(tensor->type));
+        const struct gguf_place *place = &plan.places[i];
+        vfile_add_zeros(&builder, data_start + place->offset - builder.size);
+        vfile_add_view(&builder, place->tensor->view, encoding_of(place->type));
     }
     vfile_add_zeros(&builder, plan.size - builder.size);
     *ret_file = vfile_finish(&builder);

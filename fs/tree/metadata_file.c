@@ -40,8 +40,9 @@ static void append_metadata(const struct checkpoint *checkpoint, struct buffer *
 static void append_totals(const struct checkpoint *checkpoint, struct buffer *out)
 {
     uint64_t parameters = 0, bytes = 0;
-    for (size_t i = 0; i < checkpoint->n_tensors; i++) {
-        const struct tensor *tensor = &checkpoint->tensors[i];
+    const struct tensor_set *set = checkpoint->tensors;
+    for (size_t i = 0; i < set->n_tensors; i++) {
+        const struct tensor *tensor = &set->tensors[i];
         parameters += tensor_elements(tensor);
         bytes += dtype_bytes(tensor->dtype, tensor_elements(tensor));
     }
@@ -107,9 +108,8 @@ static void append_hidden_and_notes(const struct checkpoint *checkpoint, struct 
 static void tensor_text(const void *context, size_t index, struct buffer *out)
 {
     const struct tree *tree = context;
-    const struct checkpoint *checkpoint = tree_checkpoint(tree);
     buffer_append_text(out, index ? ",\n" : "\n");
-    tensor_metadata(checkpoint, &checkpoint->tensors[index], tree_options(tree), out);
+    tensor_metadata(&tree_checkpoint(tree)->tensors->tensors[index], tree_options(tree), out);
 }
 
 /* The lengths of the tensors' entries, found by writing them once: in parts, by all cores, since there may be 100,000. */
@@ -154,7 +154,7 @@ static bool plan(const void *context, struct arena *arena, struct vfile *ret_fil
     append_hidden_and_notes(checkpoint, &head);
     buffer_append_text(&head, ",\n\"tensors\":[");
 
-    size_t n_tensors = checkpoint->n_tensors;
+    size_t n_tensors = checkpoint->tensors->n_tensors;
     struct measuring measuring = {tree, arena_array(arena, n_tensors, sizeof(uint32_t)), n_tensors};
     pool_run((n_tensors + TENSORS_PER_TASK - 1) / TENSORS_PER_TASK, measure, &measuring);
     struct vfile_builder builder = {.arena = arena, .capacity = n_tensors + 2};

@@ -17,7 +17,7 @@ struct cut_name {
 };
 
 struct tensor_files {
-    const struct checkpoint *checkpoint;
+    const struct tensor_set *tensors;
     const struct tree_options *options;
     struct cut_name *cut; /* sorted */
     size_t n_cut;
@@ -25,12 +25,12 @@ struct tensor_files {
 
 static uint64_t count(const void *context)
 {
-    return ((const struct tensor_files *)context)->checkpoint->n_tensors;
+    return ((const struct tensor_files *)context)->tensors->n_tensors;
 }
 
 static const struct tensor *tensor_at(const struct tensor_files *files, uint64_t item)
 {
-    return &files->checkpoint->tensors[item];
+    return &files->tensors->tensors[item];
 }
 
 static void directory_name(const void *context, uint64_t item, char name[TREE_MAX_NAME + 1])
@@ -61,17 +61,17 @@ static bool find(const void *context, const char *name, uint64_t *ret_item)
     size_t length;
     if (!name_unescape(name, raw, &length))
         return find_cut(files, name, ret_item);
-    const struct tensor *tensor = checkpoint_find(files->checkpoint, raw, length);
+    const struct tensor *tensor = tensor_set_find(files->tensors, raw, length);
     if (tensor == NULL)
         return false;
-    *ret_item = (uint64_t)(tensor - files->checkpoint->tensors);
+    *ret_item = (uint64_t)(tensor - files->tensors->tensors);
     return true;
 }
 
 static void metadata_text(const void *context, size_t index, struct buffer *out)
 {
     const struct tensor_files *files = context;
-    tensor_metadata(files->checkpoint, tensor_at(files, index), files->options, out);
+    tensor_metadata(tensor_at(files, index), files->options, out);
     buffer_append_text(out, "\n");
 }
 
@@ -119,7 +119,7 @@ static bool plan(const void *context, uint64_t item, unsigned slot, struct arena
         size_t length = numpy_header(file.encoding.dtype, tensor->shape, tensor->rank, header);
         vfile_add_literal(&builder, arena_copy(arena, header, length), length);
     }
-    vfile_add_view(&builder, tensor_view(files->checkpoint, tensor, arena), file.encoding);
+    vfile_add_view(&builder, tensor_view(tensor, arena), file.encoding);
     *ret_file = vfile_finish(&builder);
     return true;
 }
@@ -144,9 +144,9 @@ static void xattrs(const void *context, uint64_t item, int slot, tree_emit_xattr
     emit_number(emit, emit_context, "user.wfs.elements", tensor_elements(tensor));
     if (view)
         emit(emit_context, "user.wfs.stored", file.stored ? "true" : "false");
-    if (tensor->view != NULL)
+    if (tensor->view != NULL || tensor->source == NULL)
         return;
-    emit(emit_context, "user.wfs.source", source_name(files->checkpoint->sources[tensor->source]));
+    emit(emit_context, "user.wfs.source", source_name(tensor->source));
     emit_number(emit, emit_context, "user.wfs.offset", tensor->offset);
     emit_number(emit, emit_context, "user.wfs.length", tensor->length);
 }
@@ -158,16 +158,16 @@ static bool is_cut(const struct tensor *tensor)
 }
 
 /* Finds the names that are cut. Two that become the same are no accident: the digest of one was made to fit. */
-static bool collect_cut_names(struct tensor_files *files, struct arena *arena, struct error *error)
+static bool collect_cut_names(struct tensor_files *files, const char *path, struct arena *arena, struct error *error)
 {
-    const struct checkpoint *checkpoint = files->checkpoint;
+    const struct tensor_set *set = files->tensors;
     char name[NAME_MAX_BYTES + 1];
     size_t n_cut = 0;
-    for (size_t i = 0; i < checkpoint->n_tensors; i++)
-        n_cut += is_cut(&checkpoint->tensors[i]);
+    for (size_t i = 0; i < set->n_tensors; i++)
+        n_cut += is_cut(&set->tensors[i]);
     files->cut = arena_array(arena, n_cut, sizeof *files->cut);
     for (size_t i = 0; files->n_cut < n_cut; i++) {
-        if (!is_cut(&checkpoint->tensors[i]))
+        if (!is_cut(&set->tensors[i]))
             continue;
         directory_name(files, i, name);
         files->cut[files->n_cut++] = (struct cut_name){arena_strdup(arena, name), (uint32_t)i};
@@ -176,7 +176,7 @@ static bool collect_cut_names(struct tensor_files *files, struct arena *arena, s
         qsort(files->cut, n_cut, sizeof *files->cut, compare_cut_names);
     for (size_t i = 1; i < n_cut; i++)
         if (strcmp(files->cut[i - 1].name, files->cut[i].name) == 0)
-            return error_set(error, "%s: two tensor names have the same short form '%s'", checkpoint->path, files->cut[i].name);
+            return error_set(error, "%s: two tensor names have the same short form '%s'", path, files->cut[i].name);
     return true;
 }
 
@@ -192,9 +192,9 @@ static bool add(struct tree *tree, struct error *error)
         .xattrs = xattrs,
     };
     struct tensor_files *files = arena_alloc(tree_arena(tree), sizeof *files);
-    files->checkpoint = tree_checkpoint(tree);
+    files->tensors = tree_checkpoint(tree)->tensors;
     files->options = tree_options(tree);
-    if (!collect_cut_names(files, tree_arena(tree), error))
+    if (!collect_cut_names(files, tree_checkpoint(tree)->path, tree_arena(tree), error))
         return false;
     tree_add_collection(tree, TREE_ROOT, "tensors", &collection, files);
     return true;

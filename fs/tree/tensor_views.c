@@ -90,8 +90,7 @@ static void append_views(const struct tensor *tensor, const struct tree_options 
     buffer_append_text(out, "]");
 }
 
-void tensor_metadata(const struct checkpoint *checkpoint, const struct tensor *tensor, const struct tree_options *options,
-                     struct buffer *out)
+void tensor_metadata(const struct tensor *tensor, const struct tree_options *options, struct buffer *out)
 {
     char directory[NAME_MAX_BYTES + 1];
     uint64_t row_major[LAYOUT_MAX_RANK];
@@ -105,8 +104,8 @@ void tensor_metadata(const struct checkpoint *checkpoint, const struct tensor *t
     append_list(out, "shape", tensor->shape, tensor->rank);
     append_list(out, "strides", tensor->strides ? tensor->strides : row_major, tensor->rank);
     buffer_printf(out, ",\"elements\":%" PRIu64 ",\"bytes\":%" PRIu64, view.n_elements, view_bytes(&view));
-    if (tensor->view == NULL) {
-        const char *source = source_name(checkpoint->sources[tensor->source]);
+    if (tensor->view == NULL && tensor->source != NULL) {
+        const char *source = source_name(tensor->source);
         append_text(out, "source", source, strlen(source));
         buffer_printf(out, ",\"offset\":%" PRIu64 ",\"length\":%" PRIu64, tensor->offset, tensor->length);
     } else {

@@ -25,5 +25,4 @@ bool tensor_file_at(const struct tensor *tensor, const struct tree_options *opti
 
 /* Appends the JSON object that describes the tensor and its files: what stands in its metadata.json and, once for each
  * tensor, in the one at the top. Without a newline. */
-void tensor_metadata(const struct checkpoint *checkpoint, const struct tensor *tensor, const struct tree_options *options,
-                     struct buffer *out);
+void tensor_metadata(const struct tensor *tensor, const struct tree_options *options, struct buffer *out);

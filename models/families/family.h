@@ -109,7 +109,7 @@ struct synthesis {
     const struct family *family;
     const struct family_name *hf;
     struct dimensions dimensions;
-    size_t tensor_capacity;
+    size_t forced_capacity; /* of model->forced */
 };
 
 /* For hooks: one more tensor. `name` and `view` live in the model's arena. */

@@ -97,13 +97,13 @@ static const struct key_row keys[] = {
 };
 
 /* Whether two tensors hold the same bytes: read only as far as they do. */
-static bool same_values(const struct checkpoint *checkpoint, const struct tensor *a, const struct tensor *b)
+static bool same_values(const struct tensor *a, const struct tensor *b)
 {
     enum { PIECE_BYTES = 1 << 20 };
     if (a->refusal != NULL || b->refusal != NULL || a->dtype != b->dtype || tensor_elements(a) != tensor_elements(b))
         return false;
     struct arena *arena = arena_new();
-    const struct view *x = tensor_view(checkpoint, a, arena), *y = tensor_view(checkpoint, b, arena);
+    const struct view *x = tensor_view(a, arena), *y = tensor_view(b, arena);
     unsigned char *pieces = arena_alloc(arena, 2 * PIECE_BYTES);
     uint64_t unit = x->dtype->block_bytes, most = PIECE_BYTES / unit;
     bool same = true;
@@ -121,13 +121,13 @@ static bool same_values(const struct checkpoint *checkpoint, const struct tensor
 static const char *rename_tensor(const struct synthesis *synthesis, const char *name)
 {
     static const char *const embeddings[] = {"backbone.embeddings.weight", "backbone.embedding.weight"};
-    const struct checkpoint *checkpoint = synthesis->model->checkpoint;
+    const struct tensor_set *set = synthesis->model->checkpoint->tensors;
     if (strcmp(name, "lm_head.weight") != 0)
         return name;
-    const struct tensor *output = checkpoint_find(checkpoint, name, strlen(name));
+    const struct tensor *output = tensor_set_find_text(set, name);
     for (size_t i = 0; i < sizeof embeddings / sizeof *embeddings; i++) {
-        const struct tensor *embedding = checkpoint_find(checkpoint, embeddings[i], strlen(embeddings[i]));
-        if (embedding != NULL && output != NULL && same_values(checkpoint, embedding, output))
+        const struct tensor *embedding = tensor_set_find_text(set, embeddings[i]);
+        if (embedding != NULL && output != NULL && same_values(embedding, output))
             return NULL;
     }
     return name;

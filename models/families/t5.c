@@ -83,16 +83,20 @@ static const struct key_row encoder_tail_keys[] = {FILE_TYPE_KEY, {0}};
 static const char *rename_tensor(const struct synthesis *synthesis, const char *name)
 {
     static const char *const embeddings[] = {"decoder.embed_tokens.weight", "encoder.embed_tokens.weight", "shared.weight"};
+    enum { N_EMBEDDINGS = sizeof embeddings / sizeof *embeddings };
+    const struct checkpoint *checkpoint = synthesis->model->checkpoint;
     const struct tensor *first = NULL;
     bool is_embedding = false;
-    for (size_t i = 0; i < sizeof embeddings / sizeof *embeddings; i++) {
-        const struct tensor *tensor = checkpoint_find(synthesis->model->checkpoint, embeddings[i], strlen(embeddings[i]));
+    for (size_t i = 0; i < N_EMBEDDINGS; i++)
         is_embedding |= strcmp(name, embeddings[i]) == 0;
-        if (tensor != NULL && (first == NULL || tensor->source < first->source))
-            first = tensor;
-    }
     if (!is_embedding)
         return name;
+    for (size_t i = 0; i < N_EMBEDDINGS; i++) {
+        const struct tensor *tensor = tensor_set_find_text(checkpoint->tensors, embeddings[i]);
+        if (tensor != NULL && (first == NULL || checkpoint_source_number(checkpoint, tensor->source) <
+                                                    checkpoint_source_number(checkpoint, first->source)))
+            first = tensor;
+    }
     return first == NULL || strcmp(first->name, name) == 0 ? "shared.weight" : NULL;
 }
 

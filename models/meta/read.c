@@ -1,4 +1,3 @@
-#include "base/text.h"
 #include "formats/directory.h"
 #include "formats/format.h"
 #include "models/meta/meta.h"
@@ -58,12 +57,8 @@ struct reader {
     struct meta_params params;
     struct tiktoken *tiktoken;
     unsigned n_shards;
-    struct tensor *tensors; /* of all shards, as they were read */
-    struct shard {
-        const struct tensor *tensors;
-        size_t n_tensors;
-        uint32_t *by_name;
-    } shards[MAX_SHARDS];
+    struct tensor_set *shards[MAX_SHARDS]; /* as they are stored */
+    struct tensor_set *merged;             /* in Hugging Face's names, made of them */
 };
 
 static bool has_name(const struct input *input, const char *name)
@@ -153,61 +148,25 @@ static bool count_shards(struct reader *reader, struct error *error)
                      reader->n_shards - 1);
 }
 
-static int compare_tensors(const void *a, const void *b, void *context)
-{
-    const struct tensor *tensors = context, *x = &tensors[*(const uint32_t *)a], *y = &tensors[*(const uint32_t *)b];
-    return text_compare(x->name, x->name_length, y->name, y->name_length);
-}
-
-static const struct tensor *find_tensor(const struct shard *shard, const char *name, size_t length)
-{
-    size_t low = 0, high = shard->n_tensors;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const struct tensor *tensor = &shard->tensors[shard->by_name[middle]];
-        int order = text_compare(name, length, tensor->name, tensor->name_length);
-        if (order == 0)
-            return tensor;
-        if (order < 0)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return NULL;
-}
-
-static bool read_shard(struct reader *reader, const char *name, struct error *error)
+static bool read_shard(struct reader *reader, const char *name, struct tensor_set *shard, struct error *error)
 {
     struct source *source = directory_open_file(reader->input->directory, name, name, error);
     if (source == NULL)
         return false;
-    uint16_t number = checkpoint_add_source(reader->checkpoint, source);
+    checkpoint_add_source(reader->checkpoint, source);
     const struct format *format = format_of_file(source, error);
-    return format != NULL && format->read_file(reader->checkpoint, number, reader->options, error);
+    return format != NULL && format->read_file(reader->checkpoint, source, shard, reader->options, error) &&
+           tensor_set_seal(shard, error);
 }
 
-/* Reads all shards as they are, and takes their tensors out of the checkpoint again. */
 static bool read_shards(struct reader *reader, struct error *error)
 {
-    struct checkpoint *checkpoint = reader->checkpoint;
-    size_t first[MAX_SHARDS + 1] = {0};
     for (unsigned i = 0; i < reader->n_shards; i++) {
         char name[32];
         snprintf(name, sizeof name, "consolidated.%02u.pth", i);
-        if (!read_shard(reader, name, error))
+        reader->shards[i] = tensor_set_new(reader->checkpoint->arena);
+        if (!read_shard(reader, name, reader->shards[i], error))
             return false;
-        first[i + 1] = checkpoint->n_tensors;
-    }
-    reader->tensors = arena_copy(checkpoint->arena, checkpoint->tensors, checkpoint->n_tensors * sizeof *checkpoint->tensors);
-    checkpoint->n_tensors = 0;
-    for (unsigned i = 0; i < reader->n_shards; i++) {
-        struct shard *shard = &reader->shards[i];
-        shard->tensors = reader->tensors + first[i];
-        shard->n_tensors = first[i + 1] - first[i];
-        shard->by_name = arena_array(checkpoint->arena, shard->n_tensors, sizeof *shard->by_name);
-        for (size_t j = 0; j < shard->n_tensors; j++)
-            shard->by_name[j] = (uint32_t)j;
-        qsort_r(shard->by_name, shard->n_tensors, sizeof *shard->by_name, compare_tensors, (void *)shard->tensors);
     }
     return true;
 }
@@ -297,7 +256,7 @@ static void merge_parts(struct reader *reader, struct parts *parts, enum rule ru
         return;
     }
     for (unsigned i = 0; i < parts->n; i++)
-        views[i] = tensor_view(reader->checkpoint, parts->tensors[i], arena);
+        views[i] = tensor_view(parts->tensors[i], arena);
     const struct view *whole = parts->n == 1 ? views[0] : view_concatenate(arena, views, parts->n, (unsigned)axis);
     uint64_t n_heads = rule == ROTARY ? reader->params.n_heads : rule == ROTARY_KEY ? reader->params.n_kv_heads : 0;
     if (n_heads > 0 && whole->shape[0] % (2 * n_heads) != 0) {
@@ -315,7 +274,7 @@ static bool collect_parts(const struct reader *reader, const struct tensor *firs
 {
     parts->n = reader->n_shards;
     for (unsigned i = 0; i < parts->n; i++) {
-        parts->tensors[i] = i == 0 ? first : find_tensor(&reader->shards[i], first->name, first->name_length);
+        parts->tensors[i] = i == 0 ? first : tensor_set_find(reader->shards[i], first->name, first->name_length);
         if (parts->tensors[i] == NULL)
             return error_set(error, "consolidated.%02u.pth: tensor '%.200s' is missing, which consolidated.00.pth has", i,
                              first->name);
@@ -345,22 +304,8 @@ static bool add_merged(struct reader *reader, const struct tensor *first, struct
     } else {
         checkpoint_note(reader->checkpoint, "tensors that Llama does not have keep their names: '%.200s'", first->name);
     }
-    checkpoint_add_tensor(reader->checkpoint, &merged);
+    tensor_set_add(reader->merged, &merged);
     return true;
-}
-
-static int compare_merged(const void *a, const void *b)
-{
-    const struct tensor *x = a, *y = b;
-    return text_compare(x->name, x->name_length, y->name, y->name_length);
-}
-
-static const struct tensor *merged_tensor(const struct checkpoint *checkpoint, const char *name)
-{
-    for (size_t i = 0; i < checkpoint->n_tensors; i++)
-        if (strcmp(checkpoint->tensors[i].name, name) == 0)
-            return &checkpoint->tensors[i];
-    return NULL;
 }
 
 static bool same_bytes(const struct tensor *a, const struct tensor *b)
@@ -368,23 +313,16 @@ static bool same_bytes(const struct tensor *a, const struct tensor *b)
     return a->source == b->source && a->offset == b->offset && a->length == b->length && a->view == NULL && b->view == NULL;
 }
 
-/* The conversion leaves lm_head.weight out where it is tied to the embedding. */
-static void drop_tied_output(struct reader *reader)
+/* The conversion leaves lm_head.weight out where it is tied to the embedding: that tensor, or NULL. */
+static const struct tensor *tied_output(struct reader *reader)
 {
-    struct checkpoint *checkpoint = reader->checkpoint;
-    const struct tensor *embedding = merged_tensor(checkpoint, "model.embed_tokens.weight");
-    const struct tensor *output = merged_tensor(checkpoint, "lm_head.weight");
-    if (output == NULL || embedding == NULL) {
-        reader->params.tied = output == NULL;
-        return;
-    }
-    reader->params.tied = same_bytes(embedding, output) || meta_is_small_llama32(&reader->params);
-    if (!reader->params.tied)
-        return;
-    size_t index = (size_t)(output - checkpoint->tensors);
-    memmove(&checkpoint->tensors[index], &checkpoint->tensors[index + 1],
-            (--checkpoint->n_tensors - index) * sizeof *checkpoint->tensors);
-    checkpoint_note(checkpoint, "output.weight is left out: it is tied to the embedding");
+    const struct tensor *embedding = tensor_set_find_text(reader->merged, "model.embed_tokens.weight");
+    const struct tensor *output = tensor_set_find_text(reader->merged, "lm_head.weight");
+    reader->params.tied = output == NULL || same_bytes(embedding, output) || meta_is_small_llama32(&reader->params);
+    if (output == NULL || !reader->params.tied)
+        return NULL;
+    checkpoint_note(reader->checkpoint, "output.weight is left out: it is tied to the embedding");
+    return output;
 }
 
 static const char *torch_name(const struct dtype *dtype)
@@ -394,8 +332,8 @@ static const char *torch_name(const struct dtype *dtype)
 
 static bool derive_params(struct reader *reader, struct error *error)
 {
-    const struct tensor *embedding = merged_tensor(reader->checkpoint, "model.embed_tokens.weight");
-    const struct tensor *gate = merged_tensor(reader->checkpoint, "model.layers.0.mlp.gate_proj.weight");
+    const struct tensor *embedding = tensor_set_find_text(reader->merged, "model.embed_tokens.weight");
+    const struct tensor *gate = tensor_set_find_text(reader->merged, "model.layers.0.mlp.gate_proj.weight");
     if (embedding == NULL || embedding->rank != 2 || gate == NULL || gate->rank != 2)
         return error_set(error, "%s: tok_embeddings.weight or layers.0.feed_forward.w1.weight is missing", reader->input->path);
     reader->params.vocab_size = embedding->shape[0];
@@ -404,18 +342,24 @@ static bool derive_params(struct reader *reader, struct error *error)
     return true;
 }
 
+/* Makes the checkpoint's tensors of the shards': those of the first, each with its parts in the others, in the order of names. */
 static bool merge(struct reader *reader, struct error *error)
 {
-    struct checkpoint *checkpoint = reader->checkpoint;
-    for (size_t i = 0; i < reader->shards[0].n_tensors; i++)
-        if (!add_merged(reader, &reader->shards[0].tensors[i], error))
-            return false;
-    if (checkpoint->n_tensors > 0)
-        qsort(checkpoint->tensors, checkpoint->n_tensors, sizeof *checkpoint->tensors, compare_merged);
-    if (!derive_params(reader, error))
-        return false;
-    drop_tied_output(reader);
-    return true;
+    struct arena *scratch = arena_new();
+    const struct tensor_set *first = reader->shards[0];
+    struct tensor_set *merged = reader->merged = tensor_set_new(scratch);
+    bool good = true;
+    for (size_t i = 0; i < first->n_tensors && good; i++)
+        good = add_merged(reader, &first->tensors[i], error);
+    good = good && tensor_set_seal(merged, error) && derive_params(reader, error);
+    const struct tensor *left_out = good ? tied_output(reader) : NULL;
+    for (size_t i = 0; i < merged->n_tensors && good; i++) {
+        const struct tensor *tensor = &merged->tensors[merged->by_name[i]];
+        if (tensor != left_out)
+            tensor_set_add(reader->checkpoint->tensors, tensor);
+    }
+    arena_free(scratch);
+    return good;
 }
 
 /* Files that the conversion would write. */

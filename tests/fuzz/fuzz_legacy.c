@@ -10,9 +10,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static const struct open_options options = {.allow_trailing = true};
     struct error error = {""};
     struct checkpoint *checkpoint = checkpoint_new("input.pt");
-    uint16_t source = checkpoint_add_source(checkpoint, source_of_bytes(data, size, "input.pt"));
-    if (torch_format.read_file(checkpoint, source, &options, &error)) {
-        require(checkpoint_index_tensors(checkpoint, &error));
+    struct source *file = source_of_bytes(data, size, "input.pt");
+    checkpoint_add_source(checkpoint, file);
+    if (torch_format.read_file(checkpoint, file, checkpoint->tensors, &options, &error)) {
+        require(tensor_set_seal(checkpoint->tensors, &error));
         read_tensors(checkpoint);
     } else {
         require_one_line(&error);

@@ -21,7 +21,8 @@ static bool resolve(const struct torch_container *container, const struct pickle
             continue;
         if (id.n_bytes > STORAGE_BYTES)
             return error_set(error, "too large");
-        storages[i] = (struct torch_storage){.n_bytes = id.n_bytes, .dtype = id.dtype, .untyped = id.untyped};
+        storages[i] =
+            (struct torch_storage){.source = container->file, .n_bytes = id.n_bytes, .dtype = id.dtype, .untyped = id.untyped};
     }
     return true;
 }
@@ -44,9 +45,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct pickle pickle;
     struct arena *scratch = arena_new();
     struct checkpoint *checkpoint = checkpoint_new("input.pt");
+    struct source *file = source_of_bytes(zeros, sizeof zeros, "input.pt");
+    checkpoint_add_source(checkpoint, file);
     struct torch_container container = {
         .checkpoint = checkpoint,
-        .file = checkpoint_add_source(checkpoint, source_of_bytes(zeros, sizeof zeros, "input.pt")),
+        .tensors = checkpoint->tensors,
+        .file = file,
         .place = "input.pt: data.pkl",
         .pickle_bytes = (const char *)data,
         .big_endian = size % 2,
@@ -58,7 +62,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         good = resolve(&container, &pickle, storages, &error) && torch_add_tensors(&container, &pickle, scratch, &error);
     }
     if (good) {
-        require(checkpoint_index_tensors(checkpoint, &error));
+        require(tensor_set_seal(checkpoint->tensors, &error));
         check(checkpoint);
     } else {
         require_one_line(&error);

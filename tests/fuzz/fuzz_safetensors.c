@@ -11,13 +11,14 @@ extern const struct format safetensors_format;
 static void check_tensors(const struct checkpoint *checkpoint, uint64_t size)
 {
     uint64_t first = size, total = 0;
-    for (size_t i = 0; i < checkpoint->n_tensors; i++) {
-        const struct tensor *tensor = &checkpoint->tensors[i];
+    for (size_t i = 0; i < checkpoint->tensors->n_tensors; i++) {
+        const struct tensor *tensor = &checkpoint->tensors->tensors[i];
         uint64_t n_elements, n_bytes;
-        require(tensor->rank <= LAYOUT_MAX_RANK && tensor->name_length <= CHECKPOINT_MAX_NAME);
+        require(tensor->rank <= LAYOUT_MAX_RANK && tensor->name_length <= TENSOR_MAX_NAME);
         require(layout_size(tensor->dtype, tensor->shape, tensor->rank, &n_elements, &n_bytes, NULL));
         require(tensor->length == n_bytes && tensor->offset <= size && n_bytes <= size - tensor->offset);
-        require(checkpoint->by_name[i] == i && checkpoint_find(checkpoint, tensor->name, tensor->name_length) == tensor);
+        require(checkpoint->tensors->by_name[i] == i &&
+                tensor_set_find(checkpoint->tensors, tensor->name, tensor->name_length) == tensor);
         first = tensor->offset < first ? tensor->offset : first;
         total += n_bytes;
     }
@@ -29,9 +30,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static const struct open_options options = {.format = NULL};
     struct error error = {""};
     struct checkpoint *checkpoint = checkpoint_new("input.safetensors");
-    uint16_t source = checkpoint_add_source(checkpoint, source_of_bytes(data, size, "input.safetensors"));
-    if (safetensors_format.read_file(checkpoint, source, &options, &error)) {
-        require(checkpoint_index_tensors(checkpoint, &error));
+    struct source *file = source_of_bytes(data, size, "input.safetensors");
+    checkpoint_add_source(checkpoint, file);
+    if (safetensors_format.read_file(checkpoint, file, checkpoint->tensors, &options, &error)) {
+        require(tensor_set_seal(checkpoint->tensors, &error));
         check_tensors(checkpoint, size);
     } else {
         require_one_line(&error);

@@ -17,16 +17,16 @@ static inline void read_ends(const struct view *view)
 
 static inline void read_tensors(const struct checkpoint *checkpoint)
 {
-    for (size_t i = 0; i < checkpoint->n_tensors; i++) {
-        const struct tensor *tensor = &checkpoint->tensors[i];
-        uint64_t n_elements, n_bytes, file_size = source_size(checkpoint->sources[tensor->source]);
+    for (size_t i = 0; i < checkpoint->tensors->n_tensors; i++) {
+        const struct tensor *tensor = &checkpoint->tensors->tensors[i];
+        uint64_t n_elements, n_bytes, file_size = source_size(tensor->source);
         require(layout_size(tensor->dtype, tensor->shape, tensor->rank, &n_elements, &n_bytes, NULL));
-        require(strlen(tensor->name) <= tensor->name_length && tensor->name_length <= CHECKPOINT_MAX_NAME);
+        require(strlen(tensor->name) <= tensor->name_length && tensor->name_length <= TENSOR_MAX_NAME);
         require(tensor->offset <= file_size && tensor->length <= file_size - tensor->offset);
         if (tensor->refusal != NULL)
             continue;
         struct arena *arena = arena_new();
-        const struct view *view = tensor_view(checkpoint, tensor, arena);
+        const struct view *view = tensor_view(tensor, arena);
         require(view->n_elements == n_elements);
         read_ends(view);
         arena_free(arena);

@@ -27,8 +27,8 @@ int main(int argc, char **argv)
             continue;
         }
         printf("accepted");
-        for (size_t k = 0; k < checkpoint->n_tensors; k++)
-            print_tensor(&checkpoint->tensors[k]);
+        for (size_t k = 0; k < checkpoint->tensors->n_tensors; k++)
+            print_tensor(&checkpoint->tensors->tensors[k]);
         printf("\n");
         checkpoint_close(checkpoint);
     }

@@ -34,14 +34,14 @@ static const struct {
 static const char *const outtypes[] = {"f32", "f16", "bf16", "q8_0", "tq1_0"};
 
 /* A model of one tensor of zeros. */
-static struct gguf_model *one_tensor(struct gguf_tensor *tensor, struct arena *arena, const char *name, unsigned rank,
-                                     const uint64_t *shape)
+static struct gguf_model *one_tensor(struct arena *arena, const char *name, unsigned rank, const uint64_t *shape)
 {
     static const float zeros[4 * 256];
-    static struct gguf_model model;
-    *tensor = (struct gguf_tensor){name, view_literal(arena, &f32_dtype, rank, shape, zeros), NULL};
-    model = (struct gguf_model){.arena = arena, .tensors = tensor, .n_tensors = 1, .auto_type = &bf16_dtype};
-    return &model;
+    static const struct dtype *forced[1];
+    struct gguf_model *model = arena_alloc(arena, sizeof *model);
+    *model = (struct gguf_model){.arena = arena, .tensors = tensor_set_new(arena), .forced = forced, .auto_type = &bf16_dtype};
+    tensor_set_add_view(model->tensors, name, view_literal(arena, &f32_dtype, rank, shape, zeros));
+    return model;
 }
 
 static void check_types(void)
@@ -49,13 +49,12 @@ static void check_types(void)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const char *const expected[] = {rows[i].f32, rows[i].f16, rows[i].bf16, rows[i].q8_0, rows[i].tq1_0};
         struct arena *arena = arena_new();
-        struct gguf_tensor tensor;
-        struct gguf_model *model = one_tensor(&tensor, arena, rows[i].name, rows[i].rank, rows[i].shape);
+        struct gguf_model *model = one_tensor(arena, rows[i].name, rows[i].rank, rows[i].shape);
         for (size_t j = 0; j < sizeof outtypes / sizeof *outtypes; j++) {
             struct gguf_plan plan = {0};
             struct error error;
             CHECK(gguf_plan_converter(model, outtypes[j], &plan, &error));
-            CHECK_TEXT(plan.tensors[0].type->name, expected[j]);
+            CHECK_TEXT(plan.places[0].type->name, expected[j]);
             gguf_plan_free(&plan);
         }
         arena_free(arena);
@@ -65,15 +64,14 @@ static void check_types(void)
 static void check_auto(void)
 {
     struct arena *arena = arena_new();
-    struct gguf_tensor tensor;
     const uint64_t shape[] = {4, 256};
-    struct gguf_model *model = one_tensor(&tensor, arena, "blk.0.ffn_up.weight", 2, shape);
+    struct gguf_model *model = one_tensor(arena, "blk.0.ffn_up.weight", 2, shape);
     struct gguf_plan plan = {0};
     struct error error;
-    CHECK(gguf_plan_converter(model, "auto", &plan, &error) && plan.tensors[0].type == &bf16_dtype);
+    CHECK(gguf_plan_converter(model, "auto", &plan, &error) && plan.places[0].type == &bf16_dtype);
     gguf_plan_free(&plan);
     model->auto_type = &f16_dtype;
-    CHECK(gguf_plan_converter(model, "auto", &plan, &error) && plan.tensors[0].type == &f16_dtype);
+    CHECK(gguf_plan_converter(model, "auto", &plan, &error) && plan.places[0].type == &f16_dtype);
     gguf_plan_free(&plan);
     CHECK(!gguf_plan_converter(model, "q4_0", &plan, &error));
     CHECK_TEXT(error.message, "the converter has no output type 'q4_0'");
@@ -95,14 +93,14 @@ static void check_layout(bool trim_ones)
     static const float values[] = {1, 2, 3};
     struct arena *arena = arena_new();
     const uint64_t shape_a[] = {3}, shape_b[] = {1, 2};
-    struct gguf_tensor tensors[] = {{"a", view_literal(arena, &f32_dtype, 1, shape_a, values), NULL},
-                                    {"b", view_literal(arena, &f32_dtype, 2, shape_b, values), NULL}};
-    struct gguf_model model = {.arena = arena, .tensors = tensors, .n_tensors = 2};
+    struct gguf_model model = {.arena = arena, .tensors = tensor_set_new(arena)};
+    tensor_set_add_view(model.tensors, "a", view_literal(arena, &f32_dtype, 1, shape_a, values));
+    tensor_set_add_view(model.tensors, "b", view_literal(arena, &f32_dtype, 2, shape_b, values));
     gguf_set_text(&model.kvs, "general.architecture", "x");
     gguf_set_u32(&model.kvs, "general.file_type", 1);
-    struct gguf_plan plan = {.tensors = calloc(2, sizeof *plan.tensors), .n_tensors = 2};
-    plan.tensors[0] = (struct gguf_plan_tensor){&tensors[0], &f32_dtype, 0};
-    plan.tensors[1] = (struct gguf_plan_tensor){&tensors[1], &f32_dtype, 0};
+    struct gguf_plan plan = {.places = calloc(2, sizeof *plan.places), .n_tensors = 2};
+    plan.places[0] = (struct gguf_place){&model.tensors->tensors[0], &f32_dtype, 0};
+    plan.places[1] = (struct gguf_place){&model.tensors->tensors[1], &f32_dtype, 0};
     struct error error;
     CHECK(gguf_plan_lay_out(&plan, &model, &model.kvs, NULL, trim_ones, &error));
 
@@ -110,7 +108,7 @@ static void check_layout(bool trim_ones)
     CHECK(plan.head.length == head && memcmp(plan.head.bytes, expected_head, head) == 0);
     CHECK((plan.head.length + plan.tail.length) % 32 == 0);
     CHECK(plan.size == plan.head.length + plan.tail.length + 64);
-    CHECK(plan.tensors[1].offset == 32);
+    CHECK(plan.places[1].offset == 32);
     if (!trim_ones)
         CHECK(plan.tail.length >= infos && memcmp(plan.tail.bytes, expected_infos, infos) == 0);
     else

@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-enum { MAX_WORDS = 32, MAX_TENSORS = 1024 };
+enum { MAX_WORDS = 32, MAX_TENSORS = 1024, MAX_RANK = 4 };
 
 static const struct mix *find_mix(const char *name)
 {
@@ -45,17 +45,14 @@ static size_t split(char *line, char **words)
     return n_words - (*words[n_words - 1] == 0);
 }
 
-static struct mix_tensor read_tensor(char *name, char *dims)
+/* "64x3" is GGUF's order: a row has 64 elements. */
+static struct tensor *read_tensor(struct arena *arena, char *name, char *dims)
 {
-    struct mix_tensor tensor = {.name = name, .rank = 0, .row_elements = 1, .n_matrices = 1, .input = &f32_dtype};
-    for (char *dim = strsep(&dims, "x"); dim != NULL; dim = strsep(&dims, "x")) {
-        uint64_t n = strtoull(dim, NULL, 10);
-        if (tensor.rank == 0)
-            tensor.row_elements = n;
-        if (tensor.rank >= 2)
-            tensor.n_matrices *= n;
-        tensor.rank++;
-    }
+    struct tensor *tensor = arena_alloc(arena, sizeof *tensor);
+    uint64_t *shape = arena_array(arena, MAX_RANK, sizeof *shape), *first = shape + MAX_RANK;
+    for (char *dim = strsep(&dims, "x"); dim != NULL && first > shape; dim = strsep(&dims, "x"))
+        *--first = strtoull(dim, NULL, 10);
+    *tensor = (struct tensor){.name = name, .rank = (uint8_t)(shape + MAX_RANK - first), .shape = first};
     return tensor;
 }
 
@@ -64,7 +61,7 @@ struct model {
     struct mix_model model;
     char *mixes[MAX_WORDS];
     size_t n_mixes, n_tensors;
-    struct mix_tensor tensors[MAX_TENSORS];
+    const struct tensor *tensors[MAX_TENSORS];
     char *types[MAX_TENSORS][MAX_WORDS];
 };
 
@@ -75,15 +72,18 @@ static void check_mix(struct model *m, size_t column)
     const char *tensor_types[MAX_WORDS];
     struct quantize_options options;
     const struct mix *mix = read_mix(m->mixes[column], &options, tensor_types);
+    const struct dtype *types[MAX_TENSORS];
+    for (size_t i = 0; i < m->n_tensors; i++)
+        types[i] = &f32_dtype;
     struct error error;
-    if (mix == NULL || !mix_choose_types(mix, &options, &m->model, m->tensors, m->n_tensors, &error)) {
+    if (mix == NULL || !mix_choose_types(mix, &options, &m->model, m->tensors, types, m->n_tensors, &error)) {
         CHECK_NAMED(false, name);
         return;
     }
     bool same = true;
     for (size_t i = 0; i < m->n_tensors; i++) {
-        if (strcmp(m->tensors[i].type->name, m->types[i][column]) != 0) {
-            printf("# %s is %s, expected %s\n", m->tensors[i].name, m->tensors[i].type->name, m->types[i][column]);
+        if (strcmp(types[i]->name, m->types[i][column]) != 0) {
+            printf("# %s is %s, expected %s\n", m->tensors[i]->name, types[i]->name, m->types[i][column]);
             same = false;
         }
     }
@@ -118,7 +118,7 @@ static void from_the_tool(struct arena *arena)
             m->n_mixes = n_words - 1;
             memcpy(m->mixes, words + 1, (n_words - 1) * sizeof *words);
         } else {
-            m->tensors[m->n_tensors] = read_tensor(words[0], words[1]);
+            m->tensors[m->n_tensors] = read_tensor(arena, words[0], words[1]);
             memcpy(m->types[m->n_tensors++], words + 2, (n_words - 2) * sizeof *words);
         }
     }
@@ -159,17 +159,17 @@ static void single_tensors(void)
 {
     for (size_t i = 0; i < sizeof singles / sizeof *singles; i++) {
         struct mix_model model = {"llama", 1, 4, 4, singles[i].n_experts};
-        struct mix_tensor tensor = {.name = singles[i].name,
-                                    .rank = singles[i].rank,
-                                    .row_elements = singles[i].row_elements,
-                                    .n_matrices = singles[i].rank == 3 ? 8 : 1,
-                                    .input = dtype_by_name(singles[i].input)};
+        const uint64_t shape[] = {8, 2, singles[i].row_elements};
+        const struct tensor tensor = {
+            .name = singles[i].name, .rank = (uint8_t)singles[i].rank, .shape = shape + 3 - singles[i].rank};
+        const struct dtype *type = dtype_by_name(singles[i].input);
         struct error error = {""};
-        bool chosen = mix_choose_types(find_mix(singles[i].mix), &(struct quantize_options){0}, &model, &tensor, 1, &error);
+        bool chosen = mix_choose_types(find_mix(singles[i].mix), &(struct quantize_options){0}, &model,
+                                       (const struct tensor *const[]){&tensor}, &type, 1, &error);
         if (singles[i].error != NULL)
             CHECK_NAMED(!chosen && strstr(error.message, singles[i].error) != NULL, singles[i].what);
         else
-            CHECK_NAMED(chosen && strcmp(tensor.type->name, singles[i].type) == 0, singles[i].what);
+            CHECK_NAMED(chosen && strcmp(type->name, singles[i].type) == 0, singles[i].what);
         if (!chosen)
             printf("# %s\n", error.message);
     }

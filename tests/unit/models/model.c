@@ -65,10 +65,10 @@ static unsigned char *render(const struct gguf_model *model, const struct gguf_p
         at += parts[i]->length;
     }
     for (size_t i = 0; i < plan->n_tensors; i++) {
-        const struct gguf_plan_tensor *planned = &plan->tensors[i];
-        const struct view *view = planned->tensor->view;
-        if (!convert_read(view, encoding_of(planned->type), 0, view->n_elements / planned->type->block_elements,
-                          at + planned->offset, error))
+        const struct gguf_place *place = &plan->places[i];
+        const struct view *view = place->tensor->view;
+        if (!convert_read(view, encoding_of(place->type), 0, view->n_elements / place->type->block_elements, at + place->offset,
+                          error))
             return free(file), NULL;
     }
     return file;
@@ -144,7 +144,7 @@ static void check_config(const char *folder, size_t i)
         size_t length = strlen(configs[i].architecture);
         CHECK_NAMED(kv->value.length == 8 + length && memcmp(kv->value.bytes + 8, configs[i].architecture, length) == 0, name);
         CHECK_NAMED(has_note(checkpoint, configs[i].note), configs[i].note);
-        CHECK_TEXT(model->tensors[0].name, configs[i].first_tensor);
+        CHECK_TEXT(model->tensors->tensors[0].name, configs[i].first_tensor);
     }
     gguf_model_free(model);
     checkpoint_close(checkpoint);

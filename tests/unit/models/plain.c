@@ -43,9 +43,9 @@ static void describe(const struct gguf_model *model, char *out, size_t capacity)
 {
     size_t n = 0;
     out[0] = '\0';
-    for (size_t i = 0; i < model->n_tensors; i++)
-        n += (size_t)snprintf(out + n, capacity - n, "%s%s/%u", i > 0 ? " " : "", model->tensors[i].name,
-                              model->tensors[i].view->rank);
+    for (size_t i = 0; i < model->tensors->n_tensors; i++)
+        n += (size_t)snprintf(out + n, capacity - n, "%s%s/%u", i > 0 ? " " : "", model->tensors->tensors[i].name,
+                              model->tensors->tensors[i].view->rank);
 }
 
 static void check_row(size_t i)

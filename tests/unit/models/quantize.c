@@ -47,13 +47,11 @@ static struct gguf_model *make_model(struct arena *arena)
     model->n_tokenizer_kvs = 1;
     gguf_kvs_free(&tokenizer);
 
-    model->n_tensors = N_TENSORS;
-    model->tensors = arena_array(arena, N_TENSORS, sizeof *model->tensors);
+    model->tensors = tensor_set_new(arena);
+    model->forced = arena_array(arena, N_TENSORS, sizeof *model->forced);
     for (size_t i = 0; i < N_TENSORS; i++)
-        model->tensors[i] = (struct gguf_tensor){
-            .name = tensors[i].name,
-            .view = view_literal(arena, &f32_dtype, tensors[i].rank, tensors[i].shape, zeros),
-        };
+        tensor_set_add_view(model->tensors, tensors[i].name,
+                            view_literal(arena, &f32_dtype, tensors[i].rank, tensors[i].shape, zeros));
     return model;
 }
 
@@ -91,7 +89,7 @@ static void as_the_tool(struct gguf_model *model)
                                         "blk.2.attn_k.weight", "blk.2.attn_v.bias", "blk.2.attn_v.weight",
                                         "blk.10.attn_v.weight"};
     for (size_t i = 0; i < N_TENSORS; i++)
-        CHECK_TEXT(plan.tensors[i].tensor->name, order[i]);
+        CHECK_TEXT(plan.places[i].tensor->name, order[i]);
     buffer_free(&begin);
     gguf_plan_free(&plan);
     if (file != NULL)

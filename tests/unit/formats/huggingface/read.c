@@ -25,8 +25,8 @@ static const char *outcome(const char *directory, const struct open_options *opt
     if (checkpoint == NULL)
         return strcpy(text, error.message);
     strcpy(text, "ok:");
-    for (size_t i = 0; i < checkpoint->n_tensors; i++)
-        sprintf(text + strlen(text), " %s", checkpoint->tensors[i].name);
+    for (size_t i = 0; i < checkpoint->tensors->n_tensors; i++)
+        sprintf(text + strlen(text), " %s", checkpoint->tensors->tensors[i].name);
     for (size_t i = 0; i < checkpoint_notes(checkpoint); i++)
         sprintf(text + strlen(text), "; %s", checkpoint_note_text(checkpoint, i));
     checkpoint_close(checkpoint);
@@ -205,7 +205,7 @@ static void metadata(void)
     CHECK_TEXT(checkpoint_note_text(checkpoint, 0), "the shards differ in the metadata 'format': that of the first is shown");
     CHECK_TEXT(checkpoint->format, "huggingface");
     CHECK_TEXT(checkpoint->model_name, "metadata");
-    CHECK(checkpoint->n_sources == 2 && checkpoint->tensors[1].source == 1);
+    CHECK(checkpoint->n_sources == 2 && checkpoint->tensors->tensors[1].source == checkpoint->sources[1]);
     checkpoint_close(checkpoint);
 }
 

@@ -228,7 +228,7 @@ static bool accepts_rank(int rank)
 
 static bool accepts_name(size_t length)
 {
-    static char header[CHECKPOINT_MAX_NAME + 100];
+    static char header[TENSOR_MAX_NAME + 100];
     strcpy(header, "{\"");
     memset(header + 2, 'n', length);
     strcpy(header + 2 + length, "\":" T "}");
@@ -261,8 +261,8 @@ static void limits(void)
 {
     CHECK(accepts_rank(64));
     CHECK(!accepts_rank(65));
-    CHECK(accepts_name(CHECKPOINT_MAX_NAME));
-    CHECK(!accepts_name(CHECKPOINT_MAX_NAME + 1));
+    CHECK(accepts_name(TENSOR_MAX_NAME));
+    CHECK(!accepts_name(TENSOR_MAX_NAME + 1));
     CHECK(accepts_depth(JSON_MAX_DEPTH));
     CHECK(!accepts_depth(JSON_MAX_DEPTH + 1));
     CHECK(accepts_header_of(100000000));
@@ -306,19 +306,19 @@ static void order(void)
     struct error error = {""};
     files_write_safetensors("model.safetensors", TEXT(order_header), 9);
     struct checkpoint *checkpoint = checkpoint_open("model.safetensors", &strict, &error);
-    if (!CHECK(checkpoint != NULL && checkpoint->n_tensors == 6)) {
+    if (!CHECK(checkpoint != NULL && checkpoint->tensors->n_tensors == 6)) {
         printf("# %s\n", error.message);
         return;
     }
-    for (size_t i = 0; i < checkpoint->n_tensors; i++) {
-        const struct tensor *tensor = &checkpoint->tensors[i];
+    for (size_t i = 0; i < checkpoint->tensors->n_tensors; i++) {
+        const struct tensor *tensor = &checkpoint->tensors->tensors[i];
         CHECK(tensor->name_length == expected[i].name_length && memcmp(tensor->name, expected[i].name, tensor->name_length) == 0);
         CHECK_TEXT(tensor->dtype->name, expected[i].dtype);
         CHECK(tensor->rank == expected[i].rank && tensor->length == expected[i].length);
         CHECK(tensor->offset == 8 + sizeof order_header - 1 + expected[i].offset);
-        CHECK(checkpoint_find(checkpoint, expected[i].name, expected[i].name_length) == tensor);
+        CHECK(tensor_set_find(checkpoint->tensors, expected[i].name, expected[i].name_length) == tensor);
     }
-    CHECK(checkpoint->tensors[3].shape[0] == 2 && checkpoint->tensors[3].shape[1] == 1);
+    CHECK(checkpoint->tensors->tensors[3].shape[0] == 2 && checkpoint->tensors->tensors[3].shape[1] == 1);
     CHECK(checkpoint->n_metadata == 1 && strcmp(checkpoint->metadata[0].value, "pt") == 0);
     CHECK(checkpoint_notes(checkpoint) == 1);
     CHECK_TEXT(checkpoint->format, "safetensors");

@@ -95,18 +95,18 @@ static inline char *archive_describe(const char *path, const struct open_options
     struct checkpoint *checkpoint = checkpoint_open(path, options, &error);
     if (checkpoint == NULL)
         buffer_append_text(&out, error.message);
-    for (size_t i = 0; checkpoint != NULL && i < checkpoint->n_tensors; i++) {
+    for (size_t i = 0; checkpoint != NULL && i < checkpoint->tensors->n_tensors; i++) {
         char shape[400];
-        const struct tensor *tensor = &checkpoint->tensors[i];
+        const struct tensor *tensor = &checkpoint->tensors->tensors[i];
         buffer_printf(&out, "%s%s %s %s", i > 0 ? "\n" : "", tensor->name, tensor->dtype->name,
                       layout_shape_text(tensor->shape, tensor->rank, shape, sizeof shape));
         if (tensor->refusal != NULL)
             buffer_printf(&out, " (%s)", tensor->refusal);
         else
-            archive_show_values(tensor_view(checkpoint, tensor, checkpoint->arena), &out);
+            archive_show_values(tensor_view(tensor, checkpoint->arena), &out);
     }
     if (checkpoint != NULL && checkpoint->extras != NULL)
-        buffer_printf(&out, "%s%s", checkpoint->n_tensors > 0 ? "\n" : "", checkpoint->extras);
+        buffer_printf(&out, "%s%s", checkpoint->tensors->n_tensors > 0 ? "\n" : "", checkpoint->extras);
     checkpoint_close(checkpoint);
     buffer_append(&out, "", 1);
     return (char *)out.bytes;

@@ -12,7 +12,7 @@ struct expected {
     const char *file, *name, *dtype, *shape, *bytes;
 };
 
-static bool has_values(const struct checkpoint *checkpoint, const struct tensor *tensor, const char *hex)
+static bool has_values(const struct tensor *tensor, const char *hex)
 {
     unsigned char bytes[MAX_BYTES];
     char text[2 * MAX_BYTES + 1] = "";
@@ -20,7 +20,7 @@ static bool has_values(const struct checkpoint *checkpoint, const struct tensor 
     if (strcmp(hex, "-") == 0 || tensor->refusal != NULL)
         return tensor->refusal != NULL && strcmp(hex, "-") == 0;
     struct arena *arena = arena_new();
-    const struct view *view = tensor_view(checkpoint, tensor, arena);
+    const struct view *view = tensor_view(tensor, arena);
     bool good = view_bytes(view) <= MAX_BYTES && view_read(view, 0, view->n_units, bytes, &error);
     for (uint64_t i = 0; good && i < view_bytes(view); i++)
         snprintf(text + 2 * i, 3, "%02x", bytes[i]);
@@ -31,13 +31,13 @@ static bool has_values(const struct checkpoint *checkpoint, const struct tensor 
 static void check_tensor(const struct checkpoint *checkpoint, const struct expected *expected)
 {
     char shape[128], name[256];
-    const struct tensor *tensor = checkpoint_find(checkpoint, expected->name, strlen(expected->name));
+    const struct tensor *tensor = tensor_set_find(checkpoint->tensors, expected->name, strlen(expected->name));
     snprintf(name, sizeof name, "%s: %s", expected->file, expected->name);
     if (!CHECK_NAMED(tensor != NULL, name))
         return;
     layout_shape_text(tensor->shape, tensor->rank, shape, sizeof shape);
     CHECK_NAMED(strcmp(tensor->dtype->name, expected->dtype) == 0 && strcmp(shape, expected->shape) == 0, name);
-    CHECK_NAMED(has_values(checkpoint, tensor, expected->bytes), name);
+    CHECK_NAMED(has_values(tensor, expected->bytes), name);
 }
 
 static bool split(char *line, struct expected *expected)
@@ -65,7 +65,7 @@ static struct checkpoint *open_data(const char *file)
 static void close_data(struct checkpoint *checkpoint, size_t n_expected)
 {
     if (checkpoint != NULL)
-        CHECK_NAMED(checkpoint->n_tensors == n_expected, "no other tensors");
+        CHECK_NAMED(checkpoint->tensors->n_tensors == n_expected, "no other tensors");
     checkpoint_close(checkpoint);
 }
 

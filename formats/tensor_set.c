@@ -1,0 +1,168 @@
+#include "formats/tensor_set.h"
+
+#include "base/text.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void release(void *context)
+{
+    struct tensor_set *set = context;
+    free(set->tensors);
+    free(set->by_name);
+}
+
+struct tensor_set *tensor_set_new(struct arena *arena)
+{
+    struct tensor_set *set = arena_alloc(arena, sizeof *set);
+    arena_on_free(arena, release, set);
+    return set;
+}
+
+/* The array doubles when it is full, which is at powers of two, until the set is sealed. */
+void tensor_set_add(struct tensor_set *set, const struct tensor *tensor)
+{
+    assert(set->by_name == NULL && set->n_tensors < UINT32_MAX);
+    if ((set->n_tensors & (set->n_tensors - 1)) == 0)
+        set->tensors = memory_resize(set->tensors, (set->n_tensors ? set->n_tensors * 2 : 1) * sizeof *set->tensors);
+    set->tensors[set->n_tensors++] = *tensor;
+}
+
+void tensor_set_add_view(struct tensor_set *set, const char *name, const struct view *view)
+{
+    struct tensor tensor = {
+        .name = name,
+        .name_length = (uint32_t)strlen(name),
+        .rank = (uint8_t)view->rank,
+        .dtype = view->dtype,
+        .shape = view->shape,
+        .view = view,
+    };
+    tensor_set_add(set, &tensor);
+}
+
+static int compare_tensors(const void *a, const void *b, void *context)
+{
+    const struct tensor *tensors = context, *x = &tensors[*(const uint32_t *)a], *y = &tensors[*(const uint32_t *)b];
+    int order = text_compare(x->name, x->name_length, y->name, y->name_length);
+    return order != 0 ? order : (x > y) - (x < y);
+}
+
+static bool refuse_twins(const struct tensor *first, const struct tensor *second, struct error *error)
+{
+    if (first->source == NULL || second->source == NULL)
+        return error_set(error, "two tensors of the checkpoint would both be '%s'", second->name);
+    return error_set(error, "%s: tensor '%s' is also in %s", source_name(second->source), second->name,
+                     source_name(first->source));
+}
+
+bool tensor_set_seal(struct tensor_set *set, struct error *error)
+{
+    size_t n = set->n_tensors;
+    if (set->by_name != NULL)
+        return true;
+    uint32_t *by_name = memory_alloc(n * sizeof *by_name);
+    for (size_t i = 0; i < n; i++)
+        by_name[i] = (uint32_t)i;
+    qsort_r(by_name, n, sizeof *by_name, compare_tensors, set->tensors);
+    for (size_t i = 1; i < n; i++) {
+        const struct tensor *first = &set->tensors[by_name[i - 1]], *second = &set->tensors[by_name[i]];
+        if (text_compare(first->name, first->name_length, second->name, second->name_length) == 0) {
+            free(by_name);
+            return refuse_twins(first, second, error);
+        }
+    }
+    set->tensors = memory_resize(set->tensors, n * sizeof *set->tensors);
+    set->by_name = by_name;
+    return true;
+}
+
+const struct tensor *tensor_set_find(const struct tensor_set *set, const char *name, size_t name_length)
+{
+    assert(set->by_name != NULL);
+    size_t low = 0, high = set->n_tensors;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const struct tensor *tensor = &set->tensors[set->by_name[middle]];
+        int order = text_compare(name, name_length, tensor->name, tensor->name_length);
+        if (order == 0)
+            return tensor;
+        if (order < 0)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return NULL;
+}
+
+const struct tensor *tensor_set_find_text(const struct tensor_set *set, const char *name)
+{
+    return tensor_set_find(set, name, strlen(name));
+}
+
+/* A stored tensor: the leaf that views are built on. */
+
+struct stored {
+    struct view view;
+    struct source *source;
+    uint64_t offset;
+};
+
+static bool stored_read(const struct view *view, uint64_t first, uint64_t count, void *out, struct error *error)
+{
+    const struct stored *stored = (const struct stored *)view;
+    size_t unit = view->dtype->block_bytes;
+    return source_read(stored->source, stored->offset + first * unit, count * unit, out, error);
+}
+
+static uint64_t stored_extent(const struct view *view, uint64_t first, struct extent *ret_extent)
+{
+    const struct stored *stored = (const struct stored *)view;
+    *ret_extent = (struct extent){stored->source, stored->offset + first * view->dtype->block_bytes};
+    return view->n_units - first;
+}
+
+static bool stored_read_runs(const struct view *view, const struct runs *runs, void *out, struct error *error)
+{
+    const struct stored *stored = (const struct stored *)view;
+    size_t unit = view->dtype->block_bytes;
+    return source_read_runs(stored->source, stored->offset + runs->first * unit, runs->count, runs->length * unit,
+                            runs->stride * unit, out, error);
+}
+
+static const struct view_op stored_op = {"tensor", stored_read, stored_extent, stored_read_runs};
+
+const struct view *view_of_source(struct arena *arena, struct source *source, uint64_t offset, const struct dtype *dtype,
+                                  unsigned rank, const uint64_t *shape)
+{
+    struct stored *stored = arena_alloc(arena, sizeof *stored);
+    view_init(&stored->view, arena, &stored_op, dtype, rank, shape);
+    stored->source = source;
+    stored->offset = offset;
+    return &stored->view;
+}
+
+const struct view *tensor_view(const struct tensor *tensor, struct arena *arena)
+{
+    if (tensor->view != NULL)
+        return tensor->view;
+    if (tensor->strides == NULL || tensor_elements(tensor) == 0)
+        return view_of_source(arena, tensor->source, tensor->offset, tensor->dtype, tensor->rank, tensor->shape);
+    uint64_t n_elements = tensor->length / tensor->dtype->block_bytes * tensor->dtype->block_elements;
+    const struct view *flat = view_of_source(arena, tensor->source, tensor->offset, tensor->dtype, 1, &n_elements);
+    return view_strided(arena, flat, tensor->rank, tensor->shape, 0, tensor->strides);
+}
+
+bool tensor_is_stored(const struct tensor *tensor)
+{
+    return tensor->view == NULL && tensor->strides == NULL && tensor->refusal == NULL;
+}
+
+uint64_t tensor_elements(const struct tensor *tensor)
+{
+    uint64_t n_elements = 1;
+    for (unsigned i = 0; i < tensor->rank; i++)
+        n_elements *= tensor->shape[i];
+    return n_elements;
+}

@@ -1,0 +1,21 @@
+/* Elementwise pairs: a function of each element, and its inverse.
+ *
+ * Arithmetic is done as the reference converter does it: in F16 for F16 tensors, in F32 for all others. How exact the way back
+ * is, is a part of the pair. */
+#pragma once
+
+#include "models/axes.h"
+#include "quant/convert.h"
+
+struct elementwise {
+    const char *forward_text, *backward_text; /* "x + 1", "x - 1" */
+    map_function *forward, *backward;
+    const char *exactness; /* of there and back, for people */
+};
+
+extern const struct elementwise plus_one;
+extern const struct elementwise minus_exp;
+
+/* A view of F16 or F32; of the same dtype as `view` where that is one of them, else F32. */
+const struct view *elementwise_apply(struct arena *arena, const struct elementwise *pair, enum direction direction,
+                                     const struct view *view);

@@ -7,7 +7,6 @@
 
 #include "fs/tree/tree.h"
 
-#define FUSE_USE_VERSION 312
 #include <fuse_lowlevel.h>
 
 /* What the operations get as their user data. */

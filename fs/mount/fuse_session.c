@@ -5,12 +5,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fuse.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/sysmacros.h>
 #include <sys/uio.h>
 #include <time.h>
@@ -93,7 +95,30 @@ static ssize_t send_reply(int device, struct iovec *iov, int count, void *userda
     return writev(device, iov, count);
 }
 
-static const struct fuse_custom_io device_io = {.read = receive_request, .writev = send_reply};
+#if FUSE_USE_VERSION >= 317
+/* A queue of its own for each worker. Older versions of libfuse do this themselves for custom I/O too. */
+static int clone_device(int device)
+{
+    int clone = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+    uint32_t master = (uint32_t)device;
+    if (clone < 0 || ioctl(clone, FUSE_DEV_IOC_CLONE, &master) == 0)
+        return clone;
+    close(clone);
+    return -1;
+}
+
+static void use_device_io(struct fuse_session *fuse)
+{
+    static const struct fuse_custom_io io = {.read = receive_request, .writev = send_reply, .clone_fd = clone_device};
+    fuse_session_custom_io(fuse, &io, sizeof io, fuse_session_fd(fuse));
+}
+#else
+static void use_device_io(struct fuse_session *fuse)
+{
+    static const struct fuse_custom_io io = {.read = receive_request, .writev = send_reply};
+    fuse_session_custom_io(fuse, &io, fuse_session_fd(fuse));
+}
+#endif
 
 struct session *session_new(const struct served *served, const char *mountpoint, const struct session_options *options,
                             struct error *error)
@@ -113,7 +138,7 @@ struct session *session_new(const struct served *served, const char *mountpoint,
             fuse_session_destroy(fuse);
         return NULL;
     }
-    fuse_session_custom_io(fuse, &device_io, fuse_session_fd(fuse)); /* refused, libfuse reads and writes by itself */
+    use_device_io(fuse); /* refused, libfuse reads and writes by itself */
     struct session *session = memory_alloc(sizeof *session);
     *session = (struct session){.fuse = fuse, .mountpoint = mountpoint, .raise_readahead = !options->no_readahead};
     return session;

@@ -110,7 +110,7 @@ static struct model make_leaf(const struct dtype *dtype, unsigned rank, const ui
 
 static struct model permute(const struct model *of)
 {
-    unsigned rank = of->view->rank, order[MOST_RANK], movable = of->view->dtype->block_elements == 1 ? rank : rank - 1;
+    unsigned rank = of->view->rank, order[MOST_RANK] = {0}, movable = of->view->dtype->block_elements == 1 ? rank : rank - 1;
     for (unsigned i = 0; i < rank; i++)
         order[i] = i;
     for (unsigned i = movable; i > 1; i--) {

@@ -10,12 +10,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { MAPPED_BYTES = 16 << 20 };
+
+/* What becomes known of a source while it is read. Computed sources have that of their file. */
+struct source_state {
+    atomic_bool changed, consulted;
+    _Atomic int64_t checked; /* when the kernel was last asked, in milliseconds */
+};
 
 struct source {
     char *name;
@@ -26,6 +34,7 @@ struct source {
     _Atomic uint64_t handed_out; /* bytes of the mapping since its pages were last given back */
     const struct source_ops *ops;
     void *context;
+    struct source_state *state;
 };
 
 /* Shells set a soft limit of descriptors that a checkpoint of many files exceeds; the hard one is meant to be used. */
@@ -86,7 +95,9 @@ struct source *source_open_found(int found, const char *name, struct error *erro
         .identity = identity,
         .fd = fd,
         .mapping = MAP_FAILED,
+        .state = memory_alloc(sizeof *source->state),
     };
+    *source->state = (struct source_state){.changed = false};
     if (source->size != 0 && source->size <= SIZE_MAX)
         source->mapping = mmap(NULL, (size_t)source->size, PROT_READ, MAP_SHARED, fd, 0);
     return source;
@@ -112,6 +123,7 @@ struct source *source_new(const struct source *base, const char *name, uint64_t 
         .mapping = MAP_FAILED,
         .ops = ops,
         .context = context,
+        .state = base->state,
     };
     return source;
 }
@@ -137,8 +149,10 @@ void source_close(struct source *source)
         return;
     if (source->mapping != MAP_FAILED)
         munmap(source->mapping, (size_t)source->size);
-    if (source->fd >= 0)
+    if (source->fd >= 0) {
         close(source->fd);
+        free(source->state);
+    }
     if (source->ops != NULL)
         source->ops->release(source->context);
     free(source->name);
@@ -160,6 +174,11 @@ struct timespec source_mtime(const struct source *source)
     return source->identity.st_mtim;
 }
 
+mode_t source_permissions(const struct source *source)
+{
+    return source->identity.st_mode & 0777;
+}
+
 bool source_same_file(const struct source *a, const struct source *b)
 {
     return a->identity.st_dev == b->identity.st_dev && a->identity.st_ino == b->identity.st_ino;
@@ -173,9 +192,11 @@ static bool read_file(const struct source *source, uint64_t offset, size_t lengt
             continue;
         if (n < 0)
             return error_set_errno(error, errno, "%s: offset %llu", source->name, (unsigned long long)offset);
-        if (n == 0)
+        if (n == 0) {
+            source_verify(source);
             return error_set(error, "%s: ends at offset %llu, was %llu bytes long when it was opened", source->name,
                              (unsigned long long)offset, (unsigned long long)source->size);
+        }
         out += n;
         offset += (uint64_t)n;
         length -= (size_t)n;
@@ -188,6 +209,8 @@ bool source_read(const struct source *source, uint64_t offset, size_t length, vo
     if (offset > source->size || length > source->size - offset)
         return error_set(error, "%s: bytes [%llu, +%zu) are outside its %llu bytes", source->name, (unsigned long long)offset,
                          length, (unsigned long long)source->size);
+    if (atomic_load(&source->state->changed))
+        return error_set(error, "%s: changed since it was opened", source->name);
     if (source->ops != NULL)
         return source->ops->read(source->context, offset, length, out, error);
     return read_file(source, offset, length, out, error);
@@ -284,6 +307,7 @@ char *source_read_text(const struct source *source, size_t limit, size_t *ret_le
         error_set(error, "%s: %llu bytes are more than the limit of %zu", source->name, (unsigned long long)source->size, limit);
         return NULL;
     }
+    atomic_store(&source->state->consulted, true);
     size_t length = (size_t)source->size;
     char *text = memory_alloc(length + 1);
     if (!source_read(source, 0, length, text, error)) {
@@ -297,8 +321,7 @@ char *source_read_text(const struct source *source, size_t limit, size_t *ret_le
 
 const void *source_mapping(struct source *source, uint64_t offset, uint64_t length)
 {
-    struct stat now;
-    if (source->mapping == MAP_FAILED || fstat(source->fd, &now) != 0 || (uint64_t)now.st_size < offset + length)
+    if (source->mapping == MAP_FAILED || source_verify(source))
         return NULL;
     if (atomic_fetch_add(&source->handed_out, length) + length >= MAPPED_BYTES) {
         atomic_store(&source->handed_out, 0);
@@ -313,11 +336,49 @@ void source_prefetch(const struct source *source, uint64_t offset, uint64_t leng
         posix_fadvise(source->fd, (off_t)offset, (off_t)length, POSIX_FADV_WILLNEED);
 }
 
-bool source_changed(const struct source *source)
+bool source_was_consulted(const struct source *source)
+{
+    return atomic_load(&source->state->consulted);
+}
+
+static int64_t milliseconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    return now.tv_sec * INT64_C(1000) + now.tv_nsec / 1000000;
+}
+
+static bool is_same(const struct stat *a, const struct stat *b)
+{
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
+           a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
+
+bool source_verify(const struct source *source)
 {
     struct stat now;
-    if (source->fd < 0)
-        return false;
-    return fstat(source->fd, &now) != 0 || now.st_size != source->identity.st_size ||
-           now.st_mtim.tv_sec != source->identity.st_mtim.tv_sec || now.st_mtim.tv_nsec != source->identity.st_mtim.tv_nsec;
+    if (source->fd >= 0) {
+        atomic_store_explicit(&source->state->checked, milliseconds(), memory_order_relaxed);
+        if (fstat(source->fd, &now) != 0 || !is_same(&now, &source->identity))
+            source_mark_changed(source);
+    }
+    return atomic_load(&source->state->changed);
+}
+
+bool source_changed(const struct source *source)
+{
+    int64_t checked = atomic_load_explicit(&source->state->checked, memory_order_relaxed);
+    return atomic_load(&source->state->changed) || (milliseconds() - checked > SOURCE_CHECK_MS && source_verify(source));
+}
+
+void source_mark_changed(const struct source *source)
+{
+    atomic_store(&source->state->changed, true);
+}
+
+int source_watch(const struct source *source, int inotify)
+{
+    char link[64];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", source->fd);
+    return source->fd >= 0 ? inotify_add_watch(inotify, link, IN_MODIFY) : -1;
 }

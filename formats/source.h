@@ -5,8 +5,10 @@
  * mapped as well, only so that the kernel can copy from the mapping (fuse_reply_iov): no code of ours ever
  * dereferences source_mapping(). Everything here may be used from any number of threads.
  *
- * Identity is what stat said when the source was opened. A file that is replaced by rename keeps being served from the
- * open descriptor; one that was changed in place, or truncated, is noticed by source_changed(). */
+ * Identity is what stat said when the source was opened: device and inode, size, time of modification. A file that is replaced by
+ * a rename, linked or given other permissions is the same, and keeps being served from the open descriptor; ctime therefore does
+ * not count. One that was written to or cut has changed, for good, and cannot be read any more: what had been read of it before
+ * and what is in it now do not belong together. */
 #pragma once
 
 #include "base/error.h"
@@ -47,6 +49,7 @@ void source_close(struct source *source); /* NULL is allowed */
 const char *source_name(const struct source *source);
 uint64_t source_size(const struct source *source);
 struct timespec source_mtime(const struct source *source);
+mode_t source_permissions(const struct source *source); /* 0777 at most, when it was opened */
 
 /* Whether both are the same file (device and inode). */
 bool source_same_file(const struct source *a, const struct source *b);
@@ -63,6 +66,9 @@ bool source_read_runs(const struct source *source, uint64_t offset, uint64_t cou
 /* The whole source as a NUL-terminated text in memory that the caller frees; refused above `limit` bytes. */
 char *source_read_text(const struct source *source, size_t limit, size_t *ret_length, struct error *error);
 
+/* Whether something was made of its text: source_read_text() was called for it. */
+bool source_was_consulted(const struct source *source);
+
 /* Where the bytes [offset, offset + length) are mapped, to be handed to the kernel; NULL where they are not, or where the file
  * does not reach that far any more: the kernel would find zeros on its last page. Pages that the kernel copied from stay in
  * our page tables, and count as our memory, until some more have been handed out: then they are given back. */
@@ -71,5 +77,17 @@ const void *source_mapping(struct source *source, uint64_t offset, uint64_t leng
 /* Tells the kernel that [offset, offset + length) will be wanted soon. */
 void source_prefetch(const struct source *source, uint64_t offset, uint64_t length);
 
-/* Whether the file behind the open descriptor is no longer what it was when it was opened (size, mtime). */
+/* Whether the source has changed since it was opened. What is known takes a load; the kernel is asked as well where that was last
+ * done more than SOURCE_CHECK_MS ago. A computed source has changed when the file it belongs to is known to have. */
+enum { SOURCE_CHECK_MS = 10 };
 bool source_changed(const struct source *source);
+
+/* The same, and the kernel is asked in any case. */
+bool source_verify(const struct source *source);
+
+/* Says that it has changed, on other evidence: source_watch(). */
+void source_mark_changed(const struct source *source);
+
+/* Lets the open inotify instance tell when somebody writes to the file or cuts it, by whatever name. Returns the number of the
+ * watch, or -1: then source_changed() is what is left. */
+int source_watch(const struct source *source, int inotify);

@@ -113,8 +113,8 @@ const struct command mount_command = {
     .text =
         "Returns when the files are there. A MOUNTPOINT that is missing is made, and removed at the end. It may be /dev/fd/N, a\n"
         "descriptor of /dev/fuse that is mounted already. SIGTERM and SIGINT unmount and let those who read finish; a second\n"
-        "one ends at once. A line in /etc/fstab: SOURCE MOUNTPOINT fuse.wfs defaults 0 0. Mounted by root with\n"
-        "allow_other, everybody may read what root could, unless umask= says otherwise.",
+        "one ends at once. A line in /etc/fstab: SOURCE MOUNTPOINT fuse.wfs defaults 0 0. A file has the permissions that all\n"
+        "the files it is computed from have, without those to write: with allow_other, others may read what they could before.",
     .flags =
         (const struct flag[]){
             {'f', "foreground", "stay in front, and report on stderr"},

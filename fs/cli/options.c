@@ -179,7 +179,7 @@ const struct option_row option_rows[] = {
     {"allow_other", NULL, "let other users in; modes decide what they may read", true, set_allow_other},
     {"uid", "NUMBER", "owner of all files; the default is who mounts", true, set_uid},
     {"gid", "NUMBER", "group of all files; the default is that of who mounts", true, set_gid},
-    {"umask", "OCTAL", "bits taken from the modes 0444 of files and 0555 of directories", true, set_umask},
+    {"umask", "OCTAL", "bits taken from the modes, which are those of the sources", true, set_umask},
     {"nonempty", NULL, "mount over a directory that has files in it", true, set_nonempty},
     {"no_readahead", NULL, "leave the kernel's read-ahead window as it is, instead of raising it to 4 MiB (root)", true,
      set_no_readahead},

@@ -72,7 +72,7 @@ static void fill_stat(const struct served *served, const struct node_attributes 
 {
     *status = (struct stat){
         .st_ino = attributes->id,
-        .st_mode = (attributes->directory ? S_IFDIR | 0555 : S_IFREG | 0444) & ~served->umask,
+        .st_mode = (attributes->directory ? S_IFDIR : S_IFREG) | (attributes->permissions & ~served->umask),
         .st_nlink = attributes->n_links,
         .st_uid = served->uid,
         .st_gid = served->gid,

@@ -71,6 +71,7 @@ static bool plan(const void *context, struct arena *arena, struct vfile *ret_fil
         return false;
     const struct buffer *shared = &model->tokenizer;
     struct vfile_builder builder = {.arena = arena, .capacity = 2 * plan.n_tensors + 4};
+    builder.origin = origin_of_model(tree_checkpoint(output->files->tree), arena);
     builder.spans = arena_array(arena, builder.capacity, sizeof *builder.spans);
     vfile_add_literal(&builder, arena_copy(arena, plan.head.bytes, plan.head.length), plan.head.length);
     vfile_add_literal(&builder, shared->bytes, shared->length);

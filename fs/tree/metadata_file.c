@@ -158,6 +158,7 @@ static bool plan(const void *context, struct arena *arena, struct vfile *ret_fil
     struct measuring measuring = {tree, arena_array(arena, n_tensors, sizeof(uint32_t)), n_tensors};
     pool_run((n_tensors + TENSORS_PER_TASK - 1) / TENSORS_PER_TASK, measure, &measuring);
     struct vfile_builder builder = {.arena = arena, .capacity = n_tensors + 2};
+    builder.origin = origin_of_weights(checkpoint);
     builder.spans = arena_array(arena, builder.capacity, sizeof *builder.spans);
     vfile_add_literal(&builder, arena_copy(arena, head.bytes, head.length), head.length);
     for (size_t i = 0; i < n_tensors; i++)

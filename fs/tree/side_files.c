@@ -7,10 +7,10 @@ static bool plan(const void *context, struct arena *arena, struct vfile *ret_fil
 {
     (void)error;
     static const struct dtype *const bytes = &u8_dtype;
-    struct source *source = (struct source *)context;
-    uint64_t size = source_size(source);
-    struct vfile_builder builder = {.arena = arena};
-    vfile_add_view(&builder, view_of_source(arena, source, 0, bytes, 1, &size), encoding_of(bytes));
+    const struct side_file *side = context;
+    uint64_t size = source_size(side->source);
+    struct vfile_builder builder = {.arena = arena, .origin = {&side->source, 1}};
+    vfile_add_view(&builder, view_of_source(arena, side->source, 0, bytes, 1, &size), encoding_of(bytes));
     *ret_file = vfile_finish(&builder);
     return true;
 }
@@ -34,7 +34,7 @@ static bool add(struct tree *tree, struct error *error)
         const struct side_file *side = &checkpoint->side_files[i];
         const char *name = side->name;
         node_id directory = directory_of(tree, &name);
-        if (directory == 0 || !tree_add_file(tree, directory, name, plan, side->source))
+        if (directory == 0 || !tree_add_file(tree, directory, name, plan, side))
             checkpoint_note(checkpoint, "%s is hidden by the virtual file of that name", side->name);
     }
     return true;

@@ -17,6 +17,7 @@ struct cut_name {
 };
 
 struct tensor_files {
+    const struct checkpoint *checkpoint;
     const struct tensor_set *tensors;
     const struct tree_options *options;
     struct cut_name *cut; /* sorted */
@@ -100,12 +101,18 @@ static bool file_at(const void *context, uint64_t item, unsigned slot, char name
     return true;
 }
 
+static struct origin origin(const void *context, uint64_t item)
+{
+    const struct tensor_files *files = context;
+    return origin_of_tensor(files->checkpoint, tensor_at(files, item));
+}
+
 static bool plan(const void *context, uint64_t item, unsigned slot, struct arena *arena, struct vfile *ret_file,
                  struct error *error)
 {
     const struct tensor_files *files = context;
     const struct tensor *tensor = tensor_at(files, item);
-    struct vfile_builder builder = {.arena = arena};
+    struct vfile_builder builder = {.arena = arena, .origin = origin(files, item)};
     struct tensor_file file;
     if (slot == SLOT_METADATA) {
         vfile_add_text(&builder, metadata_text, files, item, metadata_size(files, item));
@@ -188,13 +195,15 @@ static bool add(struct tree *tree, struct error *error)
         .find = find,
         .n_slots = tensor_slots,
         .file = file_at,
+        .origin = origin,
         .plan = plan,
         .xattrs = xattrs,
     };
     struct tensor_files *files = arena_alloc(tree_arena(tree), sizeof *files);
-    files->tensors = tree_checkpoint(tree)->tensors;
+    files->checkpoint = tree_checkpoint(tree);
+    files->tensors = files->checkpoint->tensors;
     files->options = tree_options(tree);
-    if (!collect_cut_names(files, tree_checkpoint(tree)->path, tree_arena(tree), error))
+    if (!collect_cut_names(files, files->checkpoint->path, tree_arena(tree), error))
         return false;
     tree_add_collection(tree, TREE_ROOT, "tensors", &collection, files);
     return true;

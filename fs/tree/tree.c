@@ -240,6 +240,21 @@ static bool plan_node(struct tree *tree, struct node *node)
     return state == PLANNED;
 }
 
+/* Who may read a directory of tensors may search it; all others are open. */
+static mode_t directory_permissions(const struct origin *origin)
+{
+    mode_t mode = origin != NULL ? origin_permissions(origin) : 0444;
+    return mode | mode >> 2;
+}
+
+static mode_t node_permissions(const struct tree *tree, const struct node *node)
+{
+    struct origin weights = origin_of_weights(tree->checkpoint);
+    if (node->directory)
+        return directory_permissions(node->collection != 0 ? &weights : NULL);
+    return origin_permissions(&node->file.origin);
+}
+
 static bool node_attributes(struct tree *tree, uint32_t index, struct node_attributes *ret_attributes)
 {
     struct node *node = tree->nodes[index];
@@ -253,6 +268,7 @@ static bool node_attributes(struct tree *tree, uint32_t index, struct node_attri
     *ret_attributes = (struct node_attributes){
         .id = (node_id)index + 1,
         .directory = node->directory,
+        .permissions = node_permissions(tree, node),
         .size = node->directory ? 0 : node->file.size,
         .n_links = n_links,
         .mtime = tree->mtime,
@@ -275,9 +291,11 @@ static bool computed_attributes(const struct tree *tree, const struct computed *
     } else if (name != NULL) {
         owner->collection->name(owner->context, computed->item, name);
     }
+    struct origin origin = owner->collection->origin(owner->context, computed->item);
     *ret_attributes = (struct node_attributes){
         .id = computed_id(computed->collection, computed->item, (unsigned)(computed->slot + 1)),
         .directory = computed->slot < 0,
+        .permissions = computed->slot < 0 ? directory_permissions(&origin) : origin_permissions(&origin),
         .size = size,
         .n_links = computed->slot < 0 ? 2 : 1,
         .mtime = tree->mtime,
@@ -393,6 +411,21 @@ void tree_list(struct tree *tree, node_id directory, uint64_t first, tree_emit *
         if (index >= first && node_attributes(tree, child, &attributes) &&
             !emit(context, index, tree->nodes[child]->name, &attributes))
             return;
+    }
+}
+
+void tree_number_files(const struct tree *tree, tree_emit_number *emit, void *context)
+{
+    for (uint32_t i = 0; i < tree->n_nodes; i++)
+        if (!tree->nodes[i]->directory)
+            emit(context, (node_id)i + 1);
+    for (size_t i = 0; i < tree->n_collections; i++) {
+        const struct tree_collection *owner = &tree->collections[i];
+        uint64_t n_items = owner->collection->count(owner->context);
+        unsigned n_slots = owner->collection->n_slots();
+        for (uint64_t item = 0; item < n_items; item++)
+            for (unsigned slot = 0; slot < n_slots; slot++)
+                emit(context, computed_id(i, item, slot + 1));
     }
 }
 

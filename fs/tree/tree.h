@@ -22,6 +22,7 @@ struct tree_options {
 struct node_attributes {
     node_id id;
     bool directory;
+    mode_t permissions; /* to read, and to search directories: what the sources allow (origin.h) */
     uint64_t size;
     uint64_t n_links;
     struct timespec mtime; /* of the newest source */
@@ -48,6 +49,10 @@ bool tree_walk(struct tree *tree, const char *path, struct node_attributes *ret_
  * the call. "." and ".." are not among them. */
 typedef bool tree_emit(void *context, uint64_t index, const char *name, const struct node_attributes *attributes);
 void tree_list(struct tree *tree, node_id directory, uint64_t first, tree_emit *emit, void *context);
+
+/* Calls `emit` with the number of every file there may be; none is planned for it. */
+typedef void tree_emit_number(void *context, node_id id);
+void tree_number_files(const struct tree *tree, tree_emit_number *emit, void *context);
 
 /* The file of a node, valid as long as the tree and `arena` are. */
 bool tree_file(struct tree *tree, node_id id, struct arena *arena, struct vfile *ret_file, struct error *error);
@@ -77,6 +82,7 @@ struct collection {
     unsigned (*n_slots)(void);
     /* The name and size of a file; false where the item has none in that slot. */
     bool (*file)(const void *context, uint64_t item, unsigned slot, char name[TREE_MAX_NAME + 1], uint64_t *ret_size);
+    struct origin (*origin)(const void *context, uint64_t item);
     bool (*plan)(const void *context, uint64_t item, unsigned slot, struct arena *arena, struct vfile *ret_file,
                  struct error *error);
     /* `slot` is -1 for the item's directory. */

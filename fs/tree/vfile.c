@@ -64,7 +64,7 @@ void vfile_add_text(struct vfile_builder *builder, text_function *text, const vo
 
 struct vfile vfile_finish(const struct vfile_builder *builder)
 {
-    return (struct vfile){.size = builder->size, .spans = builder->spans, .n_spans = builder->n_spans};
+    return (struct vfile){builder->size, builder->spans, builder->n_spans, builder->origin};
 }
 
 /* The span that holds the byte at `offset`, which is inside the file. */

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "base/error.h"
+#include "fs/tree/origin.h"
 #include "fs/tree/span.h"
 
 #include <sys/uio.h>
@@ -13,11 +14,13 @@ struct vfile {
     uint64_t size;
     const struct span *spans;
     size_t n_spans;
+    struct origin origin;
 };
 
 /* Collects the spans of one file, each behind the one before; what is empty is left out. */
 struct vfile_builder {
     struct arena *arena;
+    struct origin origin;
     struct span *spans; /* in the arena */
     size_t n_spans, capacity;
     uint64_t size;

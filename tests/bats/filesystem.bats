@@ -76,6 +76,82 @@ setup() {
     unmount "$MNT"
 }
 
+mode() {
+    stat -c %a "$MNT/$1"
+}
+
+@test "a file has the permissions that all of its sources have, and no more" {
+    model=$BATS_TEST_TMPDIR/model
+    mkdir "$model"
+    cp "$SOURCE" "$model/model-00001-of-00002.safetensors"
+    make_input large "$model/model-00002-of-00002.safetensors"
+    echo '{"model_type":"unknown"}' >"$model/config.json"
+    echo '# A model' >"$model/README.md"
+    chmod 640 "$model/model-00001-of-00002.safetensors"
+    chmod 604 "$model/model-00002-of-00002.safetensors"
+    chmod 755 "$model/config.json"
+    chmod 600 "$model/README.md"
+    serve "$model" "$MNT"
+    [ "$(mode tensors/f32/raw)" = 440 ]
+    [ "$(mode tensors/f32/metadata.json)" = 440 ]
+    [ "$(mode tensors/f32)" = 550 ]
+    [ "$(mode tensors/large/raw)" = 404 ]
+    [ "$(mode tensors/large)" = 505 ]
+    [ "$(mode tensors)" = 500 ]
+    [ "$(mode metadata.json)" = 400 ]
+    [ "$(mode model.gguf)" = 400 ]
+    [ "$(mode config.json)" = 444 ]
+    [ "$(mode README.md)" = 400 ]
+    [ "$(mode .)" = 555 ]
+    unmount "$MNT"
+    serve -o umask=004 "$model" "$MNT"
+    [ "$(mode tensors/f32/raw)" = 440 ]
+    [ "$(mode tensors/large/raw)" = 400 ]
+    [ "$(mode config.json)" = 440 ]
+    unmount "$MNT"
+}
+
+@test "model.gguf is as private as the config.json that it is made of" {
+    model=$BATS_TEST_TMPDIR/model
+    mkdir "$model"
+    cp "$SOURCE" "$model"
+    echo '{"model_type":"unknown"}' >"$model/config.json"
+    echo strange >"$model/notes.txt"
+    chmod 644 "$model/model.safetensors"
+    chmod 440 "$model/config.json"
+    chmod 600 "$model/notes.txt"
+    serve "$model" "$MNT"
+    [ "$(mode model.gguf)" = 440 ]
+    [ "$(mode tensors/f32/f32)" = 444 ]
+    [ "$(mode notes.txt)" = 400 ]
+    unmount "$MNT"
+}
+
+@test "a file beside a single source is not published" {
+    need_root
+    need setpriv
+    home=$BATS_TEST_TMPDIR/home
+    mkdir "$home"
+    open_to_others "$BATS_TEST_TMPDIR"
+    cp "$SOURCE" "$home/a.safetensors"
+    for name in .netrc notes.txt .config.json; do
+        echo secret >"$home/$name"
+        chmod 600 "$home/$name"
+    done
+    serve -o allow_other "$home/a.safetensors" "$MNT"
+    [ "$(ls -A "$MNT" | tr '\n' ' ')" = "gguf metadata.json model.gguf tensors " ]
+    ! grep -E 'netrc|notes.txt|config.json' "$MNT/metadata.json"
+    unmount "$MNT"
+    echo '{}' >"$home/config.json"
+    chmod 600 "$home/config.json"
+    serve -o allow_other "$home/a.safetensors" "$MNT"
+    [ "$(ls -A "$MNT" | tr '\n' ' ')" = "config.json gguf metadata.json model.gguf tensors " ]
+    run ! as_other cat "$MNT/config.json"
+    as_other cat "$MNT/metadata.json" >/dev/null
+    ! grep -E 'netrc|notes.txt' "$MNT/metadata.json"
+    unmount "$MNT"
+}
+
 @test "df, du, find, tar, ls" {
     serve "$SOURCE" "$MNT"
     [ "$(df --output=size -B4096 "$MNT" | tail -1)" -gt 0 ]

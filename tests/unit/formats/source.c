@@ -6,6 +6,7 @@
 #include "tests/unit/files.h"
 
 #include <fcntl.h>
+#include <sys/inotify.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -87,9 +88,102 @@ static void reading(void)
     source_close(source);
     source = source_open(AT_FDCWD, "file", "its name", &error);
     files_must(truncate("file", 2) == 0, "truncate");
-    CHECK(source_changed(source) && source_read(source, 0, 2, out, &error));
     CHECK(!source_read(source, 0, 4, out, &error));
     CHECK_TEXT(error.message, "its name: ends at offset 2, was 5 bytes long when it was opened");
+    source_close(source);
+}
+
+/* What is still the same file, and what is not; a source that has changed cannot be read any more. */
+
+static void do_nothing(void)
+{
+}
+
+static void give_permissions(void)
+{
+    files_must(chmod("file", 0600) == 0, "chmod");
+}
+
+static void link_and_rename(void)
+{
+    files_must(link("file", "link") == 0 && rename("file", "moved") == 0 && remove("link") == 0, "link");
+}
+
+static void unlink_it(void)
+{
+    files_must(remove("file") == 0, "remove");
+}
+
+static void replace(void)
+{
+    files_write_text("new", "other");
+    files_must(rename("new", "file") == 0, "rename");
+}
+
+static void cut(void)
+{
+    files_must(truncate("file", 2) == 0, "truncate");
+}
+
+static void lengthen(void)
+{
+    files_must(truncate("file", 5) == 0, "truncate");
+}
+
+static void overwrite(void)
+{
+    int fd = open("file", O_WRONLY | O_CLOEXEC);
+    files_must(fd >= 0 && pwrite(fd, "T", 1, 0) == 1 && close(fd) == 0, "write");
+}
+
+static void changes(void)
+{
+    static const struct {
+        const char *name;
+        void (*make)(void);
+        bool changes;
+    } acts[] = {
+        {"nothing", do_nothing, false}, {"chmod", give_permissions, false}, {"link, rename", link_and_rename, false},
+        {"unlink", unlink_it, false},   {"replace", replace, false},        {"cut", cut, true},
+        {"lengthen", lengthen, true},   {"overwrite", overwrite, true},
+    };
+    for (size_t i = 0; i < sizeof acts / sizeof *acts; i++) {
+        struct error error = {""};
+        char out[4] = "";
+        static const struct timespec long_ago[] = {{.tv_sec = 1000}, {.tv_sec = 1000}};
+        files_write_text("file", "text");
+        files_must(utimensat(AT_FDCWD, "file", long_ago, 0) == 0, "utimensat");
+        struct source *source = source_open(AT_FDCWD, "file", "file", &error);
+        struct source *member = source_of_text(source, "member", "text", 4);
+        CHECK(!source_verify(source) && source_mapping(source, 0, 4) != NULL && source_read(source, 0, 4, out, &error));
+        acts[i].make();
+        CHECK_NAMED(source_verify(source) == acts[i].changes, acts[i].name);
+        CHECK_NAMED(source_changed(source) == acts[i].changes && source_changed(member) == acts[i].changes, acts[i].name);
+        CHECK_NAMED((source_mapping(source, 0, 4) == NULL) == acts[i].changes, acts[i].name);
+        CHECK_NAMED(source_read(source, 0, 1, out, &error) == !acts[i].changes, acts[i].name);
+        if (acts[i].changes)
+            CHECK_TEXT(error.message, "file: changed since it was opened");
+        source_close(member);
+        source_close(source);
+    }
+}
+
+/* A writer who puts the time back is seen by the watch, whatever name he wrote to; reading and renaming are not. */
+static void watch(void)
+{
+    struct error error = {""};
+    char out[64];
+    files_write_text("file", "text");
+    struct source *source = source_open(AT_FDCWD, "file", "file", &error);
+    int inotify = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+    CHECK(inotify >= 0 && source_watch(source, inotify) >= 0);
+    CHECK(source_read(source, 0, 4, out, &error) && link("file", "other name") == 0);
+    replace();
+    CHECK(read(inotify, out, sizeof out) < 0);
+    int fd = open("other name", O_WRONLY | O_CLOEXEC);
+    files_must(fd >= 0 && pwrite(fd, "T", 1, 0) == 1 && close(fd) == 0, "write");
+    CHECK(read(inotify, out, sizeof out) > 0);
+    close(inotify);
     source_close(source);
 }
 
@@ -158,6 +252,8 @@ int main(void)
     kinds();
     checkpoints_of_other_kinds();
     reading();
+    changes();
+    watch();
     texts();
     runs();
     many();

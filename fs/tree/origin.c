@@ -1,0 +1,49 @@
+#include "fs/tree/origin.h"
+
+struct origin origin_of_weights(const struct checkpoint *checkpoint)
+{
+    return (struct origin){checkpoint->sources, checkpoint->n_sources};
+}
+
+struct origin origin_of_tensor(const struct checkpoint *checkpoint, const struct tensor *tensor)
+{
+    if (tensor->view != NULL || tensor->source == NULL)
+        return origin_of_weights(checkpoint);
+    return (struct origin){&tensor->source, 1};
+}
+
+struct origin origin_of_model(const struct checkpoint *checkpoint, struct arena *arena)
+{
+    struct source **sources = arena_array(arena, checkpoint->n_sources + checkpoint->n_side_files, sizeof(struct source *));
+    size_t n_sources = 0;
+    for (size_t i = 0; i < checkpoint->n_sources; i++)
+        sources[n_sources++] = checkpoint->sources[i];
+    for (size_t i = 0; i < checkpoint->n_side_files; i++)
+        if (source_was_consulted(checkpoint->side_files[i].source))
+            sources[n_sources++] = checkpoint->side_files[i].source;
+    return (struct origin){sources, n_sources};
+}
+
+mode_t origin_permissions(const struct origin *origin)
+{
+    mode_t mode = 0444;
+    for (size_t i = 0; i < origin->n_sources; i++)
+        mode &= source_permissions(origin->sources[i]);
+    return mode;
+}
+
+bool origin_changed(const struct origin *origin)
+{
+    for (size_t i = 0; i < origin->n_sources; i++)
+        if (source_changed(origin->sources[i]))
+            return true;
+    return false;
+}
+
+bool origin_verify(const struct origin *origin)
+{
+    bool changed = false;
+    for (size_t i = 0; i < origin->n_sources; i++)
+        changed |= source_verify(origin->sources[i]);
+    return changed;
+}

@@ -42,3 +42,13 @@ static inline uint64_t read_le(const void *bytes, unsigned size)
         value |= (uint64_t)b[i] << (8 * i);
     return value;
 }
+
+/* And big-endian ones. */
+static inline uint64_t read_be(const void *bytes, unsigned size)
+{
+    const unsigned char *b = bytes;
+    uint64_t value = 0;
+    for (unsigned i = 0; i < size; i++)
+        value = value << 8 | b[i];
+    return value;
+}

@@ -17,10 +17,12 @@ void gguf_plan_free(struct gguf_plan *plan)
     *plan = (struct gguf_plan){0};
 }
 
-static void write_kvs(struct buffer *out, const struct gguf_kvs *kvs)
+static bool write_kvs(struct buffer *out, const struct gguf_kvs *kvs, struct error *error)
 {
     for (size_t i = 0; kvs != NULL && i < kvs->n_kvs; i++)
-        gguf_write_kv(out, &kvs->kvs[i]);
+        if (!gguf_write_kv(out, &kvs->kvs[i], error))
+            return false;
+    return true;
 }
 
 static void write_tensor(struct buffer *out, const struct gguf_place *place, bool trim_ones)
@@ -61,8 +63,8 @@ bool gguf_plan_lay_out(struct gguf_plan *plan, const struct gguf_model *model, c
     buffer_append_le(&plan->head, GGUF_VERSION, 4);
     buffer_append_le(&plan->head, plan->n_tensors, 8);
     buffer_append_le(&plan->head, before->n_kvs + model->n_tokenizer_kvs + (after ? after->n_kvs : 0), 8);
-    write_kvs(&plan->head, before);
-    write_kvs(&plan->tail, after);
+    if (!write_kvs(&plan->head, before, error) || !write_kvs(&plan->tail, after, error))
+        return false;
     for (size_t i = 0; i < plan->n_tensors; i++)
         write_tensor(&plan->tail, &plan->places[i], trim_ones);
 

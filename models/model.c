@@ -124,13 +124,15 @@ static bool add_vocab(struct synthesis *synthesis, struct error *error)
 }
 
 /* Turns the keys from number `first` on into bytes, which is all that is wanted of a tokenizer. */
-static void pack_tokenizer(struct gguf_model *model, size_t first)
+static bool pack_tokenizer(struct gguf_model *model, size_t first, struct error *error)
 {
     struct gguf_kvs *kvs = &model->kvs;
     model->n_tokenizer_kvs = kvs->n_kvs - first;
     for (size_t i = first; i < kvs->n_kvs; i++)
-        gguf_write_kv(&model->tokenizer, &kvs->kvs[i]);
+        if (!gguf_write_kv(&model->tokenizer, &kvs->kvs[i], error))
+            return false;
     gguf_kvs_cut(kvs, first);
+    return true;
 }
 
 static bool synthesize(struct gguf_model *model, const struct family_name *hf, struct error *error)
@@ -153,10 +155,7 @@ static bool synthesize(struct gguf_model *model, const struct family_name *hf, s
             return false;
     gguf_set_u32(kvs, "general.quantization_version", QUANTIZATION_VERSION);
     size_t n_kvs = kvs->n_kvs;
-    if (!add_vocab(&synthesis, error))
-        return false;
-    pack_tokenizer(model, n_kvs);
-    return true;
+    return add_vocab(&synthesis, error) && pack_tokenizer(model, n_kvs, error);
 }
 
 static bool make_plain(struct gguf_model *model, const char *architecture, struct error *error)

@@ -1,6 +1,6 @@
 #include "models/quantize.h"
 
-#include "base/checked.h"
+#include "base/arena.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,14 +36,15 @@ static const struct tensor **sort_tensors(const struct tensor_set *set)
 static uint64_t model_number(const struct gguf_model *model, const char *architecture, const char *name, uint64_t otherwise)
 {
     char key[256];
+    uint64_t number = otherwise;
+    struct gguf_array array;
+    struct error error;
+    struct arena *arena = arena_new();
     snprintf(key, sizeof key, "%s.%s", architecture, name);
-    const struct gguf_kv *kv = gguf_kvs_find(&model->kvs, key);
-    if (kv == NULL)
-        return otherwise;
-    if (kv->type == GGUF_U32)
-        return read_le(kv->value.bytes, 4);
-    bool is_array = kv->type == GGUF_ARRAY && read_le(kv->value.bytes, 4) == GGUF_I32 && kv->value.length >= 16;
-    return is_array ? read_le(kv->value.bytes + 12, 4) : otherwise;
+    if (!gguf_get_u64(&model->kvs, key, &number) && gguf_get_array(&model->kvs, key, arena, &array, &error) && array.count > 0)
+        gguf_array_u64(&array, 0, &number);
+    arena_free(arena);
+    return number;
 }
 
 static struct mix_model describe_model(const struct gguf_model *model, const char *architecture)
@@ -103,13 +104,15 @@ static bool lay_out(const struct gguf_model *model, const struct mix *mix, struc
 bool gguf_plan_quantize(const struct gguf_model *model, const struct mix *mix, const struct quantize_options *options,
                         struct gguf_plan *ret_plan, struct error *error)
 {
-    const struct gguf_kv *architecture = gguf_kvs_find(&model->kvs, "general.architecture");
-    if (model->family == NULL || architecture == NULL)
-        return error_set(error, "llama-quantize takes only architectures that it knows");
+    size_t length;
+    struct error absent;
+    struct arena *arena = arena_new();
+    const char *architecture = gguf_get_string(&model->kvs, "general.architecture", arena, &length, &absent);
     struct gguf_plan plan = {0};
-    char *name = strndup((const char *)architecture->value.bytes + 8, architecture->value.length - 8);
-    bool planned = plan_tensors(model, name, mix, options, &plan, error) && lay_out(model, mix, &plan, error);
-    free(name);
+    bool planned = model->family != NULL && architecture != NULL
+                       ? plan_tensors(model, architecture, mix, options, &plan, error) && lay_out(model, mix, &plan, error)
+                       : error_set(error, "llama-quantize takes only architectures that it knows");
+    arena_free(arena);
     if (planned)
         *ret_plan = plan;
     else

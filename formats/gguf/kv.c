@@ -31,7 +31,9 @@ struct gguf_kvs gguf_kvs_copy(const struct gguf_kvs *kvs)
 {
     struct gguf_kvs copy = {memory_alloc(kvs->n_kvs * sizeof *copy.kvs), .n_kvs = kvs->n_kvs, .capacity = kvs->n_kvs};
     for (size_t i = 0; i < kvs->n_kvs; i++) {
-        copy.kvs[i] = (struct gguf_kv){.key = strdup(kvs->kvs[i].key), .type = kvs->kvs[i].type};
+        copy.kvs[i] = kvs->kvs[i];
+        copy.kvs[i].key = strdup(kvs->kvs[i].key);
+        copy.kvs[i].value = (struct buffer){0};
         buffer_append(&copy.kvs[i].value, kvs->kvs[i].value.bytes, kvs->kvs[i].value.length);
     }
     index_all(&copy);
@@ -49,20 +51,28 @@ const struct gguf_kv *gguf_kvs_find(const struct gguf_kvs *kvs, const char *key)
     return find(kvs, key);
 }
 
+bool gguf_kvs_add(struct gguf_kvs *kvs, const struct gguf_kv *kv)
+{
+    if (!text_index_add(&kvs->index, kv->key, strlen(kv->key), kvs->n_kvs))
+        return false;
+    if (kvs->n_kvs == kvs->capacity) {
+        kvs->capacity = kvs->capacity * 2 + 16;
+        kvs->kvs = memory_resize(kvs->kvs, kvs->capacity * sizeof *kvs->kvs);
+    }
+    kvs->kvs[kvs->n_kvs++] = *kv;
+    return true;
+}
+
 /* The entry to write a new value into: the one of that key, emptied, or a new one at the end. */
 static struct buffer *entry(struct gguf_kvs *kvs, const char *key, enum gguf_type type)
 {
     struct gguf_kv *kv = find(kvs, key);
     if (kv == NULL) {
-        if (kvs->n_kvs == kvs->capacity) {
-            kvs->capacity = kvs->capacity * 2 + 16;
-            kvs->kvs = memory_resize(kvs->kvs, kvs->capacity * sizeof *kvs->kvs);
-        }
-        kv = &kvs->kvs[kvs->n_kvs];
-        *kv = (struct gguf_kv){.key = strdup(key)};
-        text_index_add(&kvs->index, kv->key, strlen(key), kvs->n_kvs++);
+        gguf_kvs_add(kvs, &(struct gguf_kv){.key = strdup(key)});
+        kv = &kvs->kvs[kvs->n_kvs - 1];
     }
     kv->type = type;
+    kv->stored = (struct gguf_stored){0};
     buffer_free(&kv->value);
     return &kv->value;
 }
@@ -145,11 +155,4 @@ void gguf_kvs_cut(struct gguf_kvs *kvs, size_t count)
     while (kvs->n_kvs > count)
         free_kv(&kvs->kvs[--kvs->n_kvs]);
     index_all(kvs);
-}
-
-void gguf_write_kv(struct buffer *out, const struct gguf_kv *kv)
-{
-    gguf_append_string(out, kv->key, strlen(kv->key));
-    buffer_append_le(out, (uint64_t)kv->type, 4);
-    buffer_append(out, kv->value.bytes, kv->value.length);
 }

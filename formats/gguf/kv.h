@@ -1,15 +1,18 @@
-/* The metadata of a GGUF file: an insertion-ordered dictionary of typed values.
+/* Typed metadata: an insertion-ordered dictionary of GGUF's values, made key by key or read from a file.
  *
- * Setting a key again changes its value and keeps its place, as in the reference writer; several families depend on it.
- * Values are kept as they are written to the file. Empty strings and empty arrays are dropped, as the reference writer
- * drops them. A dictionary owns its memory. A key is set or found in time that
- * grows with the logarithm of their number: templates and base models give thousands of them. Layout of values: gguf
- * specification v3. */
+ * Setting a key again changes its value and keeps its place, as in the reference writer; several families depend on it. Empty
+ * strings and empty arrays are dropped, as the reference writer drops them. A dictionary owns its memory. A key is set or found
+ * in time that grows with the logarithm of their number: templates and base models give thousands of them.
+ *
+ * A value that is set is kept as a file of version 3, little-endian, has it. One that is read stays where it is, unless it is
+ * small: nobody pays for a vocabulary before asking for it, and the source must live as long. Whoever takes values sees no
+ * difference, nor any of versions and byte orders; only taking what is large may fail, where the file has shrunk meanwhile.
+ * Layout of values: gguf specification, versions 1 to 3. */
 #pragma once
 
 #include "base/buffer.h"
 #include "base/text_index.h"
-#include "formats/json.h"
+#include "formats/gguf/cursor.h"
 
 enum gguf_type {
     GGUF_U8,
@@ -27,10 +30,28 @@ enum gguf_type {
     GGUF_F64,
 };
 
+enum {
+    GGUF_MAX_STRING = 1 << 30,   /* bytes; the reference's limit */
+    GGUF_MAX_ELEMENTS = 1 << 30, /* of an array; the reference's limit */
+    GGUF_MAX_DEPTH = 8,          /* of arrays in arrays, which the reference does not read */
+};
+
+/* Where a value is that was not copied from its file. */
+struct gguf_stored {
+    const struct source *source; /* NULL: the value is in memory */
+    uint64_t offset, length;
+    unsigned version;
+    enum gguf_byte_order order;
+    bool canonical;            /* the bytes are those that the reference would write for this value */
+    enum gguf_type array_type; /* of an array: that of its elements, and their number */
+    uint64_t array_count;
+};
+
 struct gguf_kv {
     char *key;
     enum gguf_type type;
     struct buffer value; /* as in the file: for an array its element type, count and elements */
+    struct gguf_stored stored;
 };
 
 struct gguf_kvs {
@@ -60,5 +81,55 @@ const struct gguf_kv *gguf_kvs_find(const struct gguf_kvs *kvs, const char *key)
 void gguf_kvs_remove(struct gguf_kvs *kvs, const char *key); /* takes as long as making all the others anew */
 void gguf_kvs_cut(struct gguf_kvs *kvs, size_t count);       /* keeps the first `count` */
 
-/* Appends one entry as it stands in the file: key, type, value. */
-void gguf_write_kv(struct buffer *out, const struct gguf_kv *kv);
+/* Adds an entry behind the others, and takes its memory; false where the key is there already. */
+bool gguf_kvs_add(struct gguf_kvs *kvs, const struct gguf_kv *kv);
+
+/* Reading. A key of a file: key, type, value. The error does not name the key; *ret_kv is valid until the next one is added. */
+bool gguf_kvs_read(struct gguf_kvs *kvs, struct gguf_cursor *cursor, struct error *error);
+
+/* "u32", "string"; "?" for what is no type. */
+const char *gguf_type_name(enum gguf_type type);
+
+/* The value of a key; false where there is none of that kind, or it does not fit: whole numbers of any width are numbers; both
+ * kinds of floating point are doubles. */
+bool gguf_get_u64(const struct gguf_kvs *kvs, const char *key, uint64_t *ret_value);
+bool gguf_get_i64(const struct gguf_kvs *kvs, const char *key, int64_t *ret_value);
+bool gguf_get_f64(const struct gguf_kvs *kvs, const char *key, double *ret_value);
+bool gguf_get_bool(const struct gguf_kvs *kvs, const char *key, bool *ret_value);
+
+/* A string in the arena, with a NUL behind it that is not counted; NULL where there is none, with an error that says so. */
+const char *gguf_get_string(const struct gguf_kvs *kvs, const char *key, struct arena *arena, size_t *ret_length,
+                            struct error *error);
+
+/* An array, in an arena, whose elements are all at hand. */
+struct gguf_array {
+    enum gguf_type type;
+    uint64_t count;
+    const unsigned char *elements; /* as in the file */
+    const uint64_t *offsets;       /* where each begins, and one more; of strings and arrays only */
+};
+bool gguf_get_array(const struct gguf_kvs *kvs, const char *key, struct arena *arena, struct gguf_array *ret_array,
+                    struct error *error);
+
+/* Element `index`, which is below the count, under the same rules as above. The text of a string ends with no NUL. */
+bool gguf_array_u64(const struct gguf_array *array, uint64_t index, uint64_t *ret_value);
+bool gguf_array_i64(const struct gguf_array *array, uint64_t index, int64_t *ret_value);
+bool gguf_array_f64(const struct gguf_array *array, uint64_t index, double *ret_value);
+bool gguf_array_bool(const struct gguf_array *array, uint64_t index, bool *ret_value);
+const char *gguf_array_string(const struct gguf_array *array, uint64_t index, size_t *ret_length); /* NULL: not of strings */
+bool gguf_array_array(const struct gguf_array *array, uint64_t index, struct arena *arena, struct gguf_array *ret_array);
+
+/* Type and number of elements of an array, without reading them; false for what is none. */
+bool gguf_array_outline(const struct gguf_kv *kv, enum gguf_type *ret_type, uint64_t *ret_count);
+
+/* Appends the value as JSON. An array of more than `most` elements becomes {"type":"string","length":280000}. What cannot be
+ * read becomes null. */
+void gguf_append_json(struct buffer *out, const struct gguf_kv *kv, uint64_t most);
+
+/* The same for people: a string as it is, without quotes and escapes. */
+void gguf_append_text(struct buffer *out, const struct gguf_kv *kv, uint64_t most);
+
+/* Writing. Appends the value, or one entry (key, type, value), as the reference writes it: version 3, little-endian, truth as 1,
+ * texts up to their first NUL. */
+bool gguf_write_value(struct buffer *out, const struct gguf_kv *kv, struct error *error);
+bool gguf_write_kv(struct buffer *out, const struct gguf_kv *kv, struct error *error);

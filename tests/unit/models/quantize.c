@@ -43,7 +43,8 @@ static struct gguf_model *make_model(struct arena *arena)
     gguf_append_string(&tokens, "b", 1);
     gguf_append_string(&tokens, "c", 1);
     gguf_set_array(&tokenizer, "tokenizer.ggml.tokens", GGUF_STRING, 3, &tokens);
-    gguf_write_kv(&model->tokenizer, &tokenizer.kvs[0]);
+    struct error error;
+    gguf_write_kv(&model->tokenizer, &tokenizer.kvs[0], &error);
     model->n_tokenizer_kvs = 1;
     gguf_kvs_free(&tokenizer);
 

@@ -50,7 +50,8 @@ void checkpoint_close(struct checkpoint *checkpoint)
     free(checkpoint->notes->texts);
     pthread_mutex_destroy(&checkpoint->notes->lock);
     free(checkpoint->sources);
-    free(checkpoint->metadata);
+    gguf_kvs_free(&checkpoint->metadata);
+    gguf_kvs_free(&checkpoint->differing);
     free(checkpoint->side_files);
     free(checkpoint->hidden);
     arena_free(checkpoint->arena);
@@ -64,8 +65,15 @@ void checkpoint_add_source(struct checkpoint *checkpoint, struct source *source)
 
 void checkpoint_add_metadata(struct checkpoint *checkpoint, const char *key, const char *value)
 {
-    checkpoint->metadata = grow(checkpoint->metadata, checkpoint->n_metadata, sizeof *checkpoint->metadata);
-    checkpoint->metadata[checkpoint->n_metadata++] = (struct metadata_entry){key, value};
+    struct gguf_kv kv = {.key = strdup(key), .type = GGUF_STRING};
+    gguf_append_string(&kv.value, value, strlen(value));
+    if (gguf_kvs_add(&checkpoint->metadata, &kv))
+        return;
+    const struct gguf_kv *first = gguf_kvs_find(&checkpoint->metadata, key);
+    if (first->value.length != kv.value.length || memcmp(first->value.bytes, kv.value.bytes, kv.value.length) != 0)
+        gguf_set_bool(&checkpoint->differing, key, true);
+    free(kv.key);
+    buffer_free(&kv.value);
 }
 
 void checkpoint_add_side_file(struct checkpoint *checkpoint, const char *name, struct source *source)

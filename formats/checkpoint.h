@@ -4,6 +4,7 @@
  * checkpoint_open() it does not change, but for the notes, and may be read from any number of threads. */
 #pragma once
 
+#include "formats/gguf/kv.h"
 #include "formats/tensor_set.h"
 
 /* A small file beside the weights, shown as it is. */
@@ -17,10 +18,6 @@ struct hidden_file {
     const char *name, *reason;
 };
 
-struct metadata_entry {
-    const char *key, *value; /* strings as the format stores them */
-};
-
 struct checkpoint {
     struct arena *arena;
     const char *format;     /* "safetensors", "torch" ... */
@@ -31,9 +28,9 @@ struct checkpoint {
     size_t n_sources;
     struct tensor_set *tensors; /* as stored, in the order of the format: see each reader */
 
-    struct metadata_entry *metadata;
-    size_t n_metadata;
-    const char *extras; /* JSON text of what else the checkpoint holds (epoch, args ...), or NULL */
+    struct gguf_kvs metadata;  /* what the format says of the whole, typed; strings where it knows no other types */
+    struct gguf_kvs differing; /* its keys that files give different values: that of the first stays */
+    const char *extras;        /* JSON text of what else the checkpoint holds (epoch, args ...), or NULL */
 
     struct side_file *side_files; /* sorted by name */
     size_t n_side_files;
@@ -71,6 +68,8 @@ const char *checkpoint_note_text(const struct checkpoint *checkpoint, size_t ind
 /* For readers, while a checkpoint is being opened. */
 
 void checkpoint_add_source(struct checkpoint *checkpoint, struct source *source); /* takes the source */
+
+/* A text of the metadata; of a key that is there already the first value stays. */
 void checkpoint_add_metadata(struct checkpoint *checkpoint, const char *key, const char *value);
 void checkpoint_add_side_file(struct checkpoint *checkpoint, const char *name, struct source *source); /* takes the source */
 void checkpoint_hide_file(struct checkpoint *checkpoint, const char *name, const char *reason);

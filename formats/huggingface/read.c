@@ -8,7 +8,6 @@
 #include "formats/huggingface/index.h"
 #include "formats/shard_name.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* The kinds of weights, the preferred one first. */
@@ -199,52 +198,14 @@ static bool read_shards(struct checkpoint *checkpoint, const struct input *input
     return true;
 }
 
-static int compare_entries(const void *a, const void *b, void *context)
+static void note_differing(const struct checkpoint *checkpoint)
 {
-    const struct metadata_entry *entries = context;
-    size_t x = *(const size_t *)a, y = *(const size_t *)b;
-    int order = strcmp(entries[x].key, entries[y].key);
-    return order != 0 ? order : (x > y) - (x < y);
-}
-
-static void note_different(const struct checkpoint *checkpoint, size_t n_keys, const char *first)
-{
-    if (n_keys == 1)
-        checkpoint_note(checkpoint, "the shards differ in the metadata '%.200s': that of the first is shown", first);
-    else if (n_keys > 1)
+    const struct gguf_kvs *keys = &checkpoint->differing;
+    if (keys->n_kvs == 1)
+        checkpoint_note(checkpoint, "the shards differ in the metadata '%.200s': that of the first is shown", keys->kvs[0].key);
+    else if (keys->n_kvs > 1)
         checkpoint_note(checkpoint, "the shards differ in %zu keys of the metadata, '%.200s' first: those of the first are shown",
-                        n_keys, first);
-}
-
-/* Shards repeat their metadata: of each key the first value stays, in its place. */
-static void merge_metadata(struct checkpoint *checkpoint)
-{
-    struct metadata_entry *entries = checkpoint->metadata;
-    size_t n_entries = checkpoint->n_metadata, n_kept = 0, n_different = 0;
-    const char *first_different = NULL, *last_different = NULL;
-    size_t *order = memory_alloc(n_entries * sizeof *order);
-    for (size_t i = 0; i < n_entries; i++)
-        order[i] = i;
-    qsort_r(order, n_entries, sizeof *order, compare_entries, entries);
-    for (size_t i = 1, first = 0; i < n_entries; i++) {
-        struct metadata_entry *kept = &entries[order[first]], *entry = &entries[order[i]];
-        if (strcmp(kept->key, entry->key) != 0) {
-            first = i;
-            continue;
-        }
-        if (strcmp(kept->value, entry->value) != 0 && last_different != kept->key) {
-            last_different = kept->key;
-            if (n_different++ == 0)
-                first_different = kept->key;
-        }
-        entry->value = NULL;
-    }
-    for (size_t i = 0; i < n_entries; i++)
-        if (entries[i].value != NULL)
-            entries[n_kept++] = entries[i];
-    checkpoint->n_metadata = n_kept;
-    free(order);
-    note_different(checkpoint, n_different, first_different);
+                        keys->n_kvs, keys->kvs[0].key);
 }
 
 static bool huggingface_open(struct checkpoint *checkpoint, const struct input *input, const struct open_options *options,
@@ -261,7 +222,7 @@ static bool huggingface_open(struct checkpoint *checkpoint, const struct input *
     index_free(&index);
     if (!opened)
         return false;
-    merge_metadata(checkpoint);
+    note_differing(checkpoint);
     format_add_side_files(checkpoint, input);
     return true;
 }

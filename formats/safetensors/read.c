@@ -127,8 +127,7 @@ static void add_metadata(struct reader *reader, const struct json *entry)
         checkpoint_note(reader->checkpoint, "%s: metadata '%s' holds a NUL byte and is not shown", reader->file, key);
         return;
     }
-    struct arena *arena = reader->checkpoint->arena;
-    checkpoint_add_metadata(reader->checkpoint, arena_strndup(arena, key, key_length), arena_strndup(arena, value, value_length));
+    checkpoint_add_metadata(reader->checkpoint, key, value);
 }
 
 static bool parse_metadata(struct reader *reader, const struct json *metadata, struct error *error)

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LARGEST_TENSORS = 5, CONFIG_LIMIT = 16 << 20, MAX_DTYPES = 128, LINE_WIDTH = 100 };
+enum { LARGEST_TENSORS = 5, CONFIG_LIMIT = 16 << 20, MAX_DTYPES = 128, SHOWN_ELEMENTS = 16, LINE_WIDTH = 100 };
 
 struct dtype_total {
     const struct dtype *dtype;
@@ -101,6 +101,18 @@ static void print_architecture(const struct checkpoint *checkpoint)
     free(text);
 }
 
+static void print_metadata(const struct checkpoint *checkpoint)
+{
+    const struct gguf_kvs *metadata = &checkpoint->metadata;
+    for (size_t i = 0; i < metadata->n_kvs; i++) {
+        const struct gguf_kv *kv = &metadata->kvs[i];
+        struct buffer value = {0};
+        gguf_append_text(&value, kv, SHOWN_ELEMENTS);
+        print_value(i ? "" : "metadata", "%s = %.*s", kv->key, (int)value.length, (const char *)value.bytes);
+        buffer_free(&value);
+    }
+}
+
 static void print_summary(const struct checkpoint *checkpoint, const struct totals *totals)
 {
     char number[32], size[SIZE_TEXT];
@@ -110,8 +122,7 @@ static void print_summary(const struct checkpoint *checkpoint, const struct tota
     printf("%-14s%s\n", "parameters", number_text(totals->all.n_elements, number));
     printf("%-14s%" PRIu64 "\n", "tensors", totals->all.n_tensors);
     printf("%-14s%s\n", "size", size_text(totals->all.n_bytes, size));
-    for (size_t i = 0; i < checkpoint->n_metadata; i++)
-        print_value(i ? "" : "metadata", "%s = %s", checkpoint->metadata[i].key, checkpoint->metadata[i].value);
+    print_metadata(checkpoint);
 }
 
 static void print_dtypes(const struct totals *totals)

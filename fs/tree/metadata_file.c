@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { SHOWN_ELEMENTS = 16 }; /* of an array in the metadata; of a longer one, its length */
+
 static void key_text(struct buffer *out, const char *key, const char *text)
 {
     buffer_printf(out, "\"%s\":", key);
@@ -28,9 +30,12 @@ static void append_sources(const struct checkpoint *checkpoint, struct buffer *o
 static void append_metadata(const struct checkpoint *checkpoint, struct buffer *out)
 {
     buffer_append_text(out, ",\n\"metadata\":{");
-    for (size_t i = 0; i < checkpoint->n_metadata; i++) {
+    for (size_t i = 0; i < checkpoint->metadata.n_kvs; i++) {
+        const struct gguf_kv *kv = &checkpoint->metadata.kvs[i];
         buffer_append_text(out, i ? "," : "");
-        key_text(out, checkpoint->metadata[i].key, checkpoint->metadata[i].value);
+        buffer_append_json_string(out, kv->key, strlen(kv->key));
+        buffer_append_text(out, ":");
+        gguf_append_json(out, kv, SHOWN_ELEMENTS);
     }
     buffer_append_text(out, "}");
     if (checkpoint->extras != NULL)

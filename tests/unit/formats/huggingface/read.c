@@ -198,10 +198,11 @@ static void metadata(void)
     write_shard("metadata/" SHARD_1, "a");
     files_write_safetensors("metadata/" SHARD_2, header, sizeof header - 1, 1);
     struct checkpoint *checkpoint = checkpoint_open("metadata", &usual, &error);
-    CHECK(checkpoint != NULL && checkpoint->n_metadata == 2);
-    CHECK_TEXT(checkpoint->metadata[0].key, "format");
-    CHECK_TEXT(checkpoint->metadata[0].value, "pt");
-    CHECK_TEXT(checkpoint->metadata[1].key, "only");
+    CHECK(checkpoint != NULL && checkpoint->metadata.n_kvs == 2);
+    size_t length;
+    CHECK_TEXT(checkpoint->metadata.kvs[0].key, "format");
+    CHECK_TEXT(gguf_get_string(&checkpoint->metadata, "format", checkpoint->arena, &length, &error), "pt");
+    CHECK_TEXT(checkpoint->metadata.kvs[1].key, "only");
     CHECK_TEXT(checkpoint_note_text(checkpoint, 0), "the shards differ in the metadata 'format': that of the first is shown");
     CHECK_TEXT(checkpoint->format, "huggingface");
     CHECK_TEXT(checkpoint->model_name, "metadata");
@@ -224,7 +225,7 @@ static void different_metadata(void)
         free(header);
     }
     struct checkpoint *checkpoint = checkpoint_open("different", &usual, &error);
-    CHECK(checkpoint != NULL && checkpoint->n_metadata == KEYS && checkpoint_notes(checkpoint) == 1);
+    CHECK(checkpoint != NULL && checkpoint->metadata.n_kvs == KEYS && checkpoint_notes(checkpoint) == 1);
     CHECK_TEXT(checkpoint_note_text(checkpoint, 0),
                "the shards differ in 20000 keys of the metadata, 'k00000' first: those of the first are shown");
     for (int i = 0; i < 1000; i++)

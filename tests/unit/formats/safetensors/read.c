@@ -319,7 +319,7 @@ static void order(void)
         CHECK(tensor_set_find(checkpoint->tensors, expected[i].name, expected[i].name_length) == tensor);
     }
     CHECK(checkpoint->tensors->tensors[3].shape[0] == 2 && checkpoint->tensors->tensors[3].shape[1] == 1);
-    CHECK(checkpoint->n_metadata == 1 && strcmp(checkpoint->metadata[0].value, "pt") == 0);
+    CHECK(checkpoint->metadata.n_kvs == 1 && memcmp(checkpoint->metadata.kvs[0].value.bytes + 8, "pt", 2) == 0);
     CHECK(checkpoint_notes(checkpoint) == 1);
     CHECK_TEXT(checkpoint->format, "safetensors");
     checkpoint_close(checkpoint);

@@ -1,6 +1,6 @@
 /* numpy arrays and scalars inside pickles (numpy/core/src/multiarray/methods.c: array_reduce and array_setstate). */
+#include "formats/bits.h"
 #include "formats/layout.h"
-#include "formats/torch/bits.h"
 #include "formats/torch/tensors.h"
 
 #include <string.h>

@@ -1,8 +1,8 @@
 #include "formats/torch/tensors.h"
 
 #include "base/checked.h"
+#include "formats/bits.h"
 #include "formats/layout.h"
-#include "formats/torch/bits.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-#include "formats/torch/bits.h"
+#include "formats/bits.h"
 
 #include <assert.h>
 

@@ -1,0 +1,418 @@
+/* GGUF files: one, or the parts of a split one, by the name of the first or of their directory.
+ *
+ * As strict as gguf_init_from_file() of llama.cpp 34af94cd9, with these exceptions. Read here though not there: version 1;
+ * files of the other byte order; arrays of arrays. Refused here though not there: a number of elements that overflows to 0;
+ * a key that holds a NUL byte; a file that does not hold all of its data, which the reference leaves to whoever loads the model.
+ * As there, a tensor's name ends at its first NUL byte, and bytes after the last tensor are ignored.
+ *
+ * Blocks of the other byte order are shown as they are: what has to be swapped in them differs from type to type. */
+#include "base/checked.h"
+#include "formats/bits.h"
+#include "formats/directory.h"
+#include "formats/format.h"
+#include "formats/gguf/kv.h"
+#include "formats/layout.h"
+#include "formats/shard_name.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    MAGIC_BYTES = 4,
+    LAST_VERSION = 3,
+    MAX_DIMENSIONS = 4,
+    MAX_NAME = 64, /* with the NUL that ends it in the reference's memory */
+    USUAL_ALIGNMENT = 32,
+    MAX_PARTS = 4096,
+    MAX_TYPES = 64, /* more than there are */
+};
+
+static const char magic[] = "GGUF";
+
+struct reader {
+    struct checkpoint *checkpoint;
+    struct source *file;
+    struct tensor_set *set;
+    struct gguf_cursor cursor;
+    struct gguf_kvs *kvs;
+    uint64_t n_tensors, n_kvs, alignment;
+    uint64_t data_length; /* of the tensors so far, each with its padding, */
+    uint64_t data_end;    /* and without that of the last */
+    size_t first_tensor;
+    struct dtype *opaque[MAX_TYPES]; /* by their number */
+};
+
+/* The first bytes; the order of bytes is the one in which the version is a small number. */
+static bool read_preamble(struct reader *reader, struct error *error)
+{
+    struct gguf_cursor *cursor = &reader->cursor;
+    char head[MAGIC_BYTES];
+    unsigned char bytes[4];
+    if (!gguf_take_all(cursor, MAGIC_BYTES, head, error))
+        return false;
+    if (memcmp(head, magic, MAGIC_BYTES) != 0)
+        return error_set(error, "not a GGUF file: it does not begin with %s", magic);
+    if (!gguf_take_all(cursor, sizeof bytes, bytes, error))
+        return false;
+    uint64_t version = read_le(bytes, sizeof bytes);
+    if (version != 0 && (version & 0xffff) == 0) {
+        cursor->order = GGUF_BIG_ENDIAN;
+        version = read_be(bytes, sizeof bytes);
+    }
+    if (version < 1 || version > LAST_VERSION)
+        return error_set(error, "version %" PRIu64 " is not one of 1 to %d", version, LAST_VERSION);
+    cursor->version = (unsigned)version;
+    return gguf_take_count(cursor, &reader->n_tensors, error) && gguf_take_count(cursor, &reader->n_kvs, error);
+}
+
+/* Whether the file may hold so many tensors and keys, before any is read. */
+static bool check_counts(const struct reader *reader, struct error *error)
+{
+    bool old = reader->cursor.version == 1;
+    uint64_t remaining = gguf_remaining(&reader->cursor), most = TENSOR_SET_MAX - reader->set->n_tensors;
+    uint64_t least_kv = old ? 4 + 1 + 4 + 1 : 8 + 1 + 4 + 1, least_tensor = old ? 4 + 4 + 4 + 8 : 8 + 4 + 4 + 8;
+    if (reader->n_kvs > remaining / least_kv)
+        return error_set(error, "truncated: %" PRIu64 " keys, and only %" PRIu64 " bytes follow", reader->n_kvs, remaining);
+    if (reader->n_tensors > remaining / least_tensor)
+        return error_set(error, "truncated: %" PRIu64 " tensors, and only %" PRIu64 " bytes follow", reader->n_tensors,
+                         remaining);
+    if (reader->n_tensors > most)
+        return error_set(error, "with its %" PRIu64 " tensors there are more than %d", reader->n_tensors, TENSOR_SET_MAX);
+    return true;
+}
+
+static bool read_keys(struct reader *reader, struct error *error)
+{
+    uint64_t alignment = USUAL_ALIGNMENT;
+    for (uint64_t i = 0; i < reader->n_kvs; i++)
+        if (!gguf_kvs_read(reader->kvs, &reader->cursor, error))
+            return error_prefix(error, "key %" PRIu64 " of %" PRIu64, i + 1, reader->n_kvs);
+    const struct gguf_kv *kv = gguf_kvs_find(reader->kvs, "general.alignment");
+    if (kv != NULL && kv->type != GGUF_U32)
+        return error_set(error, "general.alignment is %s, not u32", gguf_type_name(kv->type));
+    gguf_get_u64(reader->kvs, "general.alignment", &alignment);
+    if (alignment == 0 || (alignment & (alignment - 1)) != 0)
+        return error_set(error, "general.alignment is %" PRIu64 ", not a power of two", alignment);
+    reader->alignment = alignment;
+    return true;
+}
+
+static bool read_name(struct reader *reader, struct tensor *tensor, struct error *error)
+{
+    uint64_t length;
+    char name[MAX_NAME];
+    if (!gguf_take_count(&reader->cursor, &length, error))
+        return false;
+    if (length >= MAX_NAME)
+        return error_set(error, "a name of %" PRIu64 " bytes is longer than %d", length, MAX_NAME - 1);
+    if (!gguf_take_all(&reader->cursor, (size_t)length, name, error))
+        return false;
+    tensor->name_length = (uint32_t)strnlen(name, (size_t)length);
+    tensor->name = arena_strndup(reader->checkpoint->arena, name, tensor->name_length);
+    return true;
+}
+
+/* The shape: in the file the dimension that varies fastest comes first, here it is the last. */
+static bool read_shape(struct reader *reader, struct tensor *tensor, struct error *error)
+{
+    uint64_t rank, reversed[MAX_DIMENSIONS];
+    if (!gguf_take_number(&reader->cursor, 4, &rank, error))
+        return false;
+    if (rank > MAX_DIMENSIONS)
+        return error_set(error, "%" PRIu64 " dimensions are more than %d", rank, MAX_DIMENSIONS);
+    for (uint64_t i = 0; i < rank; i++) {
+        if (!gguf_take_count(&reader->cursor, &reversed[i], error))
+            return false;
+        if (reversed[i] > INT64_MAX)
+            return error_set(error, "dimension %" PRIu64 " is %" PRId64, i, (int64_t)reversed[i]);
+    }
+    uint64_t *shape = arena_array(reader->checkpoint->arena, rank, sizeof *shape);
+    for (uint64_t i = 0; i < rank; i++)
+        shape[i] = reversed[rank - 1 - i];
+    tensor->rank = (uint8_t)rank;
+    tensor->shape = shape;
+    return true;
+}
+
+/* The block type without kernels: its values cannot be shown. One for all tensors of the file. */
+static const struct dtype *opaque(struct reader *reader, const struct dtype *dtype)
+{
+    struct dtype **copy = &reader->opaque[dtype->ggml_type];
+    if (*copy == NULL) {
+        *copy = arena_copy(reader->checkpoint->arena, dtype, sizeof *dtype);
+        memset((*copy)->kernels, 0, sizeof(*copy)->kernels);
+    }
+    return *copy;
+}
+
+/* The type, and whether the shape is one that it may have. */
+static bool read_type(struct reader *reader, struct tensor *tensor, struct error *error)
+{
+    uint64_t number, n_elements;
+    bool misaligned;
+    char shape[128];
+    if (!gguf_take_number(&reader->cursor, 4, &number, error))
+        return false;
+    const struct dtype *dtype = dtype_by_ggml_type((uint32_t)number);
+    if (dtype == NULL)
+        return error_set(error, "%" PRIu64 " is not a type of tensors", number);
+    if (dtype->kind == DTYPE_BLOCK && reader->cursor.order == GGUF_BIG_ENDIAN)
+        dtype = opaque(reader, dtype);
+    uint64_t row = tensor->rank > 0 ? tensor->shape[tensor->rank - 1] : 1;
+    if (row % dtype->block_elements != 0)
+        return error_set(error, "a row of %" PRIu64 " elements is not a multiple of %u, as %s needs it", row,
+                         dtype->block_elements, dtype->name);
+    if (!layout_size(dtype, tensor->shape, tensor->rank, &n_elements, &tensor->length, &misaligned) || n_elements >= INT64_MAX)
+        return error_set(error, "%s %s is larger than 64 bits can say", dtype->name,
+                         layout_shape_text(tensor->shape, tensor->rank, shape, sizeof shape));
+    tensor->dtype = dtype;
+    return true;
+}
+
+/* Tensors follow each other in the order of their records, each padded. */
+static bool read_offset(struct reader *reader, struct tensor *tensor, struct error *error)
+{
+    uint64_t offset;
+    if (!gguf_take_number(&reader->cursor, 8, &offset, error))
+        return false;
+    if (offset != reader->data_length)
+        return error_set(error, "its offset is %" PRIu64 ", but the tensors before it end at %" PRIu64, offset,
+                         reader->data_length);
+    tensor->offset = offset;
+    if (!checked_add(offset, tensor->length, &reader->data_end) ||
+        !checked_align(reader->data_end, reader->alignment, &reader->data_length))
+        return error_set(error, "the data is larger than 64 bits can say");
+    return true;
+}
+
+static bool read_tensors(struct reader *reader, struct error *error)
+{
+    for (uint64_t i = 0; i < reader->n_tensors; i++) {
+        struct tensor tensor = {.source = reader->file};
+        if (!read_name(reader, &tensor, error))
+            return error_prefix(error, "tensor %" PRIu64 " of %" PRIu64, i + 1, reader->n_tensors);
+        if (!read_shape(reader, &tensor, error) || !read_type(reader, &tensor, error) || !read_offset(reader, &tensor, error))
+            return error_prefix(error, "tensor '%s'", tensor.name);
+        tensor_set_add(reader->set, &tensor);
+    }
+    return true;
+}
+
+/* Whether the data is all there; then offsets count from the beginning of the file. */
+static bool place_data(struct reader *reader, struct error *error)
+{
+    uint64_t size = source_size(reader->file), data;
+    if (!checked_align(reader->cursor.offset, reader->alignment, &data) || data > size)
+        return error_set(error, "truncated: its data begins at a multiple of %" PRIu64 " after offset %" PRIu64 " of %" PRIu64,
+                         reader->alignment, reader->cursor.offset, size);
+    if (reader->data_end > size - data)
+        return error_set(error, "truncated: %" PRIu64 " of %" PRIu64 " tensor bytes are missing",
+                         reader->data_end - (size - data), reader->data_end);
+    if (reader->data_length < size - data)
+        checkpoint_note(reader->checkpoint, "%s: the %" PRIu64 " bytes after the last tensor are ignored",
+                        source_name(reader->file), size - data - reader->data_length);
+    for (size_t i = reader->first_tensor; i < reader->set->n_tensors; i++)
+        reader->set->tensors[i].offset += data;
+    return true;
+}
+
+static void swap_bytes(const struct reader *reader)
+{
+    struct arena *arena = reader->checkpoint->arena;
+    for (size_t i = reader->first_tensor; i < reader->set->n_tensors; i++) {
+        struct tensor *tensor = &reader->set->tensors[i];
+        if (tensor->dtype->kind != DTYPE_BLOCK && tensor->dtype->block_bytes > 1)
+            tensor->view = view_bits(arena, tensor_view(tensor, arena),
+                                     (struct bits){.component_bytes = (uint8_t)tensor->dtype->block_bytes, .swap = true});
+    }
+}
+
+/* Adds the tensors of a file that the checkpoint owns, and its keys to `kvs`. */
+static bool read_file(struct checkpoint *checkpoint, struct source *file, struct tensor_set *tensors, struct gguf_kvs *kvs,
+                      struct error *error)
+{
+    struct reader reader = {
+        .checkpoint = checkpoint,
+        .file = file,
+        .set = tensors,
+        .cursor = gguf_cursor_at(file, 0, LAST_VERSION, GGUF_LITTLE_ENDIAN),
+        .kvs = kvs,
+        .first_tensor = tensors->n_tensors,
+    };
+    bool good = read_preamble(&reader, error) && check_counts(&reader, error) && read_keys(&reader, error) &&
+                read_tensors(&reader, error) && place_data(&reader, error);
+    if (good && reader.cursor.order == GGUF_BIG_ENDIAN)
+        swap_bytes(&reader);
+    gguf_cursor_free(&reader.cursor);
+    return good || error_prefix(error, "%s", source_name(file));
+}
+
+static bool gguf_read_file(struct checkpoint *checkpoint, struct source *file, struct tensor_set *tensors,
+                           const struct open_options *options, struct error *error)
+{
+    (void)options;
+    return read_file(checkpoint, file, tensors, &checkpoint->metadata, error);
+}
+
+/* Parts. */
+
+static bool is_part(const char *name, struct shard_name *ret_parts)
+{
+    return shard_name_parse(name, ret_parts) && strcmp(ret_parts->suffix, ".gguf") == 0;
+}
+
+static bool has_name(const struct input *input, const char *name)
+{
+    for (size_t i = 0; i < input->n_names; i++)
+        if (strcmp(input->names[i], name) == 0)
+            return true;
+    return false;
+}
+
+/* What a part says of itself. */
+struct split {
+    uint64_t number, count, n_tensors; /* numbered from 0; count 0: not split */
+};
+
+static struct split split_of(const struct gguf_kvs *kvs)
+{
+    struct split split = {0};
+    gguf_get_u64(kvs, "split.no", &split.number);
+    gguf_get_u64(kvs, "split.count", &split.count);
+    gguf_get_u64(kvs, "split.tensors.count", &split.n_tensors);
+    return split;
+}
+
+/* Part number `number`, counted from 0, of the set whose first is `first`. */
+static bool read_part(struct checkpoint *checkpoint, const struct input *input, const char *name, uint64_t number,
+                      const struct split *first, struct error *error)
+{
+    struct gguf_kvs kvs = {0};
+    if (!has_name(input, name))
+        return error_set(error, "%s is missing: it is part %" PRIu64 " of %" PRIu64, name, number + 1, first->count);
+    struct source *file = directory_open_file(input->directory, name, name, error);
+    if (file == NULL)
+        return false;
+    checkpoint_add_source(checkpoint, file);
+    bool good = read_file(checkpoint, file, checkpoint->tensors, &kvs, error);
+    struct split split = split_of(&kvs);
+    gguf_kvs_free(&kvs);
+    if (!good)
+        return false;
+    if (split.number != number || split.count == 0)
+        return error_set(error, "%s: says that it is part %" PRIu64 " of %" PRIu64 ", not part %" PRIu64, name, split.number + 1,
+                         split.count, number + 1);
+    if (split.count != first->count || split.n_tensors != first->n_tensors)
+        return error_set(
+            error, "%s: belongs to another model: of %" PRIu64 " parts and %" PRIu64 " tensors, not %" PRIu64 " and %" PRIu64,
+            name, split.count, split.n_tensors, first->count, first->n_tensors);
+    return true;
+}
+
+static bool read_parts(struct checkpoint *checkpoint, const struct input *input, const char *file_name, const struct split *first,
+                       struct error *error)
+{
+    struct shard_name parts;
+    bool is_named = is_part(file_name, &parts) && parts.count == first->count && parts.number == first->number + 1;
+    if (!is_named)
+        return error_set(error, "%s: holds part %" PRIu64 " of %" PRIu64 ", and its name says otherwise", file_name,
+                         first->number + 1, first->count);
+    if (first->number != 0)
+        return error_set(error, "%s: part %u of %u; name the first part, or the directory", file_name, parts.number, parts.count);
+    for (uint64_t number = 1; number < first->count; number++) {
+        const char *name = arena_printf(checkpoint->arena, "%.*s-%05" PRIu64 "-of-%05" PRIu64 ".gguf", (int)parts.stem_length,
+                                        file_name, number + 1, first->count);
+        if (!read_part(checkpoint, input, name, number, first, error))
+            return false;
+    }
+    if (checkpoint->tensors->n_tensors != first->n_tensors)
+        return error_set(error, "%s: its %" PRIu64 " parts hold %zu tensors, but split.tensors.count is %" PRIu64, file_name,
+                         first->count, checkpoint->tensors->n_tensors, first->n_tensors);
+    return true;
+}
+
+/* The files of a directory that may be meant: no part but the first of its set, though that may be missing. */
+static size_t find_models(struct arena *arena, const struct input *input, const char **ret_name)
+{
+    static const char suffix[] = ".gguf";
+    struct shard_name parts;
+    size_t n_models = 0;
+    const char *last = "";
+    for (size_t i = 0; i < input->n_names; i++) {
+        const char *name = input->names[i];
+        size_t length = strlen(name);
+        if (length < sizeof suffix || *name == '.' || strcmp(name + length - (sizeof suffix - 1), suffix) != 0)
+            continue;
+        if (is_part(name, &parts))
+            name = arena_printf(arena, "%.*s-%05u-of-%05u.gguf", (int)parts.stem_length, name, 1, parts.count);
+        if (strcmp(name, last) != 0)
+            n_models++;
+        if (n_models == 1)
+            *ret_name = name;
+        last = name;
+    }
+    return n_models;
+}
+
+static enum probe gguf_probe(const struct input *input)
+{
+    static const char suffix[] = ".gguf";
+    if (input->file != NULL) {
+        size_t length = strlen(input->file_name);
+        if (input->head_length >= MAGIC_BYTES && memcmp(input->head, magic, MAGIC_BYTES) == 0)
+            return PROBE_SURE;
+        return length >= sizeof suffix && strcmp(input->file_name + length - (sizeof suffix - 1), suffix) == 0 ? PROBE_MAYBE
+                                                                                                               : PROBE_NO;
+    }
+    struct arena *arena = arena_new();
+    const char *name;
+    size_t n_models = find_models(arena, input, &name);
+    arena_free(arena);
+    return n_models > 0 ? PROBE_MAYBE : PROBE_NO;
+}
+
+/* Opens the file of a directory that is meant. */
+static struct source *open_model(struct checkpoint *checkpoint, const struct input *input, const char **ret_name,
+                                 struct error *error)
+{
+    const char *name = NULL;
+    size_t n_models = find_models(checkpoint->arena, input, &name);
+    if (n_models > 1)
+        error_set(error, "%s: %zu GGUF models are in this directory, %s is one; name the file", input->path, n_models, name);
+    else if (!has_name(input, name))
+        error_set(error, "%s: %s is missing: it is the first part", input->path, name);
+    else
+        return directory_open_file(input->directory, *ret_name = name, name, error);
+    return NULL;
+}
+
+static bool gguf_open(struct checkpoint *checkpoint, const struct input *input, const struct open_options *options,
+                      struct error *error)
+{
+    (void)options;
+    const char *name = input->file_name;
+    struct source *file =
+        input->file != NULL ? source_open(AT_FDCWD, input->path, name, error) : open_model(checkpoint, input, &name, error);
+    if (file == NULL)
+        return false;
+    checkpoint_add_source(checkpoint, file);
+    if (!read_file(checkpoint, file, checkpoint->tensors, &checkpoint->metadata, error))
+        return false;
+    struct split split = split_of(&checkpoint->metadata);
+    if (split.count > MAX_PARTS)
+        return error_set(error, "%s: %" PRIu64 " parts are more than %d", name, split.count, MAX_PARTS);
+    if (split.count > 1 && !read_parts(checkpoint, input, name, &split, error))
+        return false;
+    format_add_side_files(checkpoint, input);
+    return true;
+}
+
+const struct format gguf_format = {
+    .name = "gguf",
+    .summary = "a .gguf file, the first part of a split one, or their directory",
+    .probe = gguf_probe,
+    .open = gguf_open,
+    .read_file = gguf_read_file,
+};

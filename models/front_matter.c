@@ -11,8 +11,14 @@
 #include <strings.h>
 #include <yaml.h>
 
-/* Mappings looked into for one key: merges nest, name each other and form cycles. */
-enum { MAX_MERGES = 256 };
+enum {
+    MAX_MERGES = 256, /* mappings looked into for one key: merges nest, name each other and form cycles */
+
+    /* libyaml takes for each anchor, alias, directive and opening bracket as long as there are others of them. */
+    MAX_ANCHORS = 128,
+    MAX_DIRECTIVES = 16,
+    MAX_DEPTH = 128,
+};
 
 /* Lines end where Python's str.splitlines() ends them. Returns the length of the line, and of its end. */
 static size_t line_length(const char *text, size_t length, size_t *ret_end)
@@ -216,6 +222,62 @@ static void read_nodes(struct reading *reading)
     }
 }
 
+static void set_input(yaml_parser_t *parser, const struct buffer *text)
+{
+    yaml_parser_set_input_string(parser, text->bytes, text->length);
+    yaml_parser_set_encoding(parser, YAML_UTF8_ENCODING);
+}
+
+static const char *too_much(const yaml_event_t *event, unsigned *depth, unsigned *n_anchors)
+{
+    const yaml_char_t *anchor = NULL;
+    if (event->type == YAML_SCALAR_EVENT)
+        anchor = event->data.scalar.anchor;
+    else if (event->type == YAML_SEQUENCE_START_EVENT)
+        anchor = event->data.sequence_start.anchor;
+    else if (event->type == YAML_MAPPING_START_EVENT)
+        anchor = event->data.mapping_start.anchor;
+    if (anchor != NULL && ++*n_anchors > MAX_ANCHORS)
+        return "too many anchors";
+    *depth += event->type == YAML_SEQUENCE_START_EVENT || event->type == YAML_MAPPING_START_EVENT;
+    *depth -= event->type == YAML_SEQUENCE_END_EVENT || event->type == YAML_MAPPING_END_EVENT;
+    return *depth > MAX_DEPTH ? "nested too deep" : NULL;
+}
+
+static bool few_directives(const struct buffer *text)
+{
+    unsigned n_directives = 0;
+    const unsigned char *line = text->bytes, *end = line + text->length;
+    for (; line != NULL && line < end; line = memchr(line, '\n', (size_t)(end - line))) {
+        line += line != text->bytes;
+        n_directives += line < end && *line == '%';
+    }
+    return n_directives <= MAX_DIRECTIVES;
+}
+
+/* Whether libyaml can make a document of the text in linear time: its events, which it gives one by one, tell. What is wrong with
+ * the text besides is told by the making. */
+static bool is_bounded(const struct buffer *text, struct error *error)
+{
+    yaml_parser_t parser;
+    yaml_event_t event;
+    unsigned depth = 0, n_anchors = 0;
+    const char *reason = NULL;
+    if (!few_directives(text))
+        return error_set(error, "more than %d directives", MAX_DIRECTIVES);
+    if (!yaml_parser_initialize(&parser))
+        return error_set(error, "no memory for a YAML parser");
+    set_input(&parser, text);
+    for (bool ended = false; !ended && reason == NULL && yaml_parser_parse(&parser, &event); yaml_event_delete(&event)) {
+        reason = too_much(&event, &depth, &n_anchors);
+        ended = event.type == YAML_STREAM_END_EVENT;
+    }
+    if (reason != NULL)
+        error_set(error, "line %zu: %s", parser.mark.line + 2, reason);
+    yaml_parser_delete(&parser);
+    return reason == NULL;
+}
+
 bool front_matter_read(struct arena *arena, const char *readme, size_t length, const struct card_value **ret_card,
                        struct error *error)
 {
@@ -224,12 +286,11 @@ bool front_matter_read(struct arena *arena, const char *readme, size_t length, c
     if (!cut_front_matter(readme, length, &text))
         return true;
     yaml_parser_t parser;
-    if (!yaml_parser_initialize(&parser)) {
+    if (!is_bounded(&text, error) || (!yaml_parser_initialize(&parser) && !error_set(error, "no memory for a YAML parser"))) {
         buffer_free(&text);
-        return error_set(error, "no memory for a YAML parser");
+        return false;
     }
-    yaml_parser_set_input_string(&parser, text.bytes, text.length);
-    yaml_parser_set_encoding(&parser, YAML_UTF8_ENCODING);
+    set_input(&parser, &text);
     struct reading reading = {.arena = arena};
     bool read = yaml_parser_load(&parser, &reading.document);
     if (read) {

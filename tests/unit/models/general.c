@@ -164,6 +164,24 @@ static void mends(void)
     }
 }
 
+/* What libyaml reads in quadratic time: a megabyte of it would take many minutes. */
+static void slow_cards(void)
+{
+    static const char *const pieces[] = {"[", "{", "- &a%d x\n", "? &b%d x\n", "%%TAG !a%d! b\n", "- "};
+    for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++) {
+        struct buffer readme = {0};
+        buffer_append_text(&readme, "---\n");
+        for (int n = 0; readme.length < 1000000; n++)
+            buffer_printf(&readme, pieces[i], n);
+        struct checkpoint *checkpoint = make_checkpoint("m", (const char *)readme.bytes, readme.length, NULL);
+        struct gguf_kvs kvs = add_general(checkpoint, NULL);
+        CHECK_NAMED(strstr(checkpoint_note_text(checkpoint, 0), "README.md: its front matter is not used: ") != NULL, pieces[i]);
+        gguf_kvs_free(&kvs);
+        checkpoint_close(checkpoint);
+        buffer_free(&readme);
+    }
+}
+
 /* Aliases of aliases, and merges in circles: nothing grows. */
 static void bombs(void)
 {
@@ -199,6 +217,7 @@ int main(void)
     cases();
     mends();
     bombs();
+    slow_cards();
     files_remove();
     return check_done();
 }

@@ -1,15 +1,14 @@
 #include "models/tokenizers/hf_vocabulary.h"
 
+#include "base/text.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 static const char *const special_attributes[] = {"bos_token", "eos_token", "unk_token", "sep_token",
                                                  "pad_token", "cls_token", "mask_token"};
-enum {
-    ATTRIBUTES = sizeof special_attributes / sizeof *special_attributes,
-    MAX_ADDED = 1 << 15 /* they are compared with each other */
-};
+enum { ATTRIBUTES = sizeof special_attributes / sizeof *special_attributes };
 
 /* What a class of tokenizers calls its special tokens where its files do not say, in the order of special_attributes. */
 static const struct class_defaults {
@@ -132,7 +131,7 @@ static enum vocab_result load_plain_vocab(const struct checkpoint *checkpoint, s
 
 static bool count_model_tokens(struct hf_vocabulary *vocabulary, struct error *error)
 {
-    vocabulary->n_model_tokens = json_count(vocabulary->vocab);
+    vocabulary->n_model_tokens = vocabulary->next_id = json_count(vocabulary->vocab);
     vocabulary->n_ids = json_is(vocabulary->vocab, JSON_ARRAY) ? vocabulary->n_model_tokens : 0;
     if (!json_is(vocabulary->vocab, JSON_OBJECT))
         return true;
@@ -146,12 +145,46 @@ static bool count_model_tokens(struct hf_vocabulary *vocabulary, struct error *e
     return true;
 }
 
-bool hf_model_id(const struct hf_vocabulary *vocabulary, const char *text, size_t length, uint64_t *ret_id)
+/* Where in a vocabulary [[token, score], ...] a token is. The first few are looked for one by one, which is quicker than putting
+ * a quarter of a million in order. */
+enum { WALKS = 64 };
+
+struct array_entry {
+    const char *text;
+    size_t length;
+    uint64_t id;
+};
+
+struct array_lookup {
+    unsigned n_walks;
+    struct array_entry *sorted; /* NULL before the last walk */
+    size_t n_sorted;
+};
+
+static int compare_entries(const void *a, const void *b)
 {
-    if (json_is(vocabulary->vocab, JSON_OBJECT))
-        return json_u64(json_get_n(vocabulary->vocab, text, length), ret_id);
+    const struct array_entry *x = a, *y = b;
+    int order = text_compare(x->text, x->length, y->text, y->length);
+    return order != 0 ? order : (x->id > y->id) - (x->id < y->id);
+}
+
+static void sort_array(const struct hf_vocabulary *vocabulary, struct array_lookup *lookup)
+{
     uint64_t id = 0;
+    lookup->sorted = arena_array(vocabulary->arena, json_count(vocabulary->vocab), sizeof *lookup->sorted);
     for (const struct json *entry = json_first(vocabulary->vocab); entry != NULL; entry = json_next(entry), id++) {
+        size_t length;
+        const char *text = json_string(json_first(entry), &length);
+        if (text != NULL)
+            lookup->sorted[lookup->n_sorted++] = (struct array_entry){text, length, id};
+    }
+    qsort(lookup->sorted, lookup->n_sorted, sizeof *lookup->sorted, compare_entries);
+}
+
+static bool walk_array(const struct json *vocab, const char *text, size_t length, uint64_t *ret_id)
+{
+    uint64_t id = 0;
+    for (const struct json *entry = json_first(vocab); entry != NULL; entry = json_next(entry), id++) {
         size_t entry_length;
         const char *entry_text = json_string(json_first(entry), &entry_length);
         if (entry_text != NULL && entry_length == length && memcmp(entry_text, text, length) == 0) {
@@ -162,12 +195,35 @@ bool hf_model_id(const struct hf_vocabulary *vocabulary, const char *text, size_
     return false;
 }
 
+bool hf_model_id(const struct hf_vocabulary *vocabulary, const char *text, size_t length, uint64_t *ret_id)
+{
+    if (json_is(vocabulary->vocab, JSON_OBJECT))
+        return json_u64(json_get_n(vocabulary->vocab, text, length), ret_id);
+    struct array_lookup *lookup = vocabulary->array_lookup;
+    if (lookup->n_walks++ < WALKS)
+        return walk_array(vocabulary->vocab, text, length, ret_id);
+    if (lookup->sorted == NULL)
+        sort_array(vocabulary, lookup);
+    size_t low = 0, high = lookup->n_sorted;
+    while (low < high) { /* the first of several */
+        size_t middle = low + (high - low) / 2;
+        const struct array_entry *entry = &lookup->sorted[middle];
+        if (text_compare(entry->text, entry->length, text, length) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    const struct array_entry *found = &lookup->sorted[low];
+    if (low == lookup->n_sorted || text_compare(found->text, found->length, text, length) != 0)
+        return false;
+    *ret_id = found->id;
+    return true;
+}
+
 static struct added_token *find_added(const struct hf_vocabulary *vocabulary, const char *text, size_t length)
 {
-    for (size_t i = 0; i < vocabulary->n_added; i++)
-        if (vocabulary->added[i].length == length && memcmp(vocabulary->added[i].text, text, length) == 0)
-            return &vocabulary->added[i];
-    return NULL;
+    size_t place;
+    return text_index_find(&vocabulary->added_index, text, length, &place) ? &vocabulary->added[place] : NULL;
 }
 
 const struct added_token *hf_added_token(const struct hf_vocabulary *vocabulary, const char *text, size_t length)
@@ -185,33 +241,27 @@ bool hf_token_id(const struct hf_vocabulary *vocabulary, const char *text, size_
 }
 
 /* Adds a token, or gives one that is there new flags. */
-static bool add_token(struct hf_vocabulary *vocabulary, const struct added_token *token, struct error *error)
+static void add_token(struct hf_vocabulary *vocabulary, const struct added_token *token)
 {
     struct added_token *there = find_added(vocabulary, token->text, token->length);
     if (token->length == 0)
-        return true;
+        return;
     if (there != NULL) {
         uint64_t id = there->id;
         *there = *token;
         there->id = id;
-        return true;
+        return;
     }
-    if (vocabulary->n_added == MAX_ADDED)
-        return error_set(error, "tokenizer: more than %d added tokens", MAX_ADDED);
     if ((vocabulary->n_added & (vocabulary->n_added - 1)) == 0)
         vocabulary->added =
             memory_resize(vocabulary->added, (vocabulary->n_added ? vocabulary->n_added * 2 : 1) * sizeof *vocabulary->added);
     struct added_token *added = &vocabulary->added[vocabulary->n_added];
     *added = *token;
-    if (!hf_model_id(vocabulary, token->text, token->length, &added->id)) {
-        uint64_t next = vocabulary->n_model_tokens;
-        for (size_t i = 0; i < vocabulary->n_added; i++)
-            next = vocabulary->added[i].id >= next ? vocabulary->added[i].id + 1 : next;
-        added->id = next;
-    }
-    vocabulary->n_added++;
+    if (!hf_model_id(vocabulary, token->text, token->length, &added->id))
+        added->id = vocabulary->next_id;
+    text_index_add(&vocabulary->added_index, added->text, added->length, vocabulary->n_added++);
+    vocabulary->next_id = added->id >= vocabulary->next_id ? added->id + 1 : vocabulary->next_id;
     vocabulary->n_ids = added->id >= vocabulary->n_ids ? added->id + 1 : vocabulary->n_ids;
-    return true;
 }
 
 /* The flags of a token given as an object; `normalized` is, where it is not given, what `special` is not. */
@@ -227,14 +277,13 @@ static struct added_token read_token(const struct json *token, bool always_speci
     return added;
 }
 
-static bool add_all(struct hf_vocabulary *vocabulary, const struct json *tokens, struct error *error)
+static void add_all(struct hf_vocabulary *vocabulary, const struct json *tokens)
 {
     for (const struct json *token = json_first(tokens); token != NULL; token = json_next(token)) {
         struct added_token added = read_token(token, false);
-        if (added.text != NULL && !add_token(vocabulary, &added, error))
-            return false;
+        if (added.text != NULL)
+            add_token(vocabulary, &added);
     }
-    return true;
 }
 
 /* The special token of an attribute as the files give it: an object or a string; NULL where they do not. */
@@ -269,22 +318,20 @@ const char *hf_special_token(const struct hf_vocabulary *vocabulary, const char 
     return NULL;
 }
 
-/* Whether a text is one of the named special tokens. */
-static bool is_named_special(const struct hf_vocabulary *vocabulary, const char *text, size_t length)
+static void index_named_specials(const struct hf_vocabulary *vocabulary, struct text_index *specials)
 {
-    size_t other_length;
+    size_t length;
     for (size_t i = 0; i < ATTRIBUTES; i++) {
-        const char *other = hf_special_token(vocabulary, special_attributes[i], &other_length);
-        if (other != NULL && other_length == length && memcmp(other, text, length) == 0)
-            return true;
+        const char *text = hf_special_token(vocabulary, special_attributes[i], &length);
+        if (text != NULL)
+            text_index_add(specials, text, length, i);
     }
     const struct json *more = named_token(vocabulary->files, "additional_special_tokens");
     for (const struct json *token = json_first(more); token != NULL; token = json_next(token)) {
-        const char *other = token_content(token, &other_length);
-        if (other != NULL && other_length == length && memcmp(other, text, length) == 0)
-            return true;
+        const char *text = token_content(token, &length);
+        if (text != NULL)
+            text_index_add(specials, text, length, ATTRIBUTES);
     }
-    return false;
 }
 
 static int compare_ids(const void *a, const void *b)
@@ -293,65 +340,69 @@ static int compare_ids(const void *a, const void *b)
     return (x->id > y->id) - (x->id < y->id);
 }
 
+/* A token of added_tokens.json: {"<pad>": 3}. False where it has no id. */
+static bool read_legacy(const struct json *token, struct added_token *ret_added)
+{
+    *ret_added = (struct added_token){.normalized = true};
+    ret_added->text = json_key(token, &ret_added->length);
+    return json_u64(token, &ret_added->id);
+}
+
+/* A token of added_tokens_decoder: {"3": {"content": "<pad>"}}. */
+static bool read_decoder(const struct json *token, struct added_token *ret_added)
+{
+    *ret_added = read_token(token, false);
+    ret_added->id = strtoull(json_key(token, NULL), NULL, 10);
+    return ret_added->text != NULL;
+}
+
 /* added_tokens_decoder of tokenizer_config.json, by id; where there is none, what older files have: added_tokens.json. */
-static bool add_decoder_tokens(struct hf_vocabulary *vocabulary, struct error *error)
+static void add_decoder_tokens(struct hf_vocabulary *vocabulary)
 {
     const struct json *decoder = json_get(vocabulary->files->config, "added_tokens_decoder");
     bool legacy = decoder == NULL;
     const struct json *tokens = legacy ? vocabulary->files->added_tokens : decoder;
-    size_t n_tokens = 0;
+    size_t n_tokens = 0, number;
+    struct text_index specials = {0};
     struct added_token *sorted = arena_array(vocabulary->arena, json_count(tokens) + 1, sizeof *sorted);
+    index_named_specials(vocabulary, &specials);
     for (const struct json *token = json_first(tokens); token != NULL; token = json_next(token)) {
-        struct added_token added;
-        if (legacy) {
-            added = (struct added_token){0};
-            added.text = json_key(token, &added.length);
-            added.special = is_named_special(vocabulary, added.text, added.length);
-            added.normalized = !added.special;
-            if (!json_u64(token, &added.id))
-                continue;
-        } else {
-            added = read_token(token, false);
-            added.id = strtoull(json_key(token, NULL), NULL, 10);
-        }
-        if (added.text == NULL)
+        struct added_token *added = &sorted[n_tokens];
+        if (!(legacy ? read_legacy(token, added) : read_decoder(token, added)))
             continue;
-        added.special |= is_named_special(vocabulary, added.text, added.length);
-        sorted[n_tokens++] = added;
+        bool named = text_index_find(&specials, added->text, added->length, &number);
+        added->special |= named;
+        added->normalized &= !(legacy && named);
+        n_tokens++;
     }
+    text_index_free(&specials);
     qsort(sorted, n_tokens, sizeof *sorted, compare_ids);
     for (size_t i = 0; i < n_tokens; i++)
-        if (!add_token(vocabulary, &sorted[i], error))
-            return false;
-    return true;
+        add_token(vocabulary, &sorted[i]);
 }
 
-static bool add_special(struct hf_vocabulary *vocabulary, const struct json *token, const char *text, size_t length,
-                        struct error *error)
+static void add_special(struct hf_vocabulary *vocabulary, const struct json *token, const char *text, size_t length)
 {
     if (text == NULL || find_added(vocabulary, text, length) != NULL)
-        return true;
+        return;
     struct added_token added = {.text = text, .length = length, .special = true};
     if (json_is(token, JSON_OBJECT))
         added = read_token(token, true);
-    return add_token(vocabulary, &added, error);
+    add_token(vocabulary, &added);
 }
 
-static bool add_named_specials(struct hf_vocabulary *vocabulary, struct error *error)
+static void add_named_specials(struct hf_vocabulary *vocabulary)
 {
     size_t length;
     for (size_t i = 0; i < ATTRIBUTES; i++) {
         const char *text = hf_special_token(vocabulary, special_attributes[i], &length);
-        if (!add_special(vocabulary, named_token(vocabulary->files, special_attributes[i]), text, length, error))
-            return false;
+        add_special(vocabulary, named_token(vocabulary->files, special_attributes[i]), text, length);
     }
     const struct json *more = named_token(vocabulary->files, "additional_special_tokens");
     for (const struct json *token = json_first(more); token != NULL; token = json_next(token)) {
         const char *text = token_content(token, &length);
-        if (!add_special(vocabulary, token, text, length, error))
-            return false;
+        add_special(vocabulary, token, text, length);
     }
-    return true;
 }
 
 enum vocab_result hf_vocabulary_load(const struct vocab_input *input, const struct tokenizer_files *files,
@@ -359,6 +410,7 @@ enum vocab_result hf_vocabulary_load(const struct vocab_input *input, const stru
 {
     struct hf_vocabulary vocabulary = {.arena = arena_new(), .files = files};
     enum vocab_result result = VOCAB_ADDED;
+    vocabulary.array_lookup = arena_alloc(vocabulary.arena, sizeof *vocabulary.array_lookup);
     vocabulary.class_name = class_of(input, files->config, vocabulary.arena);
     vocabulary.model = json_get(files->tokenizer, "model");
     vocabulary.vocab = json_get(vocabulary.model, "vocab");
@@ -368,21 +420,24 @@ enum vocab_result hf_vocabulary_load(const struct vocab_input *input, const stru
         error_set(error, "tokenizer.json: model.vocab is missing");
         result = VOCAB_FAILED;
     }
-    if (result == VOCAB_ADDED &&
-        (!count_model_tokens(&vocabulary, error) || !add_all(&vocabulary, json_get(files->tokenizer, "added_tokens"), error) ||
-         !add_decoder_tokens(&vocabulary, error) || !add_named_specials(&vocabulary, error)))
+    if (result == VOCAB_ADDED && !count_model_tokens(&vocabulary, error))
         result = VOCAB_FAILED;
-    if (result == VOCAB_ADDED)
-        *ret_vocabulary = vocabulary;
-    else
+    if (result != VOCAB_ADDED) {
         hf_vocabulary_free(&vocabulary);
-    return result;
+        return result;
+    }
+    add_all(&vocabulary, json_get(files->tokenizer, "added_tokens"));
+    add_decoder_tokens(&vocabulary);
+    add_named_specials(&vocabulary);
+    *ret_vocabulary = vocabulary;
+    return VOCAB_ADDED;
 }
 
 void hf_vocabulary_free(struct hf_vocabulary *vocabulary)
 {
     json_free(vocabulary->vocab_document);
     free(vocabulary->added);
+    text_index_free(&vocabulary->added_index);
     arena_free(vocabulary->arena);
 }
 
@@ -400,12 +455,9 @@ static bool decodes_blocks(const struct json *decoder, int depth)
     return false;
 }
 
-/* What encoding and decoding makes of an added token: its own text, but for decoders of SentencePiece's kind, which give
- * spaces and lose the one in front. */
-static const char *decoded(const struct hf_vocabulary *vocabulary, struct token_list *list, const char *text, size_t *length)
+/* What a decoder of SentencePiece's kind makes of an added token: it gives spaces and loses the one in front. */
+static const char *decoded(struct token_list *list, const char *text, size_t *length)
 {
-    if (!decodes_blocks(json_get(vocabulary->files->tokenizer, "decoder"), 0))
-        return text;
     const char *plain = token_plain_spaces(list, text, length);
     if (*length > 0 && *plain == ' ') {
         plain++;
@@ -433,10 +485,11 @@ bool hf_token_list(const struct hf_vocabulary *vocabulary, uint64_t n_tokens, st
         }
         token_list_set(ret_list, id, text, length, 0, TOKEN_NORMAL);
     }
+    bool blocks = decodes_blocks(json_get(vocabulary->files->tokenizer, "decoder"), 0);
     for (size_t i = 0; i < vocabulary->n_added; i++) {
         const struct added_token *added = &vocabulary->added[i];
         size_t length = added->length;
-        const char *text = added->normalized ? added->text : decoded(vocabulary, ret_list, added->text, &length);
+        const char *text = blocks && !added->normalized ? decoded(ret_list, added->text, &length) : added->text;
         bool control = added->special || token_looks_special(text, length);
         if (!control)
             text = token_plain_spaces(ret_list, text, &length);

@@ -4,9 +4,12 @@
  * and then every special token that either file names, or that the tokenizer's class has by default. Without
  * tokenizer.json the model's tokens come from vocab.json or vocab.txt.
  *
+ * Files of N bytes are loaded in O(N log N): every text is found by an index, whatever it is looked for in.
+ *
  * Source: PreTrainedTokenizerFast.__init__ and _from_pretrained of transformers 4.57; tokenizers' added_vocabulary.rs. */
 #pragma once
 
+#include "base/text_index.h"
 #include "models/tokenizers/token_list.h"
 #include "models/tokenizers/tokenizer_files.h"
 
@@ -26,6 +29,9 @@ struct hf_vocabulary {
     uint64_t n_model_tokens, n_ids;       /* n_ids: one more than the highest id */
     struct added_token *added;            /* in order of adding */
     size_t n_added;
+    uint64_t next_id;                  /* of an added token that the model has not */
+    struct text_index added_index;     /* texts of `added` */
+    struct array_lookup *array_lookup; /* of a vocabulary that is an array */
     const char *class_name; /* "LlamaTokenizerFast", without the "Fast"; what tokenizer_config.json or the model type says */
 };
 

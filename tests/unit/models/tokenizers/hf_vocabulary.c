@@ -1,0 +1,104 @@
+/* Vocabularies of many tokens, many of them added, each of which is looked for among the others: comparing them one by one would
+ * take hours. */
+#include "models/tokenizers/hf_vocabulary.h"
+
+#include "tests/unit/check.h"
+
+#include <stdlib.h>
+
+enum { MANY = 200000 };
+
+static const char piece_names[][16] = {"tokenizer", "config"};
+
+static void append_tokens(struct buffer *out, const char *before, const char *each, const char *after)
+{
+    buffer_append_text(out, before);
+    for (int i = 0; i < MANY; i++) {
+        buffer_append_text(out, i == 0 ? "" : ",");
+        buffer_printf(out, each, i, i);
+    }
+    buffer_append_text(out, after);
+}
+
+/* What the texts of the two files give, as a list of tokens; `check` looks at it. */
+static void with_vocabulary(const struct buffer *tokenizer, const struct buffer *config,
+                            void (*check)(const struct hf_vocabulary *vocabulary, const struct token_list *list))
+{
+    const struct buffer *texts[] = {tokenizer, config};
+    struct json_document *documents[2];
+    struct error error = {""};
+    for (size_t i = 0; i < 2; i++) {
+        documents[i] = json_parse((const char *)texts[i]->bytes, texts[i]->length, &error);
+        CHECK_NAMED(documents[i] != NULL, piece_names[i]);
+    }
+    struct hparams *hparams = hparams_parse("{}", 2, &error);
+    struct tokenizer_files files = {.tokenizer = json_root(documents[0]), .config = json_root(documents[1])};
+    struct vocab_input input = {.hparams = hparams, .family = "llama", .architecture = "LlamaForCausalLM"};
+    struct hf_vocabulary vocabulary;
+    struct token_list list;
+    CHECK(hf_vocabulary_load(&input, &files, &vocabulary, &error) == VOCAB_ADDED);
+    CHECK(hf_token_list(&vocabulary, vocabulary.n_ids, &list, &error));
+    check(&vocabulary, &list);
+    token_list_free(&list);
+    hf_vocabulary_free(&vocabulary);
+    hparams_free(hparams);
+    json_free(documents[0]);
+    json_free(documents[1]);
+}
+
+static bool token_is(const struct token_list *list, uint64_t id, const char *text, enum token_type type)
+{
+    const struct token *token = &list->tokens[id];
+    return id < list->n_tokens && token->length == strlen(text) && memcmp(token->text, text, token->length) == 0 &&
+           token->type == type;
+}
+
+static void check_specials(const struct hf_vocabulary *vocabulary, const struct token_list *list)
+{
+    CHECK(vocabulary->n_added == 2 * MANY && vocabulary->n_ids == 1 + 2 * MANY);
+    CHECK(token_is(list, 1 + 77, "<77>", TOKEN_USER_DEFINED) && token_is(list, 1 + MANY + 88, "s88", TOKEN_CONTROL));
+}
+
+/* added_tokens_decoder x additional_special_tokens, and decoders that are asked about each. */
+static void many_specials(void)
+{
+    struct buffer tokenizer = {0}, config = {0};
+    append_tokens(
+        &tokenizer,
+        "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":[]},\"decoder\":{\"type\":\"Sequence\",\"decoders\":[",
+        "{\"type\":\"Fuse\"}", "]}}");
+    append_tokens(&config, "{\"tokenizer_class\":\"PreTrainedTokenizer\",\"added_tokens_decoder\":{",
+                  "\"%d\":{\"content\":\"<%d>\",\"normalized\":false}", "},");
+    append_tokens(&config, "\"additional_special_tokens\":[", "\"s%d\"", "]}");
+    with_vocabulary(&tokenizer, &config, check_specials);
+    buffer_free(&tokenizer);
+    buffer_free(&config);
+}
+
+static void check_array(const struct hf_vocabulary *vocabulary, const struct token_list *list)
+{
+    uint64_t id = 0;
+    CHECK(vocabulary->n_model_tokens == MANY && vocabulary->n_added == MANY && vocabulary->n_ids == MANY);
+    CHECK(token_is(list, 77, "t77", TOKEN_CONTROL));
+    CHECK(hf_model_id(vocabulary, "t199999", 7, &id) && id == MANY - 1);
+    CHECK(!hf_model_id(vocabulary, "t200000", 7, &id) && !hf_model_id(vocabulary, "", 0, &id));
+}
+
+/* A vocabulary that is an array, and added tokens that are looked for in it. */
+static void many_in_array(void)
+{
+    struct buffer tokenizer = {0}, config = {0};
+    append_tokens(&tokenizer, "{\"model\":{\"type\":\"Unigram\",\"vocab\":[", "[\"t%d\",-%d]", "]},");
+    append_tokens(&tokenizer, "\"added_tokens\":[", "{\"content\":\"t%d\",\"id\":%d,\"special\":true}", "]}");
+    buffer_append_text(&config, "{\"tokenizer_class\":\"PreTrainedTokenizer\"}");
+    with_vocabulary(&tokenizer, &config, check_array);
+    buffer_free(&tokenizer);
+    buffer_free(&config);
+}
+
+int main(void)
+{
+    many_specials();
+    many_in_array();
+    return check_done();
+}

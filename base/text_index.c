@@ -31,25 +31,44 @@ void text_index_free(struct text_index *index)
     *index = (struct text_index){0};
 }
 
-bool text_index_add(struct text_index *index, const char *text, size_t length, size_t number)
+static struct numbered *find(const struct text_index *index, const char *text, size_t length)
 {
-    size_t known;
-    if (text_index_find(index, text, length, &known))
-        return false;
+    struct numbered wanted = {text, length, 0};
+    struct numbered *const *found = tfind(&wanted, (void *const *)&index->root, compare);
+    return found != NULL ? *found : NULL;
+}
+
+static void insert(struct text_index *index, const char *text, size_t length, size_t number)
+{
     if (index->arena == NULL)
         index->arena = arena_new();
     struct numbered *entry = arena_alloc(index->arena, sizeof *entry);
     *entry = (struct numbered){text, length, number};
     if (tsearch(entry, &index->root, compare) == NULL)
         memory_exhausted(sizeof *entry);
+}
+
+bool text_index_add(struct text_index *index, const char *text, size_t length, size_t number)
+{
+    if (find(index, text, length) != NULL)
+        return false;
+    insert(index, text, length, number);
     return true;
+}
+
+void text_index_set(struct text_index *index, const char *text, size_t length, size_t number)
+{
+    struct numbered *entry = find(index, text, length);
+    if (entry != NULL)
+        entry->number = number;
+    else
+        insert(index, text, length, number);
 }
 
 bool text_index_find(const struct text_index *index, const char *text, size_t length, size_t *ret_number)
 {
-    struct numbered wanted = {text, length, 0};
-    struct numbered *const *found = tfind(&wanted, (void *const *)&index->root, compare);
-    if (found != NULL)
-        *ret_number = (*found)->number;
-    return found != NULL;
+    const struct numbered *entry = find(index, text, length);
+    if (entry != NULL)
+        *ret_number = entry->number;
+    return entry != NULL;
 }

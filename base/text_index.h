@@ -18,4 +18,7 @@ void text_index_free(struct text_index *index);
 /* Gives a text its number; false where it has one already, which stays. */
 bool text_index_add(struct text_index *index, const char *text, size_t length, size_t number);
 
+/* The same, but the number takes the place of an earlier one. */
+void text_index_set(struct text_index *index, const char *text, size_t length, size_t number);
+
 bool text_index_find(const struct text_index *index, const char *text, size_t length, size_t *ret_number);

@@ -8,32 +8,18 @@
 #include <string.h>
 
 /* The merges that can matter: those that make a piece of one of the segments. There may be 300,000 of them, and a few thousand
- * pieces, so the merges are passed over once. */
-
-struct pieces {
-    struct piece {
-        const char *text;
-        size_t length;
-    } * slots; /* open addressing */
-    size_t n_slots, count;
-};
-
-struct rule {
-    const char *left, *right;
-    size_t left_length, right_length;
-    uint32_t rank;
-};
-
-struct rules {
-    struct rule *slots;
-    size_t n_slots, count;
-};
+ * pieces, so the merges are passed over once, and those that may make one are kept. A piece is known by a bit of its hash: where
+ * bits of others coincide, or a file makes them, more merges are kept than matter. */
+enum { LONGEST_PIECE = 256, PIECE_BITS = 1 << 22, PIECE_WORK = 16 };
 
 struct encoder {
     const struct hf_vocabulary *vocabulary;
     struct arena *arena;
-    struct pieces pieces;
-    struct rules rules;
+    struct work work;
+    unsigned char *pieces;   /* PIECE_BITS bits */
+    struct text_index rules; /* "left\xffright" to the rank of the merge; 0xff is in no UTF-8 */
+    size_t longest_rule;     /* in bytes, without the 0xff */
+    char *key;               /* room for such a text */
     uint32_t *ids;
     size_t n_ids, capacity;
 };
@@ -47,62 +33,49 @@ static uint64_t hash_bytes(uint64_t hash, const char *text, size_t length)
 
 enum { HASH_START = 0x4bf29ce4 };
 
-static struct piece *piece_slot(const struct pieces *pieces, uint64_t hash, const char *text, size_t length)
+static size_t piece_bit(uint64_t hash)
 {
-    size_t i = (size_t)(hash ^ hash >> 29) & (pieces->n_slots - 1);
-    while (pieces->slots[i].text != NULL &&
-           !(pieces->slots[i].length == length && memcmp(pieces->slots[i].text, text, length) == 0))
-        i = (i + 1) & (pieces->n_slots - 1);
-    return &pieces->slots[i];
+    return (size_t)(hash ^ hash >> 29) % PIECE_BITS;
 }
 
-/* All pieces of two and more characters of a segment, as long as the limit allows. */
-enum { MOST_PIECES = 1 << 17, LONGEST_PIECE = 256 };
-
-static void add_pieces(struct pieces *pieces, const struct segment *segment)
+/* All pieces of two and more characters of a segment, but for long ones. */
+static void add_pieces(struct encoder *encoder, const struct segment *segment)
 {
     for (size_t start = 0; start < segment->length; start += text_character(segment->text + start, segment->length - start)) {
         uint64_t hash = HASH_START;
-        for (size_t end = start; end < segment->length && end - start < LONGEST_PIECE;) {
-            size_t taken = text_character(segment->text + end, segment->length - end);
-            hash = hash_bytes(hash, segment->text + end, taken);
-            end += taken;
-            struct piece *slot = piece_slot(pieces, hash, segment->text + start, end - start);
-            if (slot->text == NULL && pieces->count < MOST_PIECES) {
-                *slot = (struct piece){segment->text + start, end - start};
-                pieces->count++;
-            }
+        for (size_t end = start; end < segment->length && end - start < LONGEST_PIECE; end++) {
+            hash = hash_bytes(hash, segment->text + end, 1);
+            encoder->pieces[piece_bit(hash) / 8] |= (unsigned char)(1 << piece_bit(hash) % 8);
         }
     }
 }
 
-static struct rule *rule_slot(const struct rules *rules, const char *left, size_t left_length, const char *right,
-                              size_t right_length)
+static bool may_be_piece(const struct encoder *encoder, const char *left, size_t left_length, const char *right,
+                         size_t right_length)
 {
-    uint64_t hash = hash_bytes(hash_bytes(HASH_START, left, left_length) + 1, right, right_length);
-    size_t i = (size_t)(hash ^ hash >> 29) & (rules->n_slots - 1);
-    for (;; i = (i + 1) & (rules->n_slots - 1)) {
-        struct rule *rule = &rules->slots[i];
-        if (rule->left == NULL || (rule->left_length == left_length && rule->right_length == right_length &&
-                                   memcmp(rule->left, left, left_length) == 0 && memcmp(rule->right, right, right_length) == 0))
-            return rule;
-    }
+    if (left_length + right_length > LONGEST_PIECE)
+        return true;
+    size_t bit = piece_bit(hash_bytes(hash_bytes(HASH_START, left, left_length), right, right_length));
+    return (encoder->pieces[bit / 8] >> bit % 8 & 1) != 0;
+}
+
+static size_t write_key(char *key, const char *left, size_t left_length, const char *right, size_t right_length)
+{
+    memcpy(key, left, left_length);
+    key[left_length] = '\xff';
+    memcpy(key + left_length + 1, right, right_length);
+    return left_length + 1 + right_length;
 }
 
 static void add_rule(struct encoder *encoder, const char *left, size_t left_length, const char *right, size_t right_length,
                      uint32_t rank)
 {
-    char joined[2 * LONGEST_PIECE];
-    if (left_length + right_length > LONGEST_PIECE || encoder->rules.count * 2 >= encoder->rules.n_slots)
-        return;
-    memcpy(joined, left, left_length);
-    memcpy(joined + left_length, right, right_length);
     size_t length = left_length + right_length;
-    if (piece_slot(&encoder->pieces, hash_bytes(HASH_START, joined, length), joined, length)->text == NULL)
+    if (!may_be_piece(encoder, left, left_length, right, right_length))
         return;
-    struct rule *rule = rule_slot(&encoder->rules, left, left_length, right, right_length);
-    encoder->rules.count += rule->left == NULL;
-    *rule = (struct rule){left, right, left_length, right_length, rank};
+    char *key = arena_alloc(encoder->arena, length + 1);
+    text_index_set(&encoder->rules, key, write_key(key, left, left_length, right, right_length), rank);
+    encoder->longest_rule = length > encoder->longest_rule ? length : encoder->longest_rule;
 }
 
 static void add_json_rules(struct encoder *encoder, const struct json *merges)
@@ -122,19 +95,22 @@ static void add_json_rules(struct encoder *encoder, const struct json *merges)
     }
 }
 
-static bool prepare_merges(struct encoder *encoder, const struct segments *segments)
+static bool prepare_merges(struct encoder *encoder, const struct segments *segments, struct error *error)
 {
-    encoder->pieces.n_slots = 2 * MOST_PIECES;
-    encoder->pieces.slots = arena_array(encoder->arena, encoder->pieces.n_slots, sizeof *encoder->pieces.slots);
-    encoder->rules.n_slots = 1 << 16;
-    encoder->rules.slots = arena_array(encoder->arena, encoder->rules.n_slots, sizeof *encoder->rules.slots);
-    for (size_t i = 0; i < segments->count; i++)
-        if (!segments->items[i].is_token)
-            add_pieces(&encoder->pieces, &segments->items[i]);
+    encoder->pieces = arena_alloc(encoder->arena, PIECE_BITS / 8);
+    for (size_t i = 0; i < segments->count; i++) {
+        if (segments->items[i].is_token)
+            continue;
+        if (!work_spend(&encoder->work, PIECE_WORK * segments->items[i].length, error))
+            return false;
+        add_pieces(encoder, &segments->items[i]);
+    }
     add_json_rules(encoder, json_get(encoder->vocabulary->model, "merges"));
+    encoder->key = arena_alloc(encoder->arena, encoder->longest_rule + 1);
     return true;
 }
 
+/* Ids are counted where a file says how many there are; those of the text are no more than its bytes. */
 static void add_id(struct encoder *encoder, uint64_t id)
 {
     if (encoder->n_ids == encoder->capacity) {
@@ -145,6 +121,15 @@ static void add_id(struct encoder *encoder, uint64_t id)
         encoder->ids = larger;
     }
     encoder->ids[encoder->n_ids++] = (uint32_t)id;
+}
+
+static bool add_ids(struct encoder *encoder, const uint32_t *ids, size_t count, struct error *error)
+{
+    if (!work_spend(&encoder->work, count, error))
+        return false;
+    for (size_t i = 0; i < count; i++)
+        add_id(encoder, ids[i]);
+    return true;
 }
 
 static void add_unknown(struct encoder *encoder)
@@ -176,7 +161,98 @@ static void add_symbol(struct encoder *encoder, const char *text, size_t length)
     }
 }
 
-/* Byte pair encoding: the neighbours of the lowest rank are joined, the leftmost first, until no rule fits. */
+/* A symbol of a segment: a character, or several joined. It is known by its place in the row of characters. */
+struct symbol {
+    const char *text;
+    size_t length; /* 0: joined to the one before */
+    uint32_t previous, next;
+};
+
+enum { NOWHERE = UINT32_MAX };
+
+/* Neighbours that may be joined; out of date where they are others by now. */
+struct candidate {
+    uint32_t rank, place; /* of the left one */
+    size_t length;        /* of both */
+};
+
+/* The candidates as a heap: the lowest rank first, and of one rank the leftmost. */
+struct candidates {
+    struct candidate *items; /* room for all that a segment can have */
+    size_t count;
+};
+
+static bool goes_before(const struct candidate *a, const struct candidate *b)
+{
+    return a->rank != b->rank ? a->rank < b->rank : a->place < b->place;
+}
+
+static void push(struct candidates *heap, const struct candidate *candidate)
+{
+    size_t at = heap->count++;
+    for (; at > 0 && goes_before(candidate, &heap->items[(at - 1) / 2]); at = (at - 1) / 2)
+        heap->items[at] = heap->items[(at - 1) / 2];
+    heap->items[at] = *candidate;
+}
+
+static struct candidate pop(struct candidates *heap)
+{
+    struct candidate first = heap->items[0], last = heap->items[--heap->count];
+    size_t at = 0;
+    for (size_t child = 1; child < heap->count; child = 2 * at + 1) {
+        child += child + 1 < heap->count && goes_before(&heap->items[child + 1], &heap->items[child]);
+        if (!goes_before(&heap->items[child], &last))
+            break;
+        heap->items[at] = heap->items[child];
+        at = child;
+    }
+    heap->items[at] = last;
+    return first;
+}
+
+static bool find_rule(const struct encoder *encoder, const struct symbol *left, const struct symbol *right, size_t *ret_rank)
+{
+    if (left->length + right->length > encoder->longest_rule)
+        return false;
+    size_t length = write_key(encoder->key, left->text, left->length, right->text, right->length);
+    return text_index_find(&encoder->rules, encoder->key, length, ret_rank);
+}
+
+static void consider(const struct encoder *encoder, const struct symbol *symbols, uint32_t place, struct candidates *heap)
+{
+    size_t rank;
+    uint32_t next = place != NOWHERE ? symbols[place].next : NOWHERE;
+    if (next != NOWHERE && find_rule(encoder, &symbols[place], &symbols[next], &rank))
+        push(heap, &(struct candidate){(uint32_t)rank, place, symbols[place].length + symbols[next].length});
+}
+
+/* Joins neighbours, the lowest rank first, the leftmost of these first, until no rule fits. As in the reference, what makes a
+ * candidate out of date is that the two would make another symbol, not that their rule is another. */
+static void join_all(const struct encoder *encoder, struct symbol *symbols, uint32_t n_symbols)
+{
+    struct candidates heap = {arena_array(encoder->arena, (size_t)n_symbols * 3, sizeof *heap.items), 0};
+    size_t rank;
+    for (uint32_t i = 0; i < n_symbols; i++)
+        consider(encoder, symbols, i, &heap);
+    while (heap.count > 0) {
+        struct candidate best = pop(&heap);
+        struct symbol *left = &symbols[best.place];
+        if (left->length == 0 || left->next == NOWHERE)
+            continue;
+        struct symbol *right = &symbols[left->next];
+        if (left->length + right->length != best.length || !find_rule(encoder, left, right, &rank))
+            continue;
+        left->length = best.length;
+        left->next = right->next;
+        right->length = 0;
+        if (left->next != NOWHERE)
+            symbols[left->next].previous = best.place;
+        consider(encoder, symbols, left->previous, &heap);
+        consider(encoder, symbols, best.place, &heap);
+    }
+}
+
+/* Byte pair encoding, in O(n log n) for n characters. */
 static void encode_bpe(struct encoder *encoder, const struct segment *segment)
 {
     uint64_t id;
@@ -185,34 +261,19 @@ static void encode_bpe(struct encoder *encoder, const struct segment *segment)
         add_id(encoder, id);
         return;
     }
-    size_t *ends = arena_array(encoder->arena, segment->length + 1, sizeof *ends), n_symbols = 0;
-    for (size_t at = 0; at < segment->length;)
-        ends[n_symbols++] = at += text_character(segment->text + at, segment->length - at);
-    for (;;) {
-        size_t best = n_symbols;
-        uint32_t best_rank = UINT32_MAX;
-        for (size_t i = 0; i + 1 < n_symbols; i++) {
-            size_t start = i == 0 ? 0 : ends[i - 1];
-            const struct rule *rule = rule_slot(&encoder->rules, segment->text + start, ends[i] - start, segment->text + ends[i],
-                                                ends[i + 1] - ends[i]);
-            if (rule->left != NULL && rule->rank < best_rank) {
-                best_rank = rule->rank;
-                best = i;
-            }
-        }
-        if (best == n_symbols)
-            break;
-        memmove(&ends[best], &ends[best + 1], (n_symbols - best - 1) * sizeof *ends);
-        n_symbols--;
-    }
-    for (size_t i = 0; i < n_symbols; i++) {
-        size_t start = i == 0 ? 0 : ends[i - 1];
-        add_symbol(encoder, segment->text + start, ends[i] - start);
-    }
+    struct symbol *symbols = arena_array(encoder->arena, segment->length, sizeof *symbols);
+    uint32_t n_symbols = 0;
+    for (size_t at = 0; at < segment->length; at += symbols[n_symbols++].length)
+        symbols[n_symbols] = (struct symbol){segment->text + at, text_character(segment->text + at, segment->length - at),
+                                             n_symbols - 1, n_symbols + 1};
+    symbols[n_symbols - 1].next = NOWHERE;
+    join_all(encoder, symbols, n_symbols);
+    for (uint32_t place = 0; place != NOWHERE; place = symbols[place].next)
+        add_symbol(encoder, symbols[place].text, symbols[place].length);
 }
 
 /* WordPiece: the longest token that fits, again and again; a word that does not come out is unknown as a whole. */
-static void encode_word(struct encoder *encoder, const struct segment *segment)
+static bool encode_word(struct encoder *encoder, const struct segment *segment, struct error *error)
 {
     size_t first = encoder->n_ids, prefix_length;
     uint64_t most = 100, id = 0, n_characters = 0;
@@ -226,6 +287,8 @@ static void encode_word(struct encoder *encoder, const struct segment *segment)
         at += text_character(segment->text + at, segment->length - at);
     char *word = arena_alloc(encoder->arena, segment->length + prefix_length + 1);
     for (size_t start = 0; start < segment->length && n_characters <= most;) {
+        if (!work_spend(&encoder->work, (segment->length - start) * (segment->length / 256 + 1), error))
+            return false;
         size_t offset = start == 0 ? 0 : prefix_length, end = segment->length;
         memcpy(word, prefix, offset);
         memcpy(word + offset, segment->text + start, segment->length - start);
@@ -244,6 +307,7 @@ static void encode_word(struct encoder *encoder, const struct segment *segment)
         encoder->n_ids = first;
         add_unknown(encoder);
     }
+    return true;
 }
 
 /* Post-processors. */
@@ -255,23 +319,34 @@ static void add_special(struct encoder *encoder, const char *text, size_t length
         add_id(encoder, id);
 }
 
+static bool add_json_ids(struct encoder *encoder, const struct json *ids, struct error *error)
+{
+    uint64_t id;
+    if (!work_spend(&encoder->work, json_count(ids), error))
+        return false;
+    for (const struct json *each = json_first(ids); each != NULL; each = json_next(each))
+        if (json_u64(each, &id) && id <= UINT32_MAX)
+            add_id(encoder, id);
+    return true;
+}
+
 /* The sequence goes where the template has it; its ids are there already, from `first` on. */
-static void apply_template(struct encoder *encoder, const struct json *processor, const uint32_t *sequence, size_t count)
+static bool apply_template(struct encoder *encoder, const struct json *processor, const uint32_t *sequence, size_t count,
+                           struct error *error)
 {
     for (const struct json *item = json_first(json_get(processor, "single")); item != NULL; item = json_next(item)) {
         const struct json *special = json_get(item, "SpecialToken");
-        for (size_t i = 0; special == NULL && i < count; i++)
-            add_id(encoder, sequence[i]);
+        if (special == NULL && !add_ids(encoder, sequence, count, error))
+            return false;
         size_t length;
         const char *name = json_string(json_get(special, "id"), &length);
         if (name == NULL)
             continue;
-        const struct json *ids = json_get(json_get_n(json_get(processor, "special_tokens"), name, length), "ids");
-        uint64_t id;
-        for (const struct json *each = json_first(ids); each != NULL; each = json_next(each))
-            if (json_u64(each, &id) && id <= UINT32_MAX)
-                add_id(encoder, id);
+        const struct json *token = json_get_n(json_get(processor, "special_tokens"), name, length);
+        if (!add_json_ids(encoder, json_get(token, "ids"), error))
+            return false;
     }
+    return true;
 }
 
 static void apply_pair(struct encoder *encoder, const struct json *pair)
@@ -281,7 +356,7 @@ static void apply_pair(struct encoder *encoder, const struct json *pair)
         add_id(encoder, id);
 }
 
-static void post_process(struct encoder *encoder, const struct json *processor, int depth)
+static bool post_process(struct encoder *encoder, const struct json *processor, int depth, struct error *error)
 {
     const struct json *type = json_get(processor, "type");
     const uint32_t *sequence = encoder->ids;
@@ -292,20 +367,22 @@ static void post_process(struct encoder *encoder, const struct json *processor, 
         encoder->ids = NULL;
         encoder->n_ids = encoder->capacity = 0;
     }
-    if (is_template)
-        apply_template(encoder, processor, sequence, count);
+    if (is_template && !apply_template(encoder, processor, sequence, count, error))
+        return false;
     if (is_pair) {
         apply_pair(encoder, json_get(processor, "cls"));
-        for (size_t i = 0; i < count; i++)
-            add_id(encoder, sequence[i]);
+        if (!add_ids(encoder, sequence, count, error))
+            return false;
         apply_pair(encoder, json_get(processor, "sep"));
     }
     for (const struct json *each = json_first(json_get(processor, "processors")); each != NULL && depth < 4;
          each = json_next(each))
-        post_process(encoder, each, depth + 1);
+        if (!post_process(encoder, each, depth + 1, error))
+            return false;
+    return true;
 }
 
-/* Classes that put their own post-processor in place of the file's: bos in front, eos behind, as the config says. */
+/* Classes that put their own post-processor in place of the file's: bos before, eos after, as the config says. */
 static bool class_post_processes(const struct hf_vocabulary *vocabulary)
 {
     static const char *const classes[] = {"LlamaTokenizer", "CodeLlamaTokenizer", "GemmaTokenizer", "CohereTokenizer"};
@@ -315,7 +392,7 @@ static bool class_post_processes(const struct hf_vocabulary *vocabulary)
     return false;
 }
 
-static void post_process_as_class(struct encoder *encoder)
+static bool post_process_as_class(struct encoder *encoder, struct error *error)
 {
     const struct hf_vocabulary *vocabulary = encoder->vocabulary;
     const uint32_t *sequence = encoder->ids;
@@ -326,39 +403,55 @@ static void post_process_as_class(struct encoder *encoder)
         const char *bos = hf_special_token(vocabulary, "bos_token", &length);
         add_special(encoder, bos, length);
     }
-    for (size_t i = 0; i < count; i++)
-        add_id(encoder, sequence[i]);
+    if (!add_ids(encoder, sequence, count, error))
+        return false;
     if (json_bool(json_get(vocabulary->files->config, "add_eos_token"), false)) {
         const char *eos = hf_special_token(vocabulary, "eos_token", &length);
         add_special(encoder, eos, length);
     }
+    return true;
 }
 
-bool hf_encode(const struct hf_vocabulary *vocabulary, const char *text, size_t length, uint32_t **ret_ids, size_t *ret_count,
-               struct error *error)
+static bool encode_segments(struct encoder *encoder, const struct segments *segments, bool words, struct error *error)
 {
-    struct encoder encoder = {.vocabulary = vocabulary, .arena = vocabulary->arena};
-    struct segments segments = {.arena = vocabulary->arena};
+    for (size_t i = 0; i < segments->count; i++) {
+        const struct segment *segment = &segments->items[i];
+        if (segment->is_token)
+            add_id(encoder, segment->id);
+        else if (!words)
+            encode_bpe(encoder, segment);
+        else if (!encode_word(encoder, segment, error))
+            return false;
+    }
+    return true;
+}
+
+static bool encode(struct encoder *encoder, const char *text, size_t length, struct error *error)
+{
+    const struct hf_vocabulary *vocabulary = encoder->vocabulary;
     const struct json *type = json_get(vocabulary->model, "type");
+    struct segments segments = {.arena = encoder->arena, .work = &encoder->work};
     bool words = json_string_is(type, "WordPiece");
     if (length > ENCODE_MAX_TEXT)
         return error_set(error, "a text of %zu bytes is too long", length);
     if (json_string_is(type, "Unigram") || json_string_is(type, "WordLevel"))
         return error_set(error, "a %s model is not encoded", json_string(type, NULL));
-    if (!hf_split(vocabulary, text, length, &segments, error) || (!words && !prepare_merges(&encoder, &segments)))
+    if (!hf_split(vocabulary, text, length, &segments, error) || (!words && !prepare_merges(encoder, &segments, error)) ||
+        !encode_segments(encoder, &segments, words, error))
         return false;
-    for (size_t i = 0; i < segments.count; i++) {
-        if (segments.items[i].is_token)
-            add_id(&encoder, segments.items[i].id);
-        else if (words)
-            encode_word(&encoder, &segments.items[i]);
-        else
-            encode_bpe(&encoder, &segments.items[i]);
-    }
     if (class_post_processes(vocabulary))
-        post_process_as_class(&encoder);
-    else
-        post_process(&encoder, json_get(vocabulary->files->tokenizer, "post_processor"), 0);
+        return post_process_as_class(encoder, error);
+    return post_process(encoder, json_get(vocabulary->files->tokenizer, "post_processor"), 0, error);
+}
+
+bool hf_encode(const struct hf_vocabulary *vocabulary, const char *text, size_t length, uint32_t **ret_ids, size_t *ret_count,
+               struct error *error)
+{
+    struct encoder encoder = {.vocabulary = vocabulary, .arena = vocabulary->arena, .work = {ENCODE_WORK}};
+    bool encoded = encode(&encoder, text, length, error);
+    text_index_free(&encoder.rules);
+    if (!encoded)
+        return false;
     *ret_ids = encoder.ids;
     *ret_count = encoder.n_ids;
     return true;

@@ -4,6 +4,9 @@
  * pre-tokenizer's regular expressions are run by PCRE2, with limits: they come from a file. What is not known - a
  * normalizer, a pattern that does not compile - is an error; the caller has a fallback.
  *
+ * Whatever the file asks for, it takes no more than ENCODE_WORK steps (work.h) besides time in O(N log N) for merges of N bytes;
+ * what would take more is an error too.
+ *
  * Source: huggingface/tokenizers 0.22. */
 #pragma once
 

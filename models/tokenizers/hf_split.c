@@ -9,13 +9,18 @@
 #include <string.h>
 #include <utf8proc.h>
 
-enum { MATCH_LIMIT = 1000000, MAX_SEGMENTS = 100000, MAX_DEPTH = 8, MAX_TEXT = 1 << 20 };
+enum {
+    MAX_DEPTH = 8,
+    MAX_TEXT = 16384,       /* after each step; the text to encode has some hundred bytes */
+    SEGMENT_WORK = 16,      /* of one more segment */
+    FIRST_MATCH_LIMIT = 64, /* of PCRE2's own steps, for a match that may need more */
+};
 
-static bool add_segment(struct segments *segments, const struct segment *segment)
+static bool add_segment(struct segments *segments, const struct segment *segment, struct error *error)
 {
     if (segment->length == 0 && !segment->is_token)
         return true;
-    if (segments->count == MAX_SEGMENTS)
+    if (!work_spend(segments->work, SEGMENT_WORK, error))
         return false;
     if (segments->count == segments->capacity) {
         segments->capacity = segments->capacity * 2 + 64;
@@ -28,9 +33,9 @@ static bool add_segment(struct segments *segments, const struct segment *segment
     return true;
 }
 
-static bool add_text(struct segments *segments, const char *text, size_t length)
+static bool add_text(struct segments *segments, const char *text, size_t length, struct error *error)
 {
-    return add_segment(segments, &(struct segment){.text = text, .length = length});
+    return add_segment(segments, &(struct segment){.text = text, .length = length}, error);
 }
 
 /* Added tokens. */
@@ -46,27 +51,69 @@ static bool is_space(const char *text, size_t length)
            category == UTF8PROC_CATEGORY_ZL || category == UTF8PROC_CATEGORY_ZP;
 }
 
-/* The longest added token that stands at the start of the text, or NULL. */
-static const struct added_token *token_at(const struct hf_vocabulary *vocabulary, bool normalized, const char *text,
-                                          size_t length)
+/* The added tokens that are looked for before or after normalizing, sorted by their texts. */
+struct token_order {
+    const struct added_token **tokens;
+    size_t count;
+};
+
+static int compare_tokens(const void *a, const void *b)
+{
+    const struct added_token *x = *(const struct added_token *const *)a, *y = *(const struct added_token *const *)b;
+    return text_compare(x->text, x->length, y->text, y->length);
+}
+
+static struct token_order order_tokens(const struct hf_vocabulary *vocabulary, bool normalized)
+{
+    struct token_order order = {arena_array(vocabulary->arena, vocabulary->n_added, sizeof *order.tokens), 0};
+    for (size_t i = 0; i < vocabulary->n_added; i++)
+        if (vocabulary->added[i].normalized == normalized)
+            order.tokens[order.count++] = &vocabulary->added[i];
+    qsort(order.tokens, order.count, sizeof *order.tokens, compare_tokens);
+    return order;
+}
+
+/* The first of the tokens from `low` to `high`, which are alike before `depth`, whose byte there is not less than `byte`. */
+static size_t first_not_less(const struct token_order *order, size_t low, size_t high, size_t depth, unsigned byte)
+{
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if ((unsigned char)order->tokens[middle]->text[depth] < byte)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* The longest added token that stands at the start of the text, or NULL: a byte more of the text leaves fewer tokens. */
+static const struct added_token *token_at(const struct token_order *order, const char *text, size_t length, size_t *ret_depth)
 {
     const struct added_token *longest = NULL;
-    for (size_t i = 0; i < vocabulary->n_added; i++) {
-        const struct added_token *token = &vocabulary->added[i];
-        if (token->normalized == normalized && token->length <= length && memcmp(token->text, text, token->length) == 0 &&
-            (longest == NULL || token->length > longest->length))
-            longest = token;
+    size_t low = 0, high = order->count, depth = 0;
+    while (low < high) {
+        if (order->tokens[low]->length == depth)
+            longest = order->tokens[low++];
+        if (depth == length)
+            break;
+        unsigned byte = (unsigned char)text[depth];
+        low = first_not_less(order, low, high, depth, byte);
+        high = first_not_less(order, low, high, depth, byte + 1);
+        depth++;
     }
+    *ret_depth = depth;
     return longest;
 }
 
-/* Cuts a text at the added tokens that are (or are not) looked for after normalizing. */
-static bool cut_tokens(const struct hf_vocabulary *vocabulary, bool normalized, const char *text, size_t length,
-                       struct segments *out)
+/* Cuts a text at added tokens. */
+static bool cut_tokens(const struct token_order *order, const char *text, size_t length, struct segments *out,
+                       struct error *error)
 {
-    size_t start = 0;
+    size_t start = 0, depth;
     for (size_t at = 0; at < length;) {
-        const struct added_token *token = token_at(vocabulary, normalized, text + at, length - at);
+        const struct added_token *token = token_at(order, text + at, length - at, &depth);
+        if (!work_spend(out->work, depth + 1, error))
+            return false;
         if (token == NULL) {
             at++;
             continue;
@@ -76,26 +123,59 @@ static bool cut_tokens(const struct hf_vocabulary *vocabulary, bool normalized, 
             before--;
         while (token->right_strip && end < length && is_space(text + end, length - end))
             end += text_character(text + end, length - end);
-        if (!add_text(out, text + start, before - start) ||
-            !add_segment(out, &(struct segment){.is_token = true, .id = token->id}))
+        if (!add_text(out, text + start, before - start, error) ||
+            !add_segment(out, &(struct segment){.is_token = true, .id = token->id}, error))
             return false;
         start = at = end;
     }
-    return add_text(out, text + start, length - start);
+    return add_text(out, text + start, length - start, error);
 }
 
 /* Normalizers. */
 
-static bool map_unicode(struct arena *arena, utf8proc_option_t options, const char **text, size_t *length, struct error *error)
+/* A text on its way through them. */
+struct normalizing {
+    struct arena *arena;
+    struct work *work;
+    const char *text;
+    size_t length;
+};
+
+/* Whether a step may make a text of that length; asked before it is built. */
+static bool may_make(struct normalizing *normalizing, size_t length, struct error *error)
+{
+    if (length > MAX_TEXT)
+        return error_set(error, "a normalizer makes the text longer than %d bytes", MAX_TEXT);
+    return work_spend(normalizing->work, length + 1, error);
+}
+
+/* Takes what utf8proc has made, or its error. */
+static bool take_mapped(struct normalizing *normalizing, utf8proc_uint8_t *mapped, utf8proc_ssize_t length, struct error *error)
+{
+    bool made = length >= 0 ? may_make(normalizing, (size_t)length, error)
+                            : error_set(error, "a normalizer fails: %s", utf8proc_errmsg(length));
+    if (made) {
+        normalizing->text = arena_copy(normalizing->arena, mapped, (size_t)length);
+        normalizing->length = (size_t)length;
+    }
+    free(mapped);
+    return made;
+}
+
+/* Marks that follow each other are put in order one by one, which takes the square of their number. */
+static bool spend_on_marks(struct normalizing *normalizing, struct error *error)
+{
+    return work_spend(normalizing->work, normalizing->length * (normalizing->length / 1024), error);
+}
+
+static bool map_unicode(struct normalizing *normalizing, utf8proc_option_t options, struct error *error)
 {
     utf8proc_uint8_t *mapped = NULL;
-    utf8proc_ssize_t mapped_length = utf8proc_map((const utf8proc_uint8_t *)*text, (utf8proc_ssize_t)*length, &mapped, options);
-    if (mapped_length < 0)
-        return error_set(error, "a normalizer fails: %s", utf8proc_errmsg(mapped_length));
-    *text = arena_copy(arena, mapped, (size_t)mapped_length);
-    *length = (size_t)mapped_length;
-    free(mapped);
-    return true;
+    if (!spend_on_marks(normalizing, error))
+        return false;
+    utf8proc_ssize_t length =
+        utf8proc_map((const utf8proc_uint8_t *)normalizing->text, (utf8proc_ssize_t)normalizing->length, &mapped, options);
+    return take_mapped(normalizing, mapped, length, error);
 }
 
 static utf8proc_int32_t lower(utf8proc_int32_t code_point, void *context)
@@ -104,32 +184,30 @@ static utf8proc_int32_t lower(utf8proc_int32_t code_point, void *context)
     return utf8proc_tolower(code_point);
 }
 
-static bool lowercase(struct arena *arena, const char **text, size_t *length, struct error *error)
+static bool lowercase(struct normalizing *normalizing, struct error *error)
 {
     utf8proc_uint8_t *mapped = NULL;
-    utf8proc_ssize_t mapped_length =
-        utf8proc_map_custom((const utf8proc_uint8_t *)*text, (utf8proc_ssize_t)*length, &mapped, UTF8PROC_STABLE, lower, NULL);
-    if (mapped_length < 0)
-        return error_set(error, "a normalizer fails: %s", utf8proc_errmsg(mapped_length));
-    *text = arena_copy(arena, mapped, (size_t)mapped_length);
-    *length = (size_t)mapped_length;
-    free(mapped);
-    return true;
+    if (!spend_on_marks(normalizing, error))
+        return false;
+    utf8proc_ssize_t length = utf8proc_map_custom((const utf8proc_uint8_t *)normalizing->text,
+                                                  (utf8proc_ssize_t)normalizing->length, &mapped, UTF8PROC_STABLE, lower, NULL);
+    return take_mapped(normalizing, mapped, length, error);
 }
 
 /* BertNormalizer: control characters out, CJK characters apart, accents off, lower case. */
-static bool normalize_bert(struct arena *arena, const struct json *normalizer, const char **text, size_t *length,
-                           struct error *error)
+static bool normalize_bert(struct normalizing *normalizing, const struct json *settings, struct error *error)
 {
-    bool low = json_bool(json_get(normalizer, "lowercase"), true);
-    bool strip = json_bool(json_get(normalizer, "strip_accents"), low);
-    char *clean = arena_alloc(arena, *length * 3 + 1), *to = clean;
-    for (size_t at = 0; at < *length;) {
+    bool low = json_bool(json_get(settings, "lowercase"), true);
+    bool strip = json_bool(json_get(settings, "strip_accents"), low);
+    const char *text = normalizing->text;
+    size_t length = normalizing->length;
+    char *clean = arena_alloc(normalizing->arena, length * 3 + 1), *to = clean;
+    for (size_t at = 0; at < length;) {
         utf8proc_int32_t code_point;
-        size_t taken = text_character(*text + at, *length - at);
-        utf8proc_iterate((const utf8proc_uint8_t *)*text + at, (utf8proc_ssize_t)(*length - at), &code_point);
+        size_t taken = text_character(text + at, length - at);
+        utf8proc_iterate((const utf8proc_uint8_t *)text + at, (utf8proc_ssize_t)(length - at), &code_point);
         utf8proc_category_t category = utf8proc_category(code_point);
-        bool space = is_space(*text + at, *length - at);
+        bool space = is_space(text + at, length - at);
         bool control = !space && (category == UTF8PROC_CATEGORY_CC || category == UTF8PROC_CATEGORY_CF || code_point == 0xfffd);
         bool cjk = (code_point >= 0x4e00 && code_point <= 0x9fff) || (code_point >= 0x3400 && code_point <= 0x4dbf) ||
                    (code_point >= 0xf900 && code_point <= 0xfaff) || (code_point >= 0x20000 && code_point <= 0x2fa1f);
@@ -138,70 +216,81 @@ static bool normalize_bert(struct arena *arena, const struct json *normalizer, c
         } else if (!control) {
             if (cjk)
                 *to++ = ' ';
-            memcpy(to, *text + at, taken);
+            memcpy(to, text + at, taken);
             to += taken;
             if (cjk)
                 *to++ = ' ';
         }
         at += taken;
     }
-    *text = clean;
-    *length = (size_t)(to - clean);
-    if (strip && !map_unicode(arena, UTF8PROC_STABLE | UTF8PROC_DECOMPOSE | UTF8PROC_STRIPMARK, text, length, error))
+    normalizing->text = clean;
+    normalizing->length = (size_t)(to - clean);
+    if (!may_make(normalizing, normalizing->length, error))
         return false;
-    return !low || lowercase(arena, text, length, error);
+    if (strip && !map_unicode(normalizing, UTF8PROC_STABLE | UTF8PROC_DECOMPOSE | UTF8PROC_STRIPMARK, error))
+        return false;
+    return !low || lowercase(normalizing, error);
 }
 
-static bool replace_all(struct arena *arena, const struct json *normalizer, const char **text, size_t *length,
-                        struct error *error)
+/* Replaces every occurrence of a text; memmem takes linear time whatever is looked for. */
+static bool replace_all(struct normalizing *normalizing, const struct json *settings, struct error *error)
 {
-    size_t pattern_length, content_length;
-    const char *pattern = json_string(json_get(json_get(normalizer, "pattern"), "String"), &pattern_length);
-    const char *content = json_string(json_get(normalizer, "content"), &content_length);
-    if (pattern == NULL || pattern_length == 0 || content == NULL || content_length > 64)
+    size_t pattern_length, content_length, count = 0;
+    const char *pattern = json_string(json_get(json_get(settings, "pattern"), "String"), &pattern_length);
+    const char *content = json_string(json_get(settings, "content"), &content_length);
+    const char *from = normalizing->text, *end = from + normalizing->length, *found;
+    if (pattern == NULL || pattern_length == 0 || content == NULL)
         return error_set(error, "a normalizer replaces in a way that is not known");
-    char *replaced = arena_alloc(arena, *length * (content_length + 1) + 1), *to = replaced;
-    for (size_t at = 0; at < *length;) {
-        if (*length - at >= pattern_length && memcmp(*text + at, pattern, pattern_length) == 0) {
-            memcpy(to, content, content_length);
-            to += content_length;
-            at += pattern_length;
-        } else {
-            *to++ = (*text)[at++];
-        }
+    if (content_length > MAX_TEXT)
+        return may_make(normalizing, content_length, error);
+    for (const char *at = from; (found = memmem(at, (size_t)(end - at), pattern, pattern_length)) != NULL; count++)
+        at = found + pattern_length;
+    size_t length = normalizing->length + count * content_length - count * pattern_length;
+    if (!may_make(normalizing, length, error) || !work_spend(normalizing->work, normalizing->length, error))
+        return false;
+    char *replaced = arena_alloc(normalizing->arena, length + 1), *to = replaced;
+    while ((found = memmem(from, (size_t)(end - from), pattern, pattern_length)) != NULL) {
+        to = mempcpy(to, from, (size_t)(found - from));
+        to = mempcpy(to, content, content_length);
+        from = found + pattern_length;
     }
-    *text = replaced;
-    *length = (size_t)(to - replaced);
+    memcpy(to, from, (size_t)(end - from));
+    normalizing->text = replaced;
+    normalizing->length = length;
     return true;
 }
 
-static bool prepend(struct arena *arena, const struct json *normalizer, const char **text, size_t *length)
+static bool prepend(struct normalizing *normalizing, const struct json *settings, struct error *error)
 {
     size_t added;
-    const char *front = json_string(json_get(normalizer, "prepend"), &added);
-    if (front == NULL || *length == 0)
+    const char *front = json_string(json_get(settings, "prepend"), &added);
+    if (front == NULL || normalizing->length == 0)
         return true;
-    char *joined = arena_alloc(arena, *length + added + 1);
+    if (!may_make(normalizing, normalizing->length + added, error))
+        return false;
+    char *joined = arena_alloc(normalizing->arena, normalizing->length + added + 1);
     memcpy(joined, front, added);
-    memcpy(joined + added, *text, *length);
-    *text = joined;
-    *length += added;
+    memcpy(joined + added, normalizing->text, normalizing->length);
+    normalizing->text = joined;
+    normalizing->length += added;
     return true;
 }
 
-static void strip(const struct json *normalizer, const char **text, size_t *length)
+static bool strip(struct normalizing *normalizing, const struct json *settings)
 {
-    while (json_bool(json_get(normalizer, "strip_left"), true) && *length > 0 && is_space(*text, *length)) {
+    const char **text = &normalizing->text;
+    size_t *length = &normalizing->length;
+    while (json_bool(json_get(settings, "strip_left"), true) && *length > 0 && is_space(*text, *length)) {
         size_t taken = text_character(*text, *length);
         *text += taken;
         *length -= taken;
     }
-    while (json_bool(json_get(normalizer, "strip_right"), true) && *length > 0 && is_space(*text + *length - 1, 1))
+    while (json_bool(json_get(settings, "strip_right"), true) && *length > 0 && is_space(*text + *length - 1, 1))
         --*length;
+    return true;
 }
 
-static bool normalize(struct arena *arena, const struct json *normalizer, const char **text, size_t *length, int depth,
-                      struct error *error)
+static bool normalize(struct normalizing *normalizing, const struct json *normalizer, int depth, struct error *error)
 {
     static const struct {
         const char *type;
@@ -216,27 +305,27 @@ static bool normalize(struct arena *arena, const struct json *normalizer, const 
     const struct json *type = json_get(normalizer, "type");
     if (normalizer == NULL || json_is(normalizer, JSON_NULL))
         return true;
+    if (!work_spend(normalizing->work, 1, error))
+        return false;
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
         if (json_string_is(type, forms[i].type))
-            return map_unicode(arena, (utf8proc_option_t)forms[i].options, text, length, error);
+            return map_unicode(normalizing, (utf8proc_option_t)forms[i].options, error);
     if (json_string_is(type, "Lowercase"))
-        return lowercase(arena, text, length, error);
+        return lowercase(normalizing, error);
     if (json_string_is(type, "BertNormalizer"))
-        return normalize_bert(arena, normalizer, text, length, error);
+        return normalize_bert(normalizing, normalizer, error);
     if (json_string_is(type, "Replace"))
-        return replace_all(arena, normalizer, text, length, error);
+        return replace_all(normalizing, normalizer, error);
     if (json_string_is(type, "Prepend"))
-        return prepend(arena, normalizer, text, length);
-    if (json_string_is(type, "Strip")) {
-        strip(normalizer, text, length);
-        return true;
-    }
+        return prepend(normalizing, normalizer, error);
+    if (json_string_is(type, "Strip"))
+        return strip(normalizing, normalizer);
     if (!json_string_is(type, "Sequence") || depth == MAX_DEPTH)
         return error_set(error, "the normalizer '%s' is not known", json_string(type, NULL) ? json_string(type, NULL) : "");
     for (const struct json *each = json_first(json_get(normalizer, "normalizers")); each != NULL; each = json_next(each))
-        if (!normalize(arena, each, text, length, depth + 1, error))
+        if (!normalize(normalizing, each, depth + 1, error))
             return false;
-    return *length <= MAX_TEXT || error_set(error, "a normalizer makes the text too long");
+    return true;
 }
 
 /* Pre-tokenizers: each cuts every segment that is no token. */
@@ -245,6 +334,8 @@ enum behavior { REMOVED, ISOLATED, MERGED_WITH_PREVIOUS, MERGED_WITH_NEXT, CONTI
 
 struct cut {
     pcre2_code *pattern;
+    pcre2_match_data *match;
+    pcre2_match_context *limits;
     enum behavior behavior;
     bool invert; /* what matches is what is kept */
 };
@@ -258,14 +349,14 @@ struct cutter {
     bool pending_match;
 };
 
-static bool flush(struct cutter *cutter)
+static bool flush(struct cutter *cutter, struct error *error)
 {
     size_t length = cutter->pending_length;
     cutter->pending_length = 0;
-    return add_text(cutter->out, cutter->pending, length);
+    return add_text(cutter->out, cutter->pending, length, error);
 }
 
-static bool emit_stretch(struct cutter *cutter, const char *text, size_t length, bool match)
+static bool emit_stretch(struct cutter *cutter, const char *text, size_t length, bool match, struct error *error)
 {
     enum behavior behavior = cutter->cut->behavior;
     if (length == 0)
@@ -279,7 +370,7 @@ static bool emit_stretch(struct cutter *cutter, const char *text, size_t length,
         cutter->pending_match = match;
         return true;
     }
-    if (!flush(cutter))
+    if (!flush(cutter, error))
         return false;
     if (behavior == REMOVED && match)
         return true;
@@ -289,32 +380,49 @@ static bool emit_stretch(struct cutter *cutter, const char *text, size_t length,
     return true;
 }
 
-static bool cut_segment(const struct cut *cut, pcre2_match_data *match, pcre2_match_context *limits,
-                        const struct segment *segment, struct segments *out, struct error *error)
+/* One match, within what is left of the work: PCRE2 does not tell how many steps a match took, so it is given few at first and,
+ * where these are not enough, four times as many again. A step may look at the rest of the segment. */
+static bool match_once(const struct cutter *cutter, const struct segment *segment, size_t from, int *ret_found,
+                       struct error *error)
+{
+    const struct cut *cut = cutter->cut;
+    uint32_t limit = FIRST_MATCH_LIMIT;
+    do {
+        if (!work_spend(cutter->out->work, limit * (segment->length / 256 + 1), error))
+            return error_prefix(error, "a pattern of the pre-tokenizer takes too long");
+        pcre2_set_match_limit(cut->limits, limit);
+        *ret_found = pcre2_match(cut->pattern, (PCRE2_SPTR)segment->text, segment->length, from, PCRE2_NO_UTF_CHECK, cut->match,
+                                 cut->limits);
+        limit *= 4;
+    } while (*ret_found == PCRE2_ERROR_MATCHLIMIT);
+    return *ret_found >= 0 || *ret_found == PCRE2_ERROR_NOMATCH ||
+           error_set(error, "a pattern of the pre-tokenizer takes too much");
+}
+
+static bool cut_segment(const struct cut *cut, const struct segment *segment, struct segments *out, struct error *error)
 {
     struct cutter cutter = {.cut = cut, .out = out};
     size_t done = 0, from = 0;
     while (from <= segment->length) {
-        int found =
-            pcre2_match(cut->pattern, (PCRE2_SPTR)segment->text, segment->length, from, PCRE2_NO_UTF_CHECK, match, limits);
+        int found;
+        if (!match_once(&cutter, segment, from, &found, error))
+            return false;
         if (found == PCRE2_ERROR_NOMATCH)
             break;
-        if (found < 0)
-            return error_set(error, "a pattern of the pre-tokenizer takes too long");
-        const PCRE2_SIZE *range = pcre2_get_ovector_pointer(match);
+        const PCRE2_SIZE *range = pcre2_get_ovector_pointer(cut->match);
+        if (range[0] < done)
+            return error_set(error, "a pattern of the pre-tokenizer looks back before its match");
         if (range[1] <= range[0]) { /* an empty match moves on by a character */
             from = range[1] +
                    (range[1] < segment->length ? text_character(segment->text + range[1], segment->length - range[1]) : 1);
             continue;
         }
-        if (!emit_stretch(&cutter, segment->text + done, range[0] - done, false) ||
-            !emit_stretch(&cutter, segment->text + range[0], range[1] - range[0], true))
-            return error_set(error, "the pre-tokenizer makes too many segments");
+        if (!emit_stretch(&cutter, segment->text + done, range[0] - done, false, error) ||
+            !emit_stretch(&cutter, segment->text + range[0], range[1] - range[0], true, error))
+            return false;
         done = from = range[1];
     }
-    if (!emit_stretch(&cutter, segment->text + done, segment->length - done, false) || !flush(&cutter))
-        return error_set(error, "the pre-tokenizer makes too many segments");
-    return true;
+    return emit_stretch(&cutter, segment->text + done, segment->length - done, false, error) && flush(&cutter, error);
 }
 
 /* Cuts all segments by a pattern, a regular expression or a text. */
@@ -323,22 +431,22 @@ static bool cut_all(struct segments *segments, const char *pattern, size_t patte
 {
     int code;
     PCRE2_SIZE place;
-    uint32_t options = PCRE2_UTF | (is_text ? PCRE2_LITERAL : PCRE2_UCP);
-    struct cut cut = {pcre2_compile((PCRE2_SPTR)pattern, pattern_length, options, &code, &place, NULL), behavior, invert};
+    uint32_t options = PCRE2_UTF | (is_text ? PCRE2_LITERAL : PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C); /* whole characters */
+    struct cut cut = {.behavior = behavior, .invert = invert};
+    cut.pattern = pcre2_compile((PCRE2_SPTR)pattern, pattern_length, options, &code, &place, NULL);
     if (cut.pattern == NULL)
         return error_set(error, "a pattern of the pre-tokenizer is not understood: %.200s", pattern);
-    pcre2_match_data *match = pcre2_match_data_create_from_pattern(cut.pattern, NULL);
-    pcre2_match_context *limits = pcre2_match_context_create(NULL);
-    pcre2_set_match_limit(limits, MATCH_LIMIT);
-    struct segments out = {.arena = segments->arena};
+    cut.match = pcre2_match_data_create_from_pattern(cut.pattern, NULL);
+    cut.limits = pcre2_match_context_create(NULL);
+    struct segments out = {.arena = segments->arena, .work = segments->work};
     bool done = true;
     for (size_t i = 0; i < segments->count && done; i++)
         if (segments->items[i].is_token)
-            done = add_segment(&out, &segments->items[i]);
+            done = add_segment(&out, &segments->items[i], error);
         else
-            done = cut_segment(&cut, match, limits, &segments->items[i], &out, error);
-    pcre2_match_context_free(limits);
-    pcre2_match_data_free(match);
+            done = cut_segment(&cut, &segments->items[i], &out, error);
+    pcre2_match_context_free(cut.limits);
+    pcre2_match_data_free(cut.match);
     pcre2_code_free(cut.pattern);
     *segments = out;
     return done;
@@ -402,6 +510,8 @@ static bool pre_byte_level(const struct hf_vocabulary *vocabulary, struct segmen
         struct segment *segment = &segments->items[i];
         if (segment->is_token || is_space(segment->text, segment->length))
             continue;
+        if (!work_spend(segments->work, segment->length + 1, error))
+            return false;
         char *spaced = arena_alloc(segments->arena, segment->length + 2);
         spaced[0] = ' ';
         memcpy(spaced + 1, segment->text, segment->length);
@@ -414,6 +524,8 @@ static bool pre_byte_level(const struct hf_vocabulary *vocabulary, struct segmen
         struct segment *segment = &segments->items[i];
         if (segment->is_token)
             continue;
+        if (!work_spend(segments->work, 2 * segment->length + 1, error))
+            return false;
         char *mapped = arena_alloc(segments->arena, 2 * segment->length + 1), *to = mapped;
         for (size_t j = 0; j < segment->length; j++)
             to += byte_character((unsigned char)segment->text[j], to);
@@ -433,6 +545,8 @@ static bool pre_tokenize(const struct hf_vocabulary *vocabulary, const struct js
     enum behavior behavior = ISOLATED;
     if (settings == NULL || json_is(settings, JSON_NULL))
         return true;
+    if (!work_spend(segments->work, segments->count + 1, error))
+        return false;
     if (json_string_is(type, "Split"))
         return pre_split(segments, settings, error);
     if (json_string_is(type, "ByteLevel"))
@@ -464,24 +578,34 @@ static bool plain_byte_level(const struct hf_vocabulary *vocabulary, struct segm
     return pre_byte_level(vocabulary, segments, NULL, true, error);
 }
 
+/* Normalizes what is between the first tokens and cuts it at those that are looked for in normalized text. */
+static bool normalize_all(const struct hf_vocabulary *vocabulary, const struct segments *raw, struct segments *out,
+                          struct error *error)
+{
+    const struct json *normalizer = json_get(vocabulary->files->tokenizer, "normalizer");
+    struct token_order normalized = order_tokens(vocabulary, true);
+    for (size_t i = 0; i < raw->count; i++) {
+        const struct segment *segment = &raw->items[i];
+        struct normalizing normalizing = {out->arena, out->work, segment->text, segment->length};
+        if (segment->is_token) {
+            if (!add_segment(out, segment, error))
+                return false;
+        } else if (!normalize(&normalizing, normalizer, 0, error) ||
+                   !cut_tokens(&normalized, normalizing.text, normalizing.length, out, error)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 bool hf_split(const struct hf_vocabulary *vocabulary, const char *text, size_t length, struct segments *segments,
               struct error *error)
 {
-    const struct json *tokenizer = vocabulary->files->tokenizer, *normalizer = json_get(tokenizer, "normalizer");
-    struct segments raw = {.arena = segments->arena};
-    if (!cut_tokens(vocabulary, false, text, length, &raw))
-        return error_set(error, "too many added tokens in the text");
-    for (size_t i = 0; i < raw.count; i++) {
-        struct segment *segment = &raw.items[i];
-        if (segment->is_token) {
-            add_segment(segments, segment);
-            continue;
-        }
-        if (!normalize(segments->arena, normalizer, &segment->text, &segment->length, 0, error))
-            return false;
-        if (!cut_tokens(vocabulary, true, segment->text, segment->length, segments))
-            return error_set(error, "too many added tokens in the text");
-    }
+    const struct json *tokenizer = vocabulary->files->tokenizer;
+    struct segments raw = {.arena = segments->arena, .work = segments->work};
+    struct token_order as_written = order_tokens(vocabulary, false);
+    if (!cut_tokens(&as_written, text, length, &raw, error) || !normalize_all(vocabulary, &raw, segments, error))
+        return false;
     if (tokenizer == NULL)
         return plain_byte_level(vocabulary, segments, error);
     return pre_tokenize(vocabulary, json_get(tokenizer, "pre_tokenizer"), 0, segments, error);

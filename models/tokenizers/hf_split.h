@@ -2,6 +2,7 @@
 #pragma once
 
 #include "models/tokenizers/hf_vocabulary.h"
+#include "models/tokenizers/work.h"
 
 /* A piece of text, or an added token that was found in it. */
 struct segment {
@@ -13,6 +14,7 @@ struct segment {
 
 struct segments {
     struct arena *arena;
+    struct work *work; /* what is left of it */
     struct segment *items;
     size_t count, capacity;
 };

@@ -16,6 +16,10 @@ int main(void)
     CHECK(text_index_find(&index, "a\0b", 3, &number) && number == 9);
     CHECK(text_index_find(&index, "", 0, &number) && number == 10);
     CHECK(!text_index_find(&index, "a\0c", 3, &number) && !text_index_find(&index, "b", 1, &number));
+    text_index_set(&index, "ab", 2, 12);
+    text_index_set(&index, "abc", 3, 13);
+    CHECK(text_index_find(&index, "ab", 2, &number) && number == 12);
+    CHECK(text_index_find(&index, "abc", 3, &number) && number == 13);
     text_index_free(&index);
     CHECK(!text_index_find(&index, "a", 1, &number));
     return check_done();

@@ -55,31 +55,130 @@ static void check_tokenizer(const char *name)
     free(expected);
 }
 
-/* A pattern that would match for ever, and one that is none, are errors. */
+/* Encodes a text with a tokenizer of which only what is asked about is given; false, and one line, where that fails. */
+static bool encode(const char *json, size_t length, const char *text, size_t *ret_count, uint32_t *ret_first, struct error *error)
+{
+    uint32_t *ids;
+    struct json_document *document = json_parse(json, length, error);
+    struct hparams *hparams = hparams_parse("{}", 2, error);
+    struct tokenizer_files files = {.tokenizer = document != NULL ? json_root(document) : NULL};
+    struct vocab_input input = {.hparams = hparams};
+    struct hf_vocabulary vocabulary;
+    CHECK(document != NULL && hf_vocabulary_load(&input, &files, &vocabulary, error) == VOCAB_ADDED);
+    bool encoded = hf_encode(&vocabulary, text, strlen(text), &ids, ret_count, error);
+    if (encoded && *ret_count > 0)
+        *ret_first = ids[0];
+    hf_vocabulary_free(&vocabulary);
+    hparams_free(hparams);
+    json_free(document);
+    return encoded;
+}
+
+#define SMALL_MODEL  "\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":[]}"
+#define SPLIT(regex) "{\"type\":\"Split\",\"pattern\":{\"Regex\":\"" regex "\"},\"behavior\":\"Isolated\",\"invert\":false}"
+
+/* Patterns that would match for ever, at once or in all; that are none; that cut characters or look back. */
 static void hostile_patterns(void)
 {
-    static const char *const patterns[] = {"(?s)(?:.*.*.*)*[qxz]$", "[a", "(?<n>"};
-    for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++) {
+    static const char *const pre_tokenizers[] = {
+        SPLIT("(?s)(?:.*.*.*)*[qxz]$"), SPLIT("(?s).(?=(?:.?){11}.*\\\\1)()"), SPLIT("[a"), SPLIT("(?<n>"), SPLIT("\\\\C"),
+    };
+    for (size_t i = 0; i < sizeof pre_tokenizers / sizeof *pre_tokenizers; i++) {
         char json[512];
-        struct error error;
-        uint32_t *ids;
+        struct error error = {""};
         size_t count;
-        int length =
-            snprintf(json, sizeof json,
-                     "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":[]},\"pre_tokenizer\":{\"type\":\"Split\","
-                     "\"pattern\":{\"Regex\":\"%s\"},\"behavior\":\"Isolated\",\"invert\":false}}",
-                     patterns[i]);
-        struct json_document *document = json_parse(json, (size_t)length, &error);
-        struct hparams *hparams = hparams_parse("{}", 2, &error);
-        struct tokenizer_files files = {.tokenizer = json_root(document)};
-        struct vocab_input input = {.hparams = hparams};
-        struct hf_vocabulary vocabulary;
-        CHECK(hf_vocabulary_load(&input, &files, &vocabulary, &error) == VOCAB_ADDED);
-        CHECK_NAMED(!hf_encode(&vocabulary, pre_check_text, strlen(pre_check_text), &ids, &count, &error), patterns[i]);
-        hf_vocabulary_free(&vocabulary);
-        hparams_free(hparams);
-        json_free(document);
+        uint32_t first;
+        int length = snprintf(json, sizeof json, "{" SMALL_MODEL ",\"pre_tokenizer\":%s}", pre_tokenizers[i]);
+        CHECK_NAMED(!encode(json, (size_t)length, pre_check_text, &count, &first, &error), pre_tokenizers[i]);
+        CHECK_NAMED(strstr(error.message, "pattern") != NULL, error.message);
     }
+}
+
+/* What multiplies the text or its ids at each step: a file of some kB that would take hundreds of GB. */
+static void growth(void)
+{
+#define TWICE "{\"Sequence\":{\"id\":\"A\",\"type_id\":0}},{\"Sequence\":{\"id\":\"A\",\"type_id\":0}}"
+    static const struct {
+        const char *before, *each, *after;
+        int count;
+    } rows[] = {
+        {"\"post_processor\":{\"type\":\"Sequence\",\"processors\":[", "{\"type\":\"TemplateProcessing\",\"single\":[" TWICE "]}",
+         "]}", 40},
+        {"\"post_processor\":{\"type\":\"TemplateProcessing\",\"single\":[", TWICE, "]}", 100000},
+        {"\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":[",
+         "{\"type\":\"Replace\",\"pattern\":{\"String\":\" \"},\"content\":\"          \"}", "]}", 40},
+        {"\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":[", "{\"type\":\"Prepend\",\"prepend\":\"abcdefgh\"}", "]}",
+         100000},
+        {"\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":[", "{\"type\":\"NFKC\"}", "]}", 100000},
+        {"\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[",
+         "{\"type\":\"ByteLevel\",\"add_prefix_space\":false,\"use_regex\":false}", "]}", 40},
+        {"\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[", "{\"type\":\"WhitespaceSplit\"}", "]}", 100000},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct buffer json = {0};
+        struct error error = {""};
+        size_t count;
+        uint32_t first;
+        buffer_printf(&json,
+                      "{\"model\":{\"type\":\"BPE\",\"byte_fallback\":true,\"vocab\":{\"a\":0,\"<0x6E>\":1},\"merges\":[]},%s",
+                      rows[i].before);
+        for (int n = 0; n < rows[i].count; n++) {
+            buffer_append_text(&json, n == 0 ? "" : ",");
+            buffer_append_text(&json, rows[i].each);
+        }
+        buffer_append_text(&json, rows[i].after);
+        buffer_append_text(&json, "}");
+        CHECK_NAMED(!encode((const char *)json.bytes, json.length, pre_check_text, &count, &first, &error), rows[i].each);
+        CHECK_NAMED(strstr(error.message, "a normalizer makes the text longer") == error.message ||
+                        strstr(error.message, "encoding a short text takes more than") != NULL,
+                    error.message);
+        buffer_free(&json);
+    }
+}
+
+/* 16384 letters in one segment, and merges that double: 16 tokens of 1024 letters. Looking through all for each of the 16368
+ * merges takes longer than anybody waits. */
+static void long_segment(void)
+{
+    enum { DOUBLINGS = 10 };
+    static char text[ENCODE_MAX_TEXT + 1], letters[(1 << DOUBLINGS) + 1];
+    struct buffer json = {0};
+    struct error error = {""};
+    size_t count = 0;
+    uint32_t first = 0;
+    memset(text, 'b', ENCODE_MAX_TEXT);
+    memset(letters, 'a', 1 << DOUBLINGS);
+    buffer_append_text(&json, "{\"normalizer\":{\"type\":\"Replace\",\"pattern\":{\"String\":\"b\"},\"content\":\"aaaa\"},"
+                              "\"model\":{\"type\":\"BPE\",\"vocab\":{");
+    for (int i = 0; i <= DOUBLINGS; i++)
+        buffer_printf(&json, "%s\"%.*s\":%d", i == 0 ? "" : ",", 1 << i, letters, i);
+    buffer_append_text(&json, "},\"merges\":[");
+    for (int i = 0; i < DOUBLINGS; i++)
+        buffer_printf(&json, "%s[\"%.*s\",\"%.*s\"]", i == 0 ? "" : ",", 1 << i, letters, 1 << i, letters);
+    buffer_append_text(&json, "]}}");
+    CHECK(encode((const char *)json.bytes, json.length, text, &count, &first, &error));
+    CHECK(count == 16 && first == DOUBLINGS);
+    buffer_free(&json);
+}
+
+/* Each place of a text is looked up among the added tokens, however many there are. */
+static void many_added(void)
+{
+    enum { MANY = 200000 };
+    static char text[ENCODE_MAX_TEXT + 1];
+    struct buffer json = {0};
+    struct error error = {""};
+    size_t count = 0;
+    uint32_t first = 0;
+    for (size_t i = 0; i < ENCODE_MAX_TEXT; i++)
+        text[i] = "<77>a<7"[i % 7];
+    buffer_append_text(&json, "{" SMALL_MODEL ",\"added_tokens\":[");
+    for (int i = 1; i <= MANY; i++)
+        buffer_printf(&json, "%s{\"id\":%d,\"content\":\"<%d>\",\"normalized\":true}", i == 1 ? "" : ",", i, i);
+    buffer_append_text(&json, "]}");
+    CHECK(encode((const char *)json.bytes, json.length, text, &count, &first, &error));
+    CHECK(count == 2 * (ENCODE_MAX_TEXT / 7) && first == 77);
+    buffer_free(&json);
 }
 
 int main(void)
@@ -89,5 +188,8 @@ int main(void)
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         check_tokenizer(names[i]);
     hostile_patterns();
+    growth();
+    long_segment();
+    many_added();
     return check_done();
 }

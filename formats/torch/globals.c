@@ -122,30 +122,53 @@ static const char *const torch_constants[] = {
     "contiguous_format", "channels_last", "channels_last_3d", "preserve_format",
 };
 
-/* Modules that act on the world, run code or call what they are given, with all their sub-modules. Of builtins, operator
- * and the like, what is not in the table above. */
+/* Modules that act on the world or run code, with all their sub-modules: no honest checkpoint names them. */
 static const char *const harmful_modules[] = {
-    "os", "posix", "nt", "ntpath", "posixpath", "sys", "builtins", "subprocess", "_posixsubprocess", "_winapi", "msvcrt",
+    "os", "posix", "nt", "ntpath", "posixpath", "sys", "subprocess", "_posixsubprocess", "_winapi", "msvcrt",
     "pty", "platform", "shutil", "pathlib", "tempfile", "glob", "fileinput", "linecache", "commands", "popen2", "webbrowser",
     "antigravity", "runpy", "imp", "importlib", "_imp", "pkgutil", "zipimport", "code", "codeop", "compileall", "py_compile",
     "ast", "site", "pip", "ensurepip", "venv", "setuptools", "distutils", "_distutils_hack", "pydoc", "doctest", "unittest",
     "test", "idlelib", "lib2to3", "pdb", "bdb", "cProfile", "profile", "_lsprof", "trace", "timeit", "cgitb", "dis",
-    "inspect", "gc", "atexit", "faulthandler", "socket", "_socket", "ssl", "_ssl", "select", "selectors", "socketserver",
+    "gc", "atexit", "faulthandler", "socket", "_socket", "ssl", "_ssl", "select", "selectors", "socketserver",
     "http", "httplib", "httplib2", "urllib", "urllib2", "requests", "aiohttp", "httpx", "ftplib", "smtplib", "telnetlib",
     "poplib", "imaplib", "nntplib", "xmlrpc", "asyncio", "asyncore", "asynchat", "ctypes", "_ctypes", "cffi", "mmap",
     "signal", "_signal", "resource", "fcntl", "termios", "threading", "_thread", "thread", "multiprocessing", "concurrent",
-    "sched", "queue", "pickle", "_pickle", "cPickle", "marshal", "shelve", "dill", "cloudpickle", "joblib", "_compat_pickle",
-    "pickletools", "codecs", "_codecs", "io", "_io", "_pyio", "types", "functools", "_functools", "operator", "_operator",
-    "itertools", "copyreg", "weakref", "contextlib", "abc", "logging", "sqlite3", "_sqlite3", "dbm", "ctypes.util", "turtle",
+    "sched", "pickle", "_pickle", "cPickle", "marshal", "shelve", "dill", "cloudpickle", "joblib", "_compat_pickle",
+    "pickletools",
+    "logging.config", "sqlite3", "_sqlite3", "dbm", "ctypes.util", "turtle",
     "tkinter", "readline", "rlcompleter", "curses", "crypt", "pwd", "grp", "spwd", "syslog", "_bootsubprocess",
     "_osx_support", "_aix_support", "_pyrepl", "torch.hub", "torch.jit", "torch.package", "torch.serialization",
-    "torch.utils", "torch._dynamo", "torch._inductor", "torch.fx", "torch.distributed.run", "numpy.testing", "numpy.f2py",
+    "torch.utils.cpp_extension", "torch.utils.model_zoo", "torch.utils.bottleneck", "torch.distributed.run", "numpy.testing", "numpy.f2py",
     "numpy.distutils", "numpy.lib",
 };
 /* clang-format on */
 
-/* Functions whose module is otherwise of interest. */
+/* The same of modules that are otherwise harmless. */
 static const struct row harmful[] = {
+    {"builtins", "eval", GLOBAL_HARMFUL},
+    {"builtins", "exec", GLOBAL_HARMFUL},
+    {"builtins", "compile", GLOBAL_HARMFUL},
+    {"builtins", "execfile", GLOBAL_HARMFUL},
+    {"builtins", "open", GLOBAL_HARMFUL},
+    {"builtins", "file", GLOBAL_HARMFUL},
+    {"builtins", "__import__", GLOBAL_HARMFUL},
+    {"builtins", "input", GLOBAL_HARMFUL},
+    {"builtins", "raw_input", GLOBAL_HARMFUL},
+    {"builtins", "breakpoint", GLOBAL_HARMFUL},
+    {"builtins", "exit", GLOBAL_HARMFUL},
+    {"builtins", "quit", GLOBAL_HARMFUL},
+    {"codecs", "open", GLOBAL_HARMFUL},
+    {"io", "open", GLOBAL_HARMFUL},
+    {"io", "open_code", GLOBAL_HARMFUL},
+    {"io", "FileIO", GLOBAL_HARMFUL},
+    {"_io", "open", GLOBAL_HARMFUL},
+    {"_io", "open_code", GLOBAL_HARMFUL},
+    {"_io", "FileIO", GLOBAL_HARMFUL},
+    {"_pyio", "open", GLOBAL_HARMFUL},
+    {"_pyio", "FileIO", GLOBAL_HARMFUL},
+    {"types", "CodeType", GLOBAL_HARMFUL},
+    {"types", "FunctionType", GLOBAL_HARMFUL},
+    {"types", "LambdaType", GLOBAL_HARMFUL},
     {"torch", "load", GLOBAL_HARMFUL},
     {"torch", "compile", GLOBAL_HARMFUL},
     {"numpy", "load", GLOBAL_HARMFUL},
@@ -169,12 +192,32 @@ static bool is_inside(const char *module, const char *parent)
     return strncmp(module, parent, length) == 0 && (module[length] == '\0' || module[length] == '.');
 }
 
+/* Whether a component of a dotted name is a harmful module or function of Python's own: "os.system" of the module logging. */
+static bool reaches_harmful(const char *name)
+{
+    char component[64];
+    for (const char *dot = strchr(name, '.'); dot != NULL; dot = strchr(name, '.')) {
+        size_t length = (size_t)(dot - name);
+        if (length < sizeof component) {
+            memcpy(component, name, length);
+            component[length] = '\0';
+            for (size_t i = 0; i < LENGTH(harmful_modules); i++)
+                if (strcmp(component, harmful_modules[i]) == 0)
+                    return true;
+            if (find(harmful, LENGTH(harmful), "builtins", component) == GLOBAL_HARMFUL)
+                return true;
+        }
+        name = dot + 1;
+    }
+    return false;
+}
+
 static bool is_harmful(const char *module, const char *name)
 {
     for (size_t i = 0; i < LENGTH(harmful_modules); i++)
         if (is_inside(module, harmful_modules[i]))
             return true;
-    return find(harmful, LENGTH(harmful), module, name) == GLOBAL_HARMFUL;
+    return find(harmful, LENGTH(harmful), module, name) == GLOBAL_HARMFUL || reaches_harmful(name);
 }
 
 static const char *modern_module(const char *module)

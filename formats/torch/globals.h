@@ -1,15 +1,15 @@
 /* The globals of pickles: the closed table of those that stand for data, and the names that no data has.
  *
  * A pickle names Python objects, "module name", and says which of them to call. Nothing is ever called here. What a
- * global means is one of the following, and the pickle machine (pickle.h) refuses what calls anything else. */
+ * global means is one of the following. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 
 enum global_meaning {
-    GLOBAL_FOREIGN, /* not in the table: may be named, and may be the class of a plain object; may not be called */
-    GLOBAL_HARMFUL, /* of a module that acts on the world or calls others: a file that names it is refused */
+    GLOBAL_FOREIGN, /* not in the table: a name, the class of plain objects, or a function whose result nobody knows */
+    GLOBAL_HARMFUL, /* acts on the world or runs code: a file that names it is refused */
 
     GLOBAL_CLASS,    /* a class or constant of Python that may be named; an object of it is plain data */
     GLOBAL_CONSTANT, /* torch.float32, torch.strided, numpy.dtypes ...: the same, and told by its name */

@@ -212,6 +212,7 @@ static bool resolve_storage(struct legacy *legacy, const struct pickle_node *nod
         .source = legacy->container.file,
         .offset = root->offset,
         .n_bytes = id.n_bytes,
+        .stored = {legacy->container.file, root->offset, root->id.n_bytes},
         .dtype = id.dtype,
         .untyped = id.untyped,
     };

@@ -16,13 +16,13 @@ enum {
     MAX_DEPTH = 256, /* of what holds tensors */
     MAX_DEPTH_IN_ALL = 1000000,
     MAX_KEY_TEXT = 64,         /* of a key that is no text */
-    VISITS_PER_BYTE = 16,      /* a pickle names each of its nodes in at least one byte; shared ones are visited again */
-    VISITS_CONSTANT = 1 << 18, /* for small pickles */
+    VISITS_PER_BYTE = 2,       /* a pickle names each of its nodes in at least one byte; shared ones are visited again */
+    VISITS_CONSTANT = 1 << 16, /* for small pickles */
     NAME_BYTES_PER_VISIT = 64,
     EXPANSION_RATIO = 8,
 };
 
-static const uint64_t expansion_constant = UINT64_C(1) << 30;
+static const uint64_t expansion_constant = UINT64_C(64) << 20;
 
 /* The children of a node come in up to four parts. */
 enum part { ARGUMENTS, PAIRS, ITEMS, STATE, N_PARTS };
@@ -43,10 +43,10 @@ struct walk {
     struct frame *frames;
     size_t n_frames, frames_capacity;
     struct buffer path;
-    uint64_t visits, name_bytes; /* still allowed */
+    uint64_t visits, name_bytes, copied_bytes; /* still allowed */
     struct checkpoint *checkpoint;
     size_t first_tensor;
-    uint64_t *stored_bytes; /* of the storage of each tensor from first_tensor on */
+    struct torch_stored *stored; /* of each tensor from first_tensor on */
     size_t n_stored;
 };
 
@@ -103,18 +103,22 @@ static void make_unique(struct pickle_items *pairs)
 }
 
 /* OrderedDict([(key, value), ...]) as Python 2 writes it, and OrderedDict({...}): the pairs as if they had been set. */
-static void take_pairs_of_arguments(struct arena *scratch, struct pickle_object *object)
+static bool take_pairs_of_arguments(struct walk *walk, struct pickle_object *object)
 {
     const struct pickle_node *from = pickle_at(object->arguments, 0);
     if (object->pairs.n > 0)
-        return;
+        return true;
+    uint32_t n = pickle_is(from, PICKLE_DICT) ? from->items.n / 2 : pickle_count(from);
+    uint64_t n_bytes = 2 * (uint64_t)n * sizeof *object->pairs.nodes;
+    if (n_bytes > walk->copied_bytes)
+        return torch_refuse(walk->container, from, walk->error, "the same items are copied to more dicts than can be held");
+    walk->copied_bytes -= n_bytes;
     if (pickle_is(from, PICKLE_DICT)) {
         object->pairs.n = object->pairs.capacity = from->items.n;
-        object->pairs.nodes = arena_copy(scratch, from->items.nodes, from->items.n * sizeof *from->items.nodes);
-        return;
+        object->pairs.nodes = arena_copy(walk->scratch, from->items.nodes, from->items.n * sizeof *from->items.nodes);
+        return true;
     }
-    uint32_t n = pickle_count(from);
-    object->pairs.nodes = arena_array(scratch, 2 * (size_t)n, sizeof *object->pairs.nodes);
+    object->pairs.nodes = arena_array(walk->scratch, 2 * (size_t)n, sizeof *object->pairs.nodes);
     for (uint32_t i = 0; i < n; i++) {
         const struct pickle_node *pair = pickle_at(from, i);
         if (pickle_count(pair) != 2)
@@ -122,6 +126,7 @@ static void take_pairs_of_arguments(struct arena *scratch, struct pickle_object 
         object->pairs.nodes[object->pairs.n++] = pair->items.nodes[0];
         object->pairs.nodes[object->pairs.n++] = pair->items.nodes[1];
     }
+    return true;
 }
 
 static struct pickle_items *pairs_of(struct pickle_node *node)
@@ -131,15 +136,16 @@ static struct pickle_items *pairs_of(struct pickle_node *node)
     return pickle_is(node, PICKLE_OBJECT) ? &node->object->pairs : NULL;
 }
 
-static void prepare(struct walk *walk, struct pickle_node *node)
+static bool prepare(struct walk *walk, struct pickle_node *node)
 {
     struct pickle_items *pairs = pairs_of(node);
     if (pairs == NULL || (node->mark & PAIRS_UNIQUE))
-        return;
+        return true;
     node->mark |= PAIRS_UNIQUE;
-    if (node->kind == PICKLE_OBJECT && node->meaning == GLOBAL_DICT)
-        take_pairs_of_arguments(walk->scratch, node->object);
+    if (node->kind == PICKLE_OBJECT && node->meaning == GLOBAL_DICT && !take_pairs_of_arguments(walk, node->object))
+        return false;
     make_unique(pairs);
+    return true;
 }
 
 /* The child at `index` of a part: *ret_key is its key in a dict. NULL behind the last. */
@@ -194,7 +200,8 @@ static bool push_frame(struct walk *walk, struct pickle_node *node, const struct
         walk->frames_capacity = walk->frames_capacity * 2 + 64;
         walk->frames = memory_resize(walk->frames, walk->frames_capacity * sizeof *walk->frames);
     }
-    prepare(walk, node);
+    if (!prepare(walk, node))
+        return false;
     node->mark |= ON_PATH;
     walk->frames[walk->n_frames++] = (struct frame){
         .node = node,
@@ -339,8 +346,8 @@ static bool enter_path(struct walk *walk, const struct frame *frame, const struc
 static bool add_tensor(struct walk *walk, const struct pickle_node *node)
 {
     struct tensor tensor;
-    uint64_t stored_bytes;
-    if (!torch_make_tensor(walk->container, node, &tensor, &stored_bytes, walk->error))
+    struct torch_stored stored;
+    if (!torch_make_tensor(walk->container, node, &tensor, &stored, walk->error))
         return false;
     if (walk->container->tensors->n_tensors >= TENSOR_SET_MAX || walk->path.length > walk->name_bytes)
         return torch_refuse(walk->container, node, walk->error, "too many tensors, or names of tensors (%zu so far)",
@@ -350,9 +357,8 @@ static bool add_tensor(struct walk *walk, const struct pickle_node *node)
     tensor.name_length = (uint32_t)walk->path.length;
     tensor_set_add(walk->container->tensors, &tensor);
     if ((walk->n_stored & (walk->n_stored - 1)) == 0)
-        walk->stored_bytes =
-            memory_resize(walk->stored_bytes, (walk->n_stored ? walk->n_stored * 2 : 1) * sizeof *walk->stored_bytes);
-    walk->stored_bytes[walk->n_stored++] = stored_bytes;
+        walk->stored = memory_resize(walk->stored, (walk->n_stored ? walk->n_stored * 2 : 1) * sizeof *walk->stored);
+    walk->stored[walk->n_stored++] = stored;
     return true;
 }
 
@@ -486,25 +492,62 @@ static void tell_apart(const struct walk *walk)
     free(sorted);
 }
 
-/* Refuses to show what is expanded to many times what is stored, where all would be more than the file could ever hold: a small
- * file must not fill the disk of who copies the tree. */
+/* A tensor, and what it is made from. */
+struct shown {
+    struct tensor *tensor;
+    struct torch_stored stored;
+};
+
+static int compare_shown(const void *a, const void *b)
+{
+    const struct shown *x = a, *y = b;
+    if (x->stored.source != y->stored.source)
+        return x->stored.source < y->stored.source ? -1 : 1;
+    if (x->stored.offset != y->stored.offset)
+        return x->stored.offset < y->stored.offset ? -1 : 1;
+    return (x->tensor > y->tensor) - (x->tensor < y->tensor);
+}
+
+static uint64_t shown_bytes(const struct tensor *tensor)
+{
+    return tensor->refusal != NULL ? 0 : dtype_bytes(tensor->dtype, tensor_elements(tensor));
+}
+
+static void refuse_expanded(struct shown *shown, size_t n)
+{
+    uint64_t left = 0;
+    qsort(shown, n, sizeof *shown, compare_shown);
+    for (size_t i = 0; i < n; i++) {
+        const struct torch_stored *stored = &shown[i].stored, *before = i > 0 ? &shown[i - 1].stored : NULL;
+        uint64_t n_bytes = shown_bytes(shown[i].tensor);
+        if (before == NULL || before->source != stored->source || before->offset != stored->offset)
+            left = stored->n_bytes < UINT64_MAX / EXPANSION_RATIO ? stored->n_bytes * EXPANSION_RATIO : UINT64_MAX;
+        if (n_bytes > left)
+            shown[i].tensor->refusal = "expanded to more than 8 times what is stored";
+        else
+            left -= n_bytes;
+    }
+}
+
+/* Refuses to show what is stored more than EXPANSION_RATIO times over, expanded or under several names, where all would be more
+ * than so many times the file: a small file must not fill the disk of who copies the tree. The constant is for small files, and
+ * is shared by shards: number n may use one part of n. */
 static void limit_expansion(const struct walk *walk)
 {
     size_t n;
     struct tensor *tensors = tensors_of(walk, &n);
+    size_t n_sources = walk->checkpoint->n_sources > 0 ? walk->checkpoint->n_sources : 1;
     uint64_t file_bytes = source_size(walk->container->file), total = 0;
-    for (size_t i = 0; i < n; i++) {
-        uint64_t n_bytes = dtype_bytes(tensors[i].dtype, tensor_elements(&tensors[i]));
-        if (__builtin_add_overflow(total, n_bytes, &total))
+    for (size_t i = 0; i < n; i++)
+        if (__builtin_add_overflow(total, shown_bytes(&tensors[i]), &total))
             total = UINT64_MAX;
-    }
-    if (total / EXPANSION_RATIO <= file_bytes + expansion_constant / EXPANSION_RATIO)
+    if (total / EXPANSION_RATIO <= file_bytes + expansion_constant / EXPANSION_RATIO / n_sources)
         return;
-    for (size_t i = 0; i < n; i++) {
-        uint64_t n_bytes = dtype_bytes(tensors[i].dtype, tensor_elements(&tensors[i]));
-        if (tensors[i].refusal == NULL && n_bytes / EXPANSION_RATIO > walk->stored_bytes[i])
-            tensors[i].refusal = "expanded to more than 8 times what is stored";
-    }
+    struct shown *shown = memory_alloc(n * sizeof *shown);
+    for (size_t i = 0; i < n; i++)
+        shown[i] = (struct shown){&tensors[i], walk->stored[i]};
+    refuse_expanded(shown, n);
+    free(shown);
 }
 
 /* The file's name without its directories and its ending. */
@@ -523,6 +566,7 @@ static bool add_named(struct walk *walk, struct pickle_node *root, struct pickle
     root = container_at(root);
     if (root == NULL)
         return true;
+    walk->copied_bytes = pickle->length * (uint64_t)PICKLE_MEMORY_RATIO + PICKLE_MEMORY_CONSTANT;
     if (!mark_holders(walk, root))
         return false;
     for (struct pickle_node *inner; (inner = open_wrapper(root)) != NULL;)
@@ -549,13 +593,18 @@ static void add_extras(const struct torch_container *container, const struct pic
 static void note_foreign(const struct torch_container *container, const struct pickle *pickle)
 {
     for (unsigned i = 0; i < pickle->n_foreign; i++) {
-        const struct pickle_node *class = pickle->foreign[i];
+        const struct pickle_node *class = pickle->foreign[i].global;
         char place[256], module[128], name[128];
         text_printable(container->place, strlen(container->place), place, sizeof place);
         text_printable(class->global.module, strlen(class->global.module), module, sizeof module);
         text_printable(class->global.name, strlen(class->global.name), name, sizeof name);
-        checkpoint_note(container->checkpoint, "%s: offset %u: objects of %s.%s are read as plain data; torch.load would run it",
-                        place, class->offset, module, name);
+        if (pickle->foreign[i].called)
+            checkpoint_note(container->checkpoint, "%s: offset %u: %s.%s is not called, what it would make is not known", place,
+                            class->offset, module, name);
+        else
+            checkpoint_note(container->checkpoint,
+                            "%s: offset %u: objects of %s.%s are read as plain data; torch.load would run it", place,
+                            class->offset, module, name);
     }
 }
 
@@ -580,7 +629,7 @@ bool torch_add_tensors(const struct torch_container *container, struct pickle *p
         note_foreign(container, pickle);
     }
     free(walk.frames);
-    free(walk.stored_bytes);
+    free(walk.stored);
     buffer_free(&walk.path);
     return good;
 }

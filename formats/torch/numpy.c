@@ -39,7 +39,8 @@ static bool decode_latin1(const char *text, size_t length, unsigned char *out, s
     return true;
 }
 
-const void *torch_bytes(struct arena *arena, const struct pickle_node *node, size_t *ret_length)
+/* What torch_bytes() has to copy, decoded or not. */
+static const void *copy_bytes(struct arena *arena, const struct pickle_node *node, size_t *ret_length)
 {
     if (pickle_is(node, PICKLE_BYTES) || (pickle_is(node, PICKLE_TEXT) && node->old)) {
         *ret_length = node->text.length;
@@ -52,6 +53,23 @@ const void *torch_bytes(struct arena *arena, const struct pickle_node *node, siz
         return NULL;
     unsigned char *bytes = arena_alloc(arena, text->text.length);
     return decode_latin1(text->text.bytes, text->text.length, bytes, ret_length) ? bytes : NULL;
+}
+
+const void *torch_bytes(struct arena *arena, const struct pickle_node *node, size_t *ret_length)
+{
+    if (node != NULL && (node->mark & TORCH_COPIED)) {
+        *ret_length = node->text.length;
+        return node->text.bytes;
+    }
+    const void *bytes = copy_bytes(arena, node, ret_length);
+    if (bytes == NULL)
+        return NULL;
+    struct pickle_node *copied = (struct pickle_node *)node;
+    copied->kind = PICKLE_BYTES;
+    copied->mark |= TORCH_COPIED;
+    copied->text.bytes = bytes;
+    copied->text.length = *ret_length;
+    return bytes;
 }
 
 struct array {
@@ -79,7 +97,7 @@ static const struct view *array_elements(const struct torch_container *container
                                          struct tensor *tensor, uint64_t n_elements, uint64_t n_bytes)
 {
     struct arena *arena = container->checkpoint->arena;
-    if (container->pickle_mapped && pickle_is(data, PICKLE_BYTES)) {
+    if (container->pickle_mapped && pickle_is(data, PICKLE_BYTES) && !(data->mark & TORCH_COPIED)) {
         tensor->offset = container->pickle_offset + (uint64_t)(data->text.bytes - container->pickle_bytes);
         tensor->length = n_bytes;
         return data->text.length != n_bytes
@@ -100,8 +118,26 @@ static void column_major_strides(const uint64_t *shape, unsigned rank, uint64_t 
     }
 }
 
+bool torch_array_of_objects(const struct pickle_node *node, const struct pickle_node **ret_shape,
+                            const struct pickle_node **ret_dtype)
+{
+    if (!pickle_object_is(node, GLOBAL_NUMPY_FROM_BUFFER) &&
+        !(pickle_object_is(node, GLOBAL_NUMPY_ARRAY) && node->object->state != NULL))
+        return false;
+    struct array array = array_of(node);
+    const struct pickle_node *name =
+        pickle_object_is(array.dtype, GLOBAL_NUMPY_DTYPE) ? pickle_at(array.dtype->object->arguments, 0) : NULL;
+    if (!pickle_is(name, PICKLE_TEXT) || name->text.length == 0 || memchr("USOMmT", name->text.bytes[0], 6) == NULL)
+        return false;
+    if (ret_shape != NULL)
+        *ret_shape = array.shape;
+    if (ret_dtype != NULL)
+        *ret_dtype = name;
+    return true;
+}
+
 bool torch_make_array(const struct torch_container *container, const struct pickle_node *node, struct tensor *ret_tensor,
-                      struct error *error)
+                      struct torch_stored *ret_stored, struct error *error)
 {
     struct arena *arena = container->checkpoint->arena;
     struct array array = array_of(node);
@@ -119,6 +155,7 @@ bool torch_make_array(const struct torch_container *container, const struct pick
     tensor.rank = (uint8_t)rank;
     tensor.shape = arena_copy(arena, shape, rank * sizeof *shape);
     if (tensor.refusal == NULL) {
+        *ret_stored = (struct torch_stored){NULL, array.data != NULL ? array.data->offset : 0, n_bytes};
         const struct view *elements = array_elements(container, array.data, &tensor, n_elements, n_bytes);
         if (elements == NULL)
             return torch_refuse(container, node, error, "a numpy array whose data are not the %llu bytes of its shape",

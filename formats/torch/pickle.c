@@ -145,13 +145,13 @@ bool pickle_read(struct pickle *pickle, const void *bytes, size_t length, struct
         *ret_truncated = false;
     if (length > PICKLE_MAX_BYTES)
         return error_set(error, "offset 0: a pickle of %zu bytes is more than the limit of %d", length, PICKLE_MAX_BYTES);
-    uint64_t allowance = (uint64_t)length * PICKLE_NODE_RATIO + PICKLE_NODE_CONSTANT;
+    uint64_t allowance = (uint64_t)length * PICKLE_MEMORY_RATIO + PICKLE_MEMORY_CONSTANT;
     *pickle = (struct pickle){0};
     struct machine *machine = arena_alloc(arena, sizeof *machine); /* its constants are part of the graph */
     machine->bytes = bytes;
     machine->length = length;
     machine->arena = arena;
-    machine->allowance = allowance < pickle_max_nodes ? allowance : pickle_max_nodes;
+    machine->allowance = allowance < pickle_max_memory ? allowance : pickle_max_memory;
     machine->error = error;
     machine->pickle = pickle;
     machine->stack_capacity = FIRST_STACK;

@@ -7,13 +7,15 @@
  * - so is the making of a plain object of any class outside the table: NEWOBJ, copyreg._reconstructor, and INST or OBJ without
  *   arguments; such classes are listed in `foreign`;
  * - any other global may be named, as a value; it is never more than its name;
- * - a call of anything else is refused, and so is a file that names a harmful global (globals.h), called or not; BUILD,
+ * - a call of any other global, or of what such a call gives, is an opaque OBJECT: the function and its arguments, listed in
+ *   `foreign` as well. Nobody knows what it would be, so nothing that a tensor needs can be made of it;
+ * - a file that names a harmful global (globals.h), called or not, is refused; BUILD,
  *   SETITEM, APPEND on what is no such object or container are refused; so are EXT1-4, NEXT_BUFFER and
  *   READONLY_BUFFER, which need tables outside the file.
  *
  * Work and memory are linear in the bytes of the pickle: lengths are compared with what is left before anything is allocated,
- * texts are slices of the input, the memo is sparse, no recursion follows the input. Nodes may use at
- * most PICKLE_NODE_RATIO bytes for each byte of the pickle and a constant, PICKLE_MAX_NODES in all.
+ * texts are slices of the input, the memo is sparse, no recursion follows the input. Nodes, the memo, the stack and
+ * its marks may use at most PICKLE_MEMORY_RATIO bytes for each byte of the pickle and a constant, pickle_max_memory in all.
  *
  * The graph may share nodes and have cycles; whoever walks it bounds the walk. Nodes live in the arena; texts and bytes in the
  * input, which must outlive them. */
@@ -28,12 +30,12 @@
 
 enum {
     PICKLE_MAX_BYTES = 512 * 1024 * 1024,
-    PICKLE_NODE_RATIO = 48,
-    PICKLE_NODE_CONSTANT = 1024 * 1024,
-    PICKLE_MAX_FOREIGN = 16, /* classes listed */
+    PICKLE_MEMORY_RATIO = 48,
+    PICKLE_MEMORY_CONSTANT = 1024 * 1024,
+    PICKLE_MAX_FOREIGN = 16, /* classes and functions listed */
 };
 
-static const uint64_t pickle_max_nodes = UINT64_C(6) << 30; /* bytes */
+static const uint64_t pickle_max_memory = UINT64_C(2) << 30; /* bytes */
 
 enum pickle_kind {
     PICKLE_NONE,
@@ -60,12 +62,14 @@ struct pickle_items {
     uint32_t n, capacity;
 };
 
-/* What a class or function of the table would have made of its arguments, or a plain object of a foreign class. */
+/* What a class or function of the table would have made of its arguments, a plain object of a foreign class, or what calling a
+ * foreign function would give. */
 struct pickle_object {
     const struct pickle_node *class;     /* a GLOBAL */
     const struct pickle_node *arguments; /* a TUPLE */
     const struct pickle_node *state;     /* of BUILD, or NULL */
     struct pickle_items pairs, items;    /* added by SETITEM(S) and APPEND(S) */
+    bool called;                         /* the last: opaque */
 };
 
 struct pickle_node {
@@ -93,10 +97,16 @@ struct pickle_node {
     };
 };
 
+/* A class or function outside the table, where it is used first. */
+struct pickle_foreign {
+    const struct pickle_node *global;
+    bool called; /* by a REDUCE or the like; else it is the class of plain objects */
+};
+
 struct pickle {
     struct pickle_node *root;
-    size_t length;                                         /* up to and with STOP; what follows is not looked at */
-    const struct pickle_node *foreign[PICKLE_MAX_FOREIGN]; /* the first uses of classes outside the table */
+    size_t length; /* up to and with STOP; what follows is not looked at */
+    struct pickle_foreign foreign[PICKLE_MAX_FOREIGN];
     unsigned n_foreign;
     struct pickle_items persistent; /* all PERSISTENT nodes, in the order of the pickle */
 };

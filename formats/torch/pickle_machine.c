@@ -18,14 +18,17 @@ bool machine_fail(struct machine *machine, const char *format, ...)
 
 /* Memory, all of it counted. */
 
+bool machine_count(struct machine *machine, uint64_t size)
+{
+    if (size > machine->allowance)
+        return machine_fail(machine, ": needs too much memory for a pickle of %zu bytes", machine->length);
+    machine->allowance -= size;
+    return true;
+}
+
 void *machine_alloc(struct machine *machine, uint64_t size)
 {
-    if (size > machine->allowance) {
-        machine_fail(machine, ": needs too much memory for a pickle of %zu bytes", machine->length);
-        return NULL;
-    }
-    machine->allowance -= size;
-    return arena_alloc(machine->arena, (size_t)size);
+    return machine_count(machine, size) ? arena_alloc(machine->arena, (size_t)size) : NULL;
 }
 
 struct pickle_node *machine_node(struct machine *machine, enum pickle_kind kind)
@@ -75,6 +78,8 @@ bool machine_push(struct machine *machine, struct pickle_node *node)
     if (node == NULL)
         return false;
     if (machine->n_stack == machine->stack_capacity) {
+        if (!machine_count(machine, (machine->stack_capacity + 64) * sizeof(struct pickle_node *)))
+            return false;
         machine->stack_capacity = machine->stack_capacity * 2 + 64;
         machine->stack = memory_resize(machine->stack, machine->stack_capacity * sizeof(struct pickle_node *));
     }
@@ -143,25 +148,28 @@ struct pickle_node *machine_global(struct machine *machine, const char *module, 
     return node;
 }
 
-/* The global that is to be called: legacy files of torch hand over classes as persistent ids ("module", class, file, source). */
+/* The global that is to be called, or that stands for a value that is: legacy files of torch hand over classes as persistent ids
+ * ("module", class, file, source). */
 static const struct pickle_node *callable(struct machine *machine, const struct pickle_node *node)
 {
     if (pickle_is(node, PICKLE_PERSISTENT) && pickle_text_is(pickle_at(node->persistent.id, 0), "module"))
         node = pickle_at(node->persistent.id, 1);
+    if (pickle_object_is(node, GLOBAL_FOREIGN))
+        node = node->object->class;
     if (pickle_is(node, PICKLE_GLOBAL))
         return node;
     machine_fail(machine, " of something that is no global");
     return NULL;
 }
 
-static void remember_foreign(struct pickle *pickle, const struct pickle_node *class)
+static void remember_foreign(struct pickle *pickle, const struct pickle_node *class, bool called)
 {
     for (unsigned i = 0; i < pickle->n_foreign; i++)
-        if (strcmp(pickle->foreign[i]->global.module, class->global.module) == 0 &&
-            strcmp(pickle->foreign[i]->global.name, class->global.name) == 0)
+        if (strcmp(pickle->foreign[i].global->global.module, class->global.module) == 0 &&
+            strcmp(pickle->foreign[i].global->global.name, class->global.name) == 0)
             return;
     if (pickle->n_foreign < PICKLE_MAX_FOREIGN)
-        pickle->foreign[pickle->n_foreign++] = class;
+        pickle->foreign[pickle->n_foreign++] = (struct pickle_foreign){class, called};
 }
 
 static struct pickle_node *new_object(struct machine *machine, const struct pickle_node *class,
@@ -188,8 +196,21 @@ struct pickle_node *machine_plain_object(struct machine *machine, const struct p
         return NULL;
     }
     if (class->meaning == GLOBAL_FOREIGN)
-        remember_foreign(machine->pickle, class);
+        remember_foreign(machine->pickle, class, false);
     return new_object(machine, class, arguments);
+}
+
+/* What calling a function outside the table would give: nobody knows, and nobody calls it. */
+static struct pickle_node *opaque(struct machine *machine, const struct pickle_node *function,
+                                  const struct pickle_node *arguments)
+{
+    struct pickle_node *node = new_object(machine, function, arguments);
+    if (node == NULL)
+        return NULL;
+    node->meaning = GLOBAL_FOREIGN;
+    node->object->called = true;
+    remember_foreign(machine->pickle, function, true);
+    return node;
 }
 
 struct pickle_node *machine_call(struct machine *machine, const struct pickle_node *function, const struct pickle_node *arguments)
@@ -210,9 +231,7 @@ struct pickle_node *machine_call(struct machine *machine, const struct pickle_no
         return NULL;
     case GLOBAL_FOREIGN:
     case GLOBAL_CONSTANT:
-        machine_fail(machine, " of %s.%s: not one of the functions that make data, and nothing else is called",
-                     function->global.module, function->global.name);
-        return NULL;
+        return opaque(machine, function, arguments);
     default:
         return new_object(machine, function, arguments);
     }

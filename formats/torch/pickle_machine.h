@@ -37,7 +37,7 @@ struct machine {
     size_t opcode_at;
     const char *opcode_name;
     struct arena *arena;
-    uint64_t allowance; /* bytes of nodes that may still be made */
+    uint64_t allowance; /* bytes that may still be used */
     struct error *error;
     bool truncated, stopped;
 
@@ -73,7 +73,10 @@ bool machine_fail(struct machine *machine, const char *format, ...) __attribute_
 /* "... of os.system: ...". */
 bool machine_refuse_harmful(struct machine *machine, const struct pickle_node *global);
 
-/* Memory from the arena, zeroed and counted against the allowance. */
+/* Counts memory against the allowance: nodes, items, the memo, and what the stack and its marks grow by. */
+bool machine_count(struct machine *machine, uint64_t size);
+
+/* Memory from the arena, zeroed and counted. */
 void *machine_alloc(struct machine *machine, uint64_t size);
 struct pickle_node *machine_node(struct machine *machine, enum pickle_kind kind);
 struct pickle_node *machine_items(struct machine *machine, enum pickle_kind kind, struct pickle_node *const *nodes, size_t count);
@@ -99,7 +102,7 @@ struct pickle_node *machine_plain_object(struct machine *machine, const struct p
 struct pickle_node *machine_call(struct machine *machine, const struct pickle_node *function,
                                  const struct pickle_node *arguments);
 
-/* INST and OBJ: of a foreign class only without arguments. */
+/* INST and OBJ: a foreign class without arguments makes a plain object, with arguments it is called. */
 struct pickle_node *machine_instance(struct machine *machine, struct pickle_node *class, struct pickle_node *const *nodes,
                                      size_t count);
 bool machine_add_pairs(struct machine *machine, struct pickle_node *to, struct pickle_node *const *nodes, size_t count);

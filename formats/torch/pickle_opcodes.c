@@ -134,6 +134,8 @@ static OPERATION(op_mark)
 {
     UNUSED;
     if (machine->n_marks == machine->marks_capacity) {
+        if (!machine_count(machine, (machine->marks_capacity + 64) * sizeof *machine->marks))
+            return false;
         machine->marks_capacity = machine->marks_capacity * 2 + 64;
         machine->marks = memory_resize(machine->marks, machine->marks_capacity * sizeof *machine->marks);
     }

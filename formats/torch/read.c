@@ -151,6 +151,7 @@ static bool resolve_storage(const struct archive *archive, const struct pickle_n
                             member->size, id.n_elements, id.dtype->name, id.n_bytes);
     storage->source = member_source(archive, member, &storage->offset);
     storage->n_bytes = id.n_bytes;
+    storage->stored = (struct torch_stored){archive->file, member->offset, member->compressed_size};
     storage->dtype = id.dtype;
     storage->untyped = id.untyped;
     return true;

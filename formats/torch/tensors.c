@@ -108,8 +108,9 @@ static bool makes_tensor(enum global_meaning meaning)
 
 static bool is_array(const struct pickle_node *node)
 {
-    return (pickle_object_is(node, GLOBAL_NUMPY_ARRAY) && node->object->state != NULL) ||
-           pickle_object_is(node, GLOBAL_NUMPY_FROM_BUFFER);
+    bool array = (pickle_object_is(node, GLOBAL_NUMPY_ARRAY) && node->object->state != NULL) ||
+                 pickle_object_is(node, GLOBAL_NUMPY_FROM_BUFFER);
+    return array && !torch_array_of_objects(node, NULL, NULL);
 }
 
 bool torch_is_tensor(const struct pickle_node *node)
@@ -257,7 +258,7 @@ static const struct torch_dtype *constant_dtype(const struct pickle_node *node)
 }
 
 static bool rebuild_tensor(const struct torch_container *container, const struct call *call, struct tensor *tensor,
-                           uint64_t *ret_stored_bytes, struct error *error)
+                           struct torch_stored *ret_stored, struct error *error)
 {
     const struct pickle_node *from = pickle_at(call->arguments, 0);
     if (pickle_object_is(from, GLOBAL_LOAD_FROM_BYTES)) {
@@ -273,7 +274,7 @@ static bool rebuild_tensor(const struct torch_container *container, const struct
         dtype = constant_dtype(pickle_at(call->arguments, 6));
     if (dtype == NULL)
         return torch_refuse(container, call->node, error, "a tensor of an unknown dtype");
-    *ret_stored_bytes = storage->n_bytes;
+    *ret_stored = storage->stored;
     if (!set_shape(container, call, tensor, dtype, pickle_at(call->arguments, 2), error) ||
         !place_tensor(container, call, tensor, storage, error))
         return false;
@@ -330,14 +331,14 @@ static bool refuse_conversion(struct tensor *tensor, const struct pickle_node *w
 }
 
 static bool make_from_call(const struct torch_container *container, const struct call *call, struct tensor *tensor,
-                           uint64_t *ret_stored_bytes, struct error *error)
+                           struct torch_stored *ret_stored, struct error *error)
 {
     switch (call->meaning) {
     case GLOBAL_REBUILD_TENSOR:
     case GLOBAL_REBUILD_TENSOR_V2:
     case GLOBAL_REBUILD_TENSOR_V3:
     case GLOBAL_REBUILD_QUANTIZED:
-        return rebuild_tensor(container, call, tensor, ret_stored_bytes, error);
+        return rebuild_tensor(container, call, tensor, ret_stored, error);
     case GLOBAL_REBUILD_SPARSE:
         return list_sparse(container, call, tensor, error);
     case GLOBAL_REBUILD_NESTED:
@@ -350,11 +351,11 @@ static bool make_from_call(const struct torch_container *container, const struct
 }
 
 bool torch_make_tensor(const struct torch_container *container, const struct pickle_node *node, struct tensor *ret_tensor,
-                       uint64_t *ret_stored_bytes, struct error *error)
+                       struct torch_stored *ret_stored, struct error *error)
 {
     const struct pickle_node *inner = node, *converted = NULL;
     *ret_tensor = (struct tensor){.source = container->file, .dtype = dtype_by_name("U8")};
-    *ret_stored_bytes = UINT64_MAX;
+    *ret_stored = (struct torch_stored){0};
     for (int i = 0; i < MAX_WRAPPERS && torch_is_tensor(inner); i++) {
         struct call call = call_of(inner);
         if (call.meaning == GLOBAL_REBUILD_ON_DEVICE)
@@ -365,8 +366,8 @@ bool torch_make_tensor(const struct torch_container *container, const struct pic
             inner = pickle_at(call.arguments, 0);
             continue;
         }
-        bool made = is_array(inner) ? torch_make_array(container, inner, ret_tensor, error)
-                                    : make_from_call(container, &call, ret_tensor, ret_stored_bytes, error);
+        bool made = is_array(inner) ? torch_make_array(container, inner, ret_tensor, ret_stored, error)
+                                    : make_from_call(container, &call, ret_tensor, ret_stored, error);
         return made && (converted == NULL || refuse_conversion(ret_tensor, converted));
     }
     return torch_refuse(container, node, error, "a tensor made of something else");

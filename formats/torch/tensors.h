@@ -5,18 +5,25 @@
  * of torch 2.9 and of 1.13.
  *
  * A tensor that is more than its storage holds, or whose numbers are no sizes at all, makes the file refused: honest
- * writers produce none. Sparse, quantized, nested and meta tensors, and those expanded to far more than is stored, are listed
- * with their refusal. */
+ * writers produce none. Sparse, quantized, nested and meta tensors, and those that show what is stored many times over, are
+ * listed with their refusal. */
 #pragma once
 
 #include "formats/checkpoint.h"
 #include "formats/torch/pickle.h"
 #include "formats/torch/torch_dtypes.h"
 
+/* The bytes of the file that a tensor is made from, compressed or not: those of two tensors are the same, or apart. */
+struct torch_stored {
+    const struct source *source; /* NULL: the pickle, by opcodes */
+    uint64_t offset, n_bytes;
+};
+
 /* Where a PERSISTENT node's elements are. */
 struct torch_storage {
     struct source *source;
     uint64_t offset, n_bytes;
+    struct torch_stored stored;
     const struct torch_dtype *dtype; /* NULL: the persistent id names no storage */
     bool untyped;
 };
@@ -59,19 +66,27 @@ bool torch_is_tensor(const struct pickle_node *node);
 /* A tensor subclass that keeps its values in other tensors: the node that holds those; NULL for all others. */
 const struct pickle_node *torch_inner_tensors(const struct pickle_node *node);
 
-/* Makes a tensor of such a node: all but its name. *ret_stored_bytes is what its storage holds. */
+/* Makes a tensor of such a node: all but its name. */
 bool torch_make_tensor(const struct torch_container *container, const struct pickle_node *node, struct tensor *ret_tensor,
-                       uint64_t *ret_stored_bytes, struct error *error);
+                       struct torch_stored *ret_stored, struct error *error);
 
 /* numpy.c: the same for arrays. */
 bool torch_make_array(const struct torch_container *container, const struct pickle_node *node, struct tensor *ret_tensor,
-                      struct error *error);
+                      struct torch_stored *ret_stored, struct error *error);
+
+/* numpy.c: whether a node is an array of texts, objects or dates, which are no numbers: no tensor is made of it. Then its shape
+ * and the name of its dtype, as the pickle has them; both may be NULL. */
+bool torch_array_of_objects(const struct pickle_node *node, const struct pickle_node **ret_shape,
+                            const struct pickle_node **ret_dtype);
 
 /* numpy.c: the dtype that an OBJECT of numpy.dtype stands for; NULL where it is not supported. */
 const struct dtype *torch_numpy_dtype(const struct pickle_node *node, bool *ret_swapped);
 
-/* numpy.c: the bytes of a BYTES node, an old TEXT, or an _codecs.encode(text, "latin1"), copied to the arena; NULL where it is
- * none. */
+/* A mark of nodes: see torch_bytes(). */
+enum { TORCH_COPIED = 16 };
+
+/* numpy.c: the bytes of a BYTES node, an old TEXT, or an _codecs.encode(text, "latin1"), in the arena: copied once, however
+ * often they are asked for, and always with the same arena. NULL where it is none. */
 const void *torch_bytes(struct arena *arena, const struct pickle_node *node, size_t *ret_length);
 
 /* Sizes of a tuple, list or torch.Size of integers; at most LAYOUT_MAX_RANK. False where they are not all integers >= 0. */
@@ -92,6 +107,15 @@ bool torch_add_tensors(const struct torch_container *container, struct pickle *p
                        struct error *error);
 
 /* extras.c: the JSON of all that is no tensor, in the arena; NULL where there is nothing. Nodes that hold tensors are marked
- * TORCH_HOLDS_TENSORS. At most TORCH_MAX_EXTRAS bytes: *ret_cut tells whether more was there. */
+ * TORCH_HOLDS_TENSORS; what stands in itself is not written again. At most TORCH_MAX_EXTRAS bytes: *ret_cut tells whether more
+ * was there. What JSON has no word for:
+ *
+ * - bytes are {"bytes": the first 64 of them in hexadecimal, "length": how many}, integers beyond 64 bits are texts of their
+ * digits;
+ * - a date, a time, or both without a zone is a text as ISO 8601 has it;
+ * - a storage on its own is {"torch.FloatStorage": [key, location, number of elements]}, an array of texts or objects
+ *   {"numpy.ndarray": [dtype, shape]};
+ * - what calling a function would give, and any other object that says nothing else of itself, is {"MODULE.NAME": [arguments]},
+ *   with "state" where it has one. */
 enum { TORCH_HOLDS_TENSORS = 1, TORCH_MAX_EXTRAS = 256 * 1024 };
 const char *torch_extras(struct arena *arena, const struct pickle_node *root, bool *ret_cut);

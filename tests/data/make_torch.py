@@ -9,9 +9,17 @@ wfs calls it, the shape, and the bytes of all elements in row-major order in hex
 
 import argparse
 import collections
+import datetime
+import enum
+import functools
 import io
+import itertools
+import logging
+import operator
 import pathlib
 import pickle
+import random
+import re
 import sys
 import warnings
 import zipfile
@@ -70,6 +78,30 @@ def special():
     }
 
 
+class Color(enum.Enum):
+    RED = 1
+
+
+class Level(enum.IntFlag):
+    LOW = 1
+
+
+def odd():
+    """Weights, and beside them what is no data: torch.load() makes these by calls that nobody here makes."""
+    generator = torch.Generator()
+    generator.manual_seed(7)
+    return {
+        "weight": torch.arange(6.0).reshape(2, 3), "enum": Color.RED, "flag": Level.LOW, "partial": functools.partial(divmod, 7),
+        "builtin": len, "function": torch.nn.functional.gelu, "regex": re.compile("a+"), "logger": logging.getLogger("train"),
+        "random": random.Random(1), "generator": generator, "getter": operator.attrgetter("x"), "method": "text".upper,
+        "count": itertools.count(3), "bytes": b"\0\xff", "big": 2**70, "small": -(2**64), "seed": 2**64 - 1,
+        "when": datetime.datetime(2024, 5, 6, 7, 8, 9, 10), "day": datetime.date(2024, 5, 6), "hour": datetime.time(7, 8),
+        "zone": datetime.datetime(2024, 5, 6, tzinfo=datetime.timezone.utc), "strings": numpy.array(["a", "bc"]),
+        "objects": numpy.array([None, "x"], dtype=object), "storage": torch.arange(3.0).untyped_storage(),
+        "bias": torch.ones(2),
+    }
+
+
 class Module(torch.nn.Module):
     def __init__(self):
         super().__init__()
@@ -102,7 +134,10 @@ def to_big_endian(source, path, widths):
 
 def tensors_of(value, name=""):
     if isinstance(value, (torch.Tensor, numpy.ndarray)):
-        yield name, value
+        if isinstance(value, torch.Tensor) or value.dtype.kind not in "USO":
+            yield name, value
+    elif isinstance(value, torch.Generator):
+        yield f"{name}.2", value.get_state()
     elif isinstance(value, dict):
         for key, item in value.items():
             yield from tensors_of(item, f"{name}.{key}" if name else str(key))
@@ -135,6 +170,8 @@ def write_files(data):
     torch.save(typed, data / "typed-legacy.pt", _use_new_zipfile_serialization=False)
     torch.save(untyped, data / "untyped.pt")
     torch.save(special(), data / "special.pt")
+    for protocol in (2, 4):
+        torch.save(odd(), data / f"odd-{protocol}.pt", pickle_protocol=protocol)
     torch.save({"state_dict": {f"module.{k}": v for k, v in Module().state_dict().items()}, "epoch": 1}, data / "wrapped.pt")
     torch.save(Module(), data / "module.pt")
     torch.save(torch.arange(5), data / "single.pt")
@@ -178,6 +215,10 @@ ATTACKS = {
     "every-container": b"(](NNl]Na](Ne)N\x85NN\x86NNN\x87}(NNd}NNs}(NNu\x8f\x8f(K\1\x90(K\2\x91" b"(10t.",
     "set": b"c__builtin__\nset\n]K\1a\x85R.",
     "namespace": b"cargparse\nNamespace\n)\x81}Vlr\nF0.5\nsb.",
+    "opaque": b"(cbuiltins\ngetattr\n(clib\nColor\nVRED\ntRp0\n(I1\ntRcfunctools\npartial\n(cbuiltins\nlen\ntR(g0\nNNNtbg0\n(g0\ntR"
+              b"cdatetime\ndate\n(C\4\7\xe8\5\6tRt.",
+    "copies": b"(l(d" + b"".join(b"I%d\nNs" % i for i in range(500)) + b"p0\na" + b"ccollections\nOrderedDict\n(g0\ntRa" * 500
+              + b"ctorch._utils\n_rebuild_meta_tensor_no_storage\n(ctorch\nfloat32\n(t(tI00\ntRa.",
     "new-object-ex": b"cargparse\nNamespace\n)}\x92.",
 }
 
@@ -188,7 +229,7 @@ def write_corpora(data, corpus):
     for name, content in ATTACKS.items():
         (corpus / "pickle" / name).write_bytes(content)
         (corpus / "legacy" / f"plain-{name}").write_bytes(content if content[0] == 0x80 else b"\x80\x02" + content)
-    for name in ("views-2", "views-5", "nested-2", "nested-5", "typed", "untyped", "special", "module"):
+    for name in ("views-2", "views-5", "nested-2", "nested-5", "typed", "untyped", "special", "module", "odd-2", "odd-4"):
         for member, content in zip_members(data / f"{name}.pt"):
             if member.endswith("/data.pkl"):
                 (corpus / "pickle" / name).write_bytes(content)

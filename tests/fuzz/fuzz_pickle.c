@@ -21,8 +21,13 @@ static bool resolve(const struct torch_container *container, const struct pickle
             continue;
         if (id.n_bytes > STORAGE_BYTES)
             return error_set(error, "too large");
-        storages[i] =
-            (struct torch_storage){.source = container->file, .n_bytes = id.n_bytes, .dtype = id.dtype, .untyped = id.untyped};
+        storages[i] = (struct torch_storage){
+            .source = container->file,
+            .n_bytes = id.n_bytes,
+            .stored = {container->file, 0, id.n_bytes},
+            .dtype = id.dtype,
+            .untyped = id.untyped,
+        };
     }
     return true;
 }

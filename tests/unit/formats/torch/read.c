@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-enum { MAX_LINE = 1 << 16, MAX_BYTES = 4096 };
+enum { MAX_LINE = 1 << 16, MAX_BYTES = 8192 };
 
 struct expected {
     const char *file, *name, *dtype, *shape, *bytes;
@@ -102,6 +102,50 @@ static void check_extras(void)
     checkpoint_close(checkpoint);
 }
 
+/* Whether the extras hold a member of that text. */
+static void check_member(const struct checkpoint *checkpoint, const char *member)
+{
+    CHECK_NAMED(checkpoint->extras != NULL && strstr(checkpoint->extras, member) != NULL, member);
+}
+
+/* What torch.load() would have to call is named, in the words of the pickle. */
+static void check_odd(const char *file, const char *builtins)
+{
+    static const char *const members[] = {
+        "\"enum\":{\"__main__.Color\":[1]}",
+        "\"flag\":{\"__main__.Level\":[1]}",
+        "\"function\":\"torch._C._nn.gelu\"",
+        "\"regex\":{\"re._compile\":[\"a+\",32]}",
+        "\"logger\":{\"logging.getLogger\":[\"train\"]}",
+        "\"random\":{\"random.Random\":[],\"state\":[3,[2147483648,163610392,",
+        "\"generator\":{\"torch._C.Generator\":[\"cpu\"],\"state\":[7,null,null]}",
+        "\"getter\":{\"operator.attrgetter\":[\"x\"]}",
+        "\"count\":{\"itertools.count\":[3]}",
+        "\"bytes\":{\"bytes\":\"00ff\",\"length\":2}",
+        "\"big\":\"1180591620717411303424\"",
+        "\"small\":\"-18446744073709551616\"",
+        "\"seed\":\"18446744073709551615\"",
+        "\"when\":\"2024-05-06T07:08:09.000010\",\"day\":\"2024-05-06\",\"hour\":\"07:08:00\"",
+        "\"zone\":{\"datetime.datetime\":[{\"bytes\":\"07e80506000000000000\",\"length\":10},",
+        "\"strings\":{\"numpy.ndarray\":[\"U2\",[2]]},\"objects\":{\"numpy.ndarray\":[\"O8\",[2]]}",
+        "\"storage\":{\"torch.storage.UntypedStorage\":[\"2\",\"cpu\",12]}",
+    };
+    char text[200];
+    struct checkpoint *checkpoint = open_data(file);
+    if (checkpoint == NULL)
+        return;
+    for (size_t i = 0; i < sizeof members / sizeof *members; i++)
+        check_member(checkpoint, members[i]);
+    snprintf(text, sizeof text, "\"builtin\":\"%s.len\"", builtins);
+    check_member(checkpoint, text);
+    snprintf(text, sizeof text, "\"partial\":{\"functools.partial\":[\"%s.divmod\"],\"state\":[\"%s.divmod\",[7],{},null]}",
+             builtins, builtins);
+    check_member(checkpoint, text);
+    snprintf(text, sizeof text, "\"method\":{\"%s.getattr\":[\"text\",\"upper\"]}", builtins);
+    check_member(checkpoint, text);
+    checkpoint_close(checkpoint);
+}
+
 static void check_notes(void)
 {
     struct checkpoint *checkpoint = open_data("module.pt");
@@ -121,6 +165,8 @@ int main(void)
         fclose(lines);
     }
     check_extras();
+    check_odd("odd-2.pt", "__builtin__");
+    check_odd("odd-4.pt", "builtins");
     check_notes();
     return check_done();
 }

@@ -83,9 +83,26 @@ static const struct {
     /* Walks. */
     {"(dp0\nVself\ng0\nsVw\n" SHORT "s.", "w F32 [1] 4"},
     {"(lp0\ng0\na" SHORT "a.", "1 F32 [1] 4"},
-    {"clib\nA\n)\x81p0\ng0\nb.", ""},
+    {"clib\nA\n)\x81p0\ng0\nb.", "{\"lib.A\":[]}"},
     {"(dVe\nI1\nsVa\ncargparse\nNamespace\n)\x81(dVlr\nF0.5\nsVt\n" SHORT "sbsVl\n(lVq\naNaI01\naF3\na" SHORT "as.",
      "a.t F32 [1] 4\nl.4 F32 [1] 4\n{\"e\":1,\"a\":{\"lr\":0.5},\"l\":[\"q\",null,true,3.0,null]}"},
+
+    /* What no tensor needs is named. The functions are not called, and their tensors are there. */
+    {"(dVw\n" SHORT "sVcolor\nclib\nColor\n(I1\ntRs.", "w F32 [1] 4\n{\"color\":{\"lib.Color\":[1]}}"},
+    {"(dVw\n" SHORT "sVmember\ncbuiltins\ngetattr\n(clib\nColor\nVRED\ntRs.",
+     "w F32 [1] 4\n{\"member\":{\"builtins.getattr\":[\"lib.Color\",\"RED\"]}}"},
+    {"(dVw\n" SHORT "sVf\ncfunctools\npartial\n(cbuiltins\nlen\ntR(cbuiltins\nlen\n(I1\nt(dNtbs.",
+     "w F32 [1] 4\n{\"f\":{\"functools.partial\":[\"builtins.len\"],\"state\":[\"builtins.len\",[1],{},null]}}"},
+    {"(dVlog\nclogging\ngetLogger\n(Vx\ntRsVf\ncmath\nsqrt\nsVw\n" SHORT "s.",
+     "w F32 [1] 4\n{\"log\":{\"logging.getLogger\":[\"x\"]},\"f\":\"math.sqrt\"}"},
+    {"(dVx\nclib\nf\n(" SHORT "tRs.", "x.0 F32 [1] 4\n{\"x\":{\"lib.f\":[null]}}"},
+    {"(dVw\n" SHORT "sVb\nC\3abcsVn\nL18446744073709551616L\nsVm\n\x8a\11\1\1\1\1\1\1\1\1\1s.",
+     "w F32 [1] 4\n{\"b\":{\"bytes\":\"616263\",\"length\":3},\"n\":\"18446744073709551616\",\"m\":\"18519084246547628289\"}"},
+    {"(dVw\n" SHORT "sVn\n\x8a\11\377\376\376\376\376\376\376\376\376s.", "w F32 [1] 4\n{\"n\":\"-18519084246547628289\"}"},
+    {"(dVw\n" SHORT "sVstorage\n" FLOATS "s.", "w F32 [1] 4\n{\"storage\":{\"torch.FloatStorage\":[\"0\",\"cpu\",6]}}"},
+    {IN_DICT("ctorch._utils\n_rebuild_parameter\n(clib\nf\n(tRI01\nNtR"), "a tensor made of something else"},
+    {TENSOR("clib\nf\n(tR", "0", "I1\n", "I1\n"), "a tensor without a storage"},
+    {TENSOR(FLOATS, "0", "clib\nf\n(tR", "I1\n"), "a tensor whose sizes are not at most 64 numbers >= 0"},
 
     /* Expansion. */
     {TENSOR(FLOATS, "0", "I1099511627776\n", "I0\n"), "x F32 [1099511627776] (expanded to more than 8 times what is stored)"},
@@ -289,6 +306,69 @@ static void check_bomb(void)
     buffer_free(&deep);
 }
 
+/* One dict that is copied under many names, as OrderedDict(dict) says: n squared pairs of n. */
+static void check_copies(void)
+{
+    enum { MANY = 20000 };
+    struct buffer bomb = {0};
+    buffer_append_text(&bomb, "(l(d");
+    for (int i = 0; i < MANY; i++)
+        buffer_printf(&bomb, "I%d\nNs", i);
+    buffer_append_text(&bomb, "p0\na");
+    for (int i = 0; i < MANY; i++)
+        buffer_append_text(&bomb, "ccollections\nOrderedDict\n(g0\ntRa");
+    buffer_append_text(&bomb, SHORT "a.");
+    const struct archive_member members[] = {
+        {"a/data.pkl", bomb.bytes, bomb.length}, {"a/data/0", floats, 24}, {"a/version", "3", 1}};
+    archive_write("x.pt", members, 3);
+    char *described = archive_describe("x.pt", &defaults);
+    CHECK_NAMED(strstr(described, "the same items are copied to more dicts than can be held") != NULL, "a dict copied often");
+    free(described);
+    buffer_free(&bomb);
+}
+
+/* The numbers of tensors that are shown and that are refused, of `n` names for one tensor. */
+static void count_aliases(const void *storage, size_t n_bytes, const char *numel, const char *size, const char *stride, int n,
+                          size_t *ret_shown, size_t *ret_refused)
+{
+    struct buffer text = {0};
+    struct error error;
+    buffer_printf(
+        &text,
+        "(lctorch._utils\n_rebuild_tensor_v2\n((Vstorage\nctorch\nFloatStorage\nV0\nVcpu\nI%s\ntQI0\n(I%s\nt(I%s\ntI00\n"
+        "NtRp0\na",
+        numel, size, stride);
+    for (int i = 1; i < n; i++)
+        buffer_append_text(&text, "g0\na");
+    buffer_append_text(&text, ".");
+    const struct archive_member members[] = {
+        {"a/data.pkl", text.bytes, text.length}, {"a/data/0", storage, n_bytes}, {"a/version", "3", 1}};
+    archive_write("x.pt", members, 3);
+    struct checkpoint *checkpoint = checkpoint_open("x.pt", &defaults, &error);
+    *ret_shown = *ret_refused = 0;
+    for (size_t i = 0; checkpoint != NULL && i < checkpoint->tensors->n_tensors; i++)
+        (*(checkpoint->tensors->tensors[i].refusal == NULL ? ret_shown : ret_refused))++;
+    checkpoint_close(checkpoint);
+    buffer_free(&text);
+}
+
+/* Copying the tree takes at most 64 MiB and 8 times the file: what is beyond that, of each storage, is listed only. */
+static void check_aliases(void)
+{
+    enum { MIB = 1 << 20 };
+    size_t shown, refused;
+    void *storage = calloc(1, MIB);
+    count_aliases(storage, MIB, "262144", "262144", "1", 2, &shown, &refused);
+    CHECK_NAMED(shown == 2 && refused == 0, "tied weights");
+    count_aliases(storage, MIB, "262144", "262144", "1", 60, &shown, &refused);
+    CHECK_NAMED(shown == 60 && refused == 0, "as many names as a small file may have");
+    count_aliases(storage, MIB, "262144", "262144", "1", 200, &shown, &refused);
+    CHECK_NAMED(shown == 8 && refused == 192, "200 names");
+    count_aliases(storage, 24, "6", "33554432", "0", 1, &shown, &refused);
+    CHECK_NAMED(shown == 0 && refused == 1, "a stride of 0");
+    free(storage);
+}
+
 int main(void)
 {
     files_begin();
@@ -296,6 +376,8 @@ int main(void)
     check_containers();
     check_crc();
     check_bomb();
+    check_copies();
+    check_aliases();
     files_remove();
     return check_done();
 }

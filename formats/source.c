@@ -209,7 +209,7 @@ bool source_read(const struct source *source, uint64_t offset, size_t length, vo
     if (offset > source->size || length > source->size - offset)
         return error_set(error, "%s: bytes [%llu, +%zu) are outside its %llu bytes", source->name, (unsigned long long)offset,
                          length, (unsigned long long)source->size);
-    if (atomic_load(&source->state->changed))
+    if (source_known_changed(source))
         return error_set(error, "%s: changed since it was opened", source->name);
     if (source->ops != NULL)
         return source->ops->read(source->context, offset, length, out, error);
@@ -341,6 +341,16 @@ bool source_was_consulted(const struct source *source)
     return atomic_load(&source->state->consulted);
 }
 
+bool source_is_file(const struct source *source)
+{
+    return source->fd >= 0;
+}
+
+bool source_known_changed(const struct source *source)
+{
+    return atomic_load(&source->state->changed);
+}
+
 static int64_t milliseconds(void)
 {
     struct timespec now;
@@ -362,13 +372,13 @@ bool source_verify(const struct source *source)
         if (fstat(source->fd, &now) != 0 || !is_same(&now, &source->identity))
             source_mark_changed(source);
     }
-    return atomic_load(&source->state->changed);
+    return source_known_changed(source);
 }
 
 bool source_changed(const struct source *source)
 {
     int64_t checked = atomic_load_explicit(&source->state->checked, memory_order_relaxed);
-    return atomic_load(&source->state->changed) || (milliseconds() - checked > SOURCE_CHECK_MS && source_verify(source));
+    return source_known_changed(source) || (milliseconds() - checked > SOURCE_CHECK_MS && source_verify(source));
 }
 
 void source_mark_changed(const struct source *source)

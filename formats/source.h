@@ -77,13 +77,17 @@ const void *source_mapping(struct source *source, uint64_t offset, uint64_t leng
 /* Tells the kernel that [offset, offset + length) will be wanted soon. */
 void source_prefetch(const struct source *source, uint64_t offset, uint64_t length);
 
+/* Whether it is a file of its own, not computed from one. */
+bool source_is_file(const struct source *source);
+
 /* Whether the source has changed since it was opened. What is known takes a load; the kernel is asked as well where that was last
  * done more than SOURCE_CHECK_MS ago. A computed source has changed when the file it belongs to is known to have. */
 enum { SOURCE_CHECK_MS = 10 };
 bool source_changed(const struct source *source);
 
-/* The same, and the kernel is asked in any case. */
+/* The same, and the kernel is asked in any case, or in none. */
 bool source_verify(const struct source *source);
+bool source_known_changed(const struct source *source);
 
 /* Says that it has changed, on other evidence: source_watch(). */
 void source_mark_changed(const struct source *source);

@@ -138,12 +138,22 @@ static void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
     fuse_reply_err(req, ENOSYS);
 }
 
+/* Replies EIO and says why, unless it is that a source has changed: the watch says that. */
+static void fail_read(fuse_req_t req, node_id id, const struct origin *origin, const struct error *error)
+{
+    if (!watch_explains(served_by(req)->watch, origin))
+        report_failed_read(id, error);
+    fuse_reply_err(req, EIO);
+}
+
 static void read_node(fuse_req_t req, node_id id, struct arena *arena, size_t size, uint64_t offset)
 {
     struct vfile file;
     struct error error;
     struct iovec iov[VFILE_MAX_IOV];
     size_t count = 0;
+    struct watch *watch = served_by(req)->watch;
+    watch_reading(watch, id);
     if (!tree_file(served_by(req)->tree, id, arena, &file, &error)) {
         report_failed_read(id, &error);
         fuse_reply_err(req, EIO);
@@ -153,12 +163,16 @@ static void read_node(fuse_req_t req, node_id id, struct arena *arena, size_t si
     size = left < size ? (size_t)left : size;
     unsigned char *bytes = scratch(size);
     if (size != 0 && !vfile_iov(&file, offset, size, iov, &count, bytes, &error)) {
-        report_failed_read(id, &error);
+        fail_read(req, id, &file.origin, &error);
+        return;
+    }
+    if (!watch_intact(watch, &file.origin)) {
         fuse_reply_err(req, EIO);
         return;
     }
     /* Where the source has lost what it had, the kernel's copy from the mapping fails, and the reader has got EIO. */
-    if (fuse_reply_iov(req, iov, (int)count) == -EFAULT && !vfile_read(&file, offset, size, bytes, &error))
+    if (fuse_reply_iov(req, iov, (int)count) == -EFAULT && !vfile_read(&file, offset, size, bytes, &error) &&
+        !watch_explains(watch, &file.origin))
         report_failed_read(id, &error);
 }
 

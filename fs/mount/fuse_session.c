@@ -27,6 +27,7 @@ enum { AWAKE_NANOSECONDS = 50 * 1000 };
 
 struct session {
     struct fuse_session *fuse;
+    struct served served; /* what the operations get */
     const char *mountpoint;
     bool raise_readahead;
     const struct session_events *events;
@@ -129,18 +130,21 @@ struct session *session_new(const struct served *served, const char *mountpoint,
     fuse_set_log_func(keep_words);
     char *words = mount_options(options), *arguments[] = {"wfs", "-o", words, NULL};
     struct fuse_args args = FUSE_ARGS_INIT(3, arguments);
-    struct fuse_session *fuse = fuse_session_new(&args, &fuse_ops, sizeof fuse_ops, (void *)served);
+    struct session *session = memory_alloc(sizeof *session);
+    *session = (struct session){.served = *served, .mountpoint = mountpoint, .raise_readahead = !options->no_readahead};
+    struct fuse_session *fuse = fuse_session_new(&args, &fuse_ops, sizeof fuse_ops, &session->served);
     fuse_opt_free_args(&args);
     free(words);
     if (fuse == NULL || fuse_session_mount(fuse, mountpoint) != 0) {
         error_set(error, "%s: cannot mount: %s", mountpoint, *last_words ? last_words : "libfuse does not say why");
         if (fuse != NULL)
             fuse_session_destroy(fuse);
+        free(session);
         return NULL;
     }
     use_device_io(fuse); /* refused, libfuse reads and writes by itself */
-    struct session *session = memory_alloc(sizeof *session);
-    *session = (struct session){.fuse = fuse, .mountpoint = mountpoint, .raise_readahead = !options->no_readahead};
+    session->fuse = fuse;
+    session->served.watch = served->tree != NULL ? watch_new(served->tree) : NULL;
     return session;
 }
 
@@ -148,6 +152,7 @@ void session_free(struct session *session)
 {
     fuse_session_unmount(session->fuse);
     fuse_session_destroy(session->fuse);
+    watch_free(session->served.watch);
     free(session);
 }
 
@@ -184,6 +189,11 @@ static void *attend(void *context)
     return NULL;
 }
 
+static void forget(void *context, node_id id)
+{
+    fuse_lowlevel_notify_inval_inode(context, id, 0, 0);
+}
+
 bool session_serve(struct session *session, const struct session_events *events, struct error *error)
 {
     pthread_t attendant;
@@ -193,12 +203,18 @@ bool session_serve(struct session *session, const struct session_events *events,
     fuse_loop_cfg_set_max_threads(config, (unsigned)n_threads);
     fuse_loop_cfg_set_idle_threads(config, (unsigned)n_threads);
     session->events = events;
-    int reason = pthread_create(&attendant, NULL, attend, session);
+    struct watch *watch = session->served.watch;
+    int reason = watch != NULL ? watch_start(watch, forget, session->fuse) : 0;
+    bool watching = watch != NULL && reason == 0;
+    if (reason == 0)
+        reason = pthread_create(&attendant, NULL, attend, session);
     if (reason == 0) {
         reason = -fuse_session_loop_mt(session->fuse, config);
         pthread_cancel(attendant);
         pthread_join(attendant, NULL);
     }
+    if (watching)
+        watch_stop(watch);
     fuse_loop_cfg_destroy(config);
     return reason == 0 || error_set_errno(error, reason, "%s: serving it", session->mountpoint);
 }

@@ -345,20 +345,4 @@ def same_times(root, source):
         assert status.st_mtime_ns == status.st_ctime_ns == wanted, f"{path}: {status.st_mtime_ns} instead of {wanted}"
 
 
-def eio_beyond(path, limit, source_offset):
-    """A file whose source has been cut at `limit`: what is still there is read, what is gone is EIO, never anything else."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECT)
-    size = os.fstat(descriptor).st_size
-    there = int(limit) - int(source_offset)
-    assert 0 < there < size
-    assert len(os.pread(descriptor, 100, 0)) == 100
-    for offset in (there, there + 1, there + 4096, size - 1):
-        try:
-            found = os.pread(descriptor, 1, offset)
-        except OSError as error:
-            assert error.errno == errno.EIO, error
-            continue
-        raise AssertionError(f"byte {offset} is {found}, and was cut off at {there}")
-
-
 globals()[sys.argv[1]](*sys.argv[2:])

@@ -15,25 +15,145 @@ setup() {
     MNT=$BATS_TEST_TMPDIR/mnt
 }
 
-@test "a source that is cut: EIO for what is gone, to the byte, and everything else lives" {
-    need jq
+# Reading fails, at the latest when the kernel has been told to forget what it has of the file.
+fails() {
+    ! cat "$1" >/dev/null 2>&1
+}
+
+# Every file computed from the source fails, and goes on failing; said once.
+has_changed() {
+    local file
+    for file in tensors/large/{raw,f32,q8_0,metadata.json} tensors/large/f32.npy model.gguf metadata.json; do
+        await fails "$MNT/$file"
+        run cat "$MNT/$file"
+        [ "$status" -eq 1 ]
+        [[ $output == *"Input/output error"* ]]
+    done
+    ls -lR "$MNT" >/dev/null
+    unmount "$MNT"
+    grep -qx "wfs: source.safetensors: changed since it was mounted; mount again" "$SERVER_LOG"
+    [ "$(server_lines)" -eq 1 ]
+}
+
+# Mounts a copy, and reads files of it so that the kernel has them: all of one, the start of others.
+serve_copy() {
     cp "$BATS_FILE_TMPDIR/large.safetensors" "$SOURCE"
     serve "$SOURCE" "$MNT"
-    large=$MNT/tensors/large
-    offset=$(jq .offset "$large/metadata.json")
-    limit=$((offset + 30000001))
-    truncate -s "$limit" "$SOURCE"
-    check eio_beyond "$large/raw" "$limit" "$offset"
-    check eio_beyond "$large/f32" $((offset + 2 * (limit - offset))) "$offset"
-    run ! bash -c 'cat "$0" >/dev/null' "$large/raw"
-    jq -e .tensors "$MNT/metadata.json" >/dev/null
-    head -c 100000 "$large/q4_0" | cmp - <("$WFS" cat "$BATS_FILE_TMPDIR/large.safetensors" tensors/large/q4_0 | head -c 100000)
-    # Whoever cut it may put it back.
+    cat "$MNT/tensors/large/raw" "$MNT/metadata.json" "$MNT/tensors/large/metadata.json" >/dev/null
+    head -c 100000 "$MNT/tensors/large/q8_0" >/dev/null
+    head -c 10000000 "$MNT/model.gguf" >/dev/null
+}
+
+@test "a source that is cut: EIO from all that is computed from it, even when it is put back" {
+    serve_copy
+    truncate -s 30000001 "$SOURCE"
+    await fails "$MNT/tensors/large/raw"
     cp "$BATS_FILE_TMPDIR/large.safetensors" "$SOURCE"
-    cmp "$large/raw" <("$WFS" cat "$BATS_FILE_TMPDIR/large.safetensors" tensors/large/raw)
+    has_changed
+}
+
+@test "a source that grows" {
+    serve_copy
+    echo more >>"$SOURCE"
+    has_changed
+}
+
+@test "a source that is written to: EIO from all that is computed from it" {
+    serve_copy
+    printf x | dd of="$SOURCE" conv=notrunc bs=1 seek=5000000 status=none
+    has_changed
+}
+
+@test "a source that is written to by another name, and its time put back" {
+    serve_copy
+    touch -r "$SOURCE" "$BATS_TEST_TMPDIR/time"
+    ln "$SOURCE" "$BATS_TEST_TMPDIR/other"
+    mv "$SOURCE" "$BATS_TEST_TMPDIR/moved"
+    printf x | dd of="$BATS_TEST_TMPDIR/other" conv=notrunc bs=1 seek=5000000 status=none
+    touch -r "$BATS_TEST_TMPDIR/time" "$BATS_TEST_TMPDIR/other"
+    has_changed
+}
+
+@test "a source that is written to through a mapping, which nothing tells: noticed by who reads" {
+    serve_copy
+    run "$PYTHON" - "$SOURCE" <<'END'
+import mmap, os, sys
+before = os.stat(sys.argv[1]).st_mtime_ns
+with open(sys.argv[1], "r+b") as file, mmap.mmap(file.fileno(), 0) as mapping:
+    mapping[5_000_000] ^= 1
+    mapping.flush()
+sys.exit(3 * (os.stat(sys.argv[1]).st_mtime_ns == before))
+END
+    [ "$status" -ne 3 ] || skip "this file system keeps no time of what is written through a mapping"
+    await fails "$MNT/tensors/large/f32" # not read before
+    has_changed
+}
+
+@test "half is read, the source is written to: no byte of after, whatever the file" {
+    for file in raw f32 q8_0 f32.npy ../../model.gguf; do
+        serve_copy
+        "$PYTHON" - "$MNT/tensors/large/$file" "$SOURCE" <<'END'
+import errno, os, sys
+with open(sys.argv[1], "rb") as file:
+    before = file.read()
+reader = os.open(sys.argv[1], os.O_RDONLY | os.O_DIRECT)
+writer = os.open(sys.argv[2], os.O_WRONLY)
+half = len(before) // 2 // 4096 * 4096
+assert os.pread(reader, 65536, 0) == before[:65536]
+os.pwrite(writer, bytes(range(256)) * 4096, os.fstat(writer).st_size * 3 // 4)
+for offset in range(half, len(before), 65536):
+    try:
+        os.pread(reader, 65536, offset)
+    except OSError as error:
+        assert error.errno == errno.EIO
+    else:
+        raise AssertionError(f"read at {offset}")
+    with open(sys.argv[1], "rb") as cached:  # what the kernel has may be had until it forgets
+        try:
+            assert os.pread(cached.fileno(), 65536, offset) == before[offset : offset + 65536]
+        except OSError as error:
+            assert error.errno == errno.EIO
+END
+        has_changed
+    done
+}
+
+@test "permissions, links and renames of a source change nothing" {
+    serve_copy
+    chmod 600 "$SOURCE"
+    ln "$SOURCE" "$BATS_TEST_TMPDIR/link"
+    mv "$SOURCE" "$BATS_TEST_TMPDIR/moved"
+    rm "$BATS_TEST_TMPDIR/link"
+    cat "$BATS_TEST_TMPDIR/moved" >/dev/null
+    for file in raw f32 q8_0; do
+        cmp "$MNT/tensors/large/$file" <("$WFS" cat "$BATS_FILE_TMPDIR/large.safetensors" "tensors/large/$file")
+    done
     unmount "$MNT"
-    grep "ends at offset" "$SERVER_LOG"
-    [ "$(server_lines)" -eq 2 ] # one for each file
+    server_is_quiet
+}
+
+@test "one shard or side file changes: what is computed from others lives" {
+    model=$BATS_TEST_TMPDIR/model
+    mkdir "$model"
+    cp "$BATS_FILE_TMPDIR/model.safetensors" "$model/model-00001-of-00002.safetensors"
+    cp "$BATS_FILE_TMPDIR/large.safetensors" "$model/model-00002-of-00002.safetensors"
+    echo '{"model_type":"unknown"}' >"$model/config.json"
+    echo text >"$model/notes.txt"
+    serve "$model" "$MNT"
+    cat "$MNT/model.gguf" "$MNT/config.json" "$MNT/tensors/f32/raw" "$MNT/tensors/large/raw" >/dev/null
+    echo more >>"$model/notes.txt"
+    await fails "$MNT/notes.txt"
+    cat "$MNT/model.gguf" "$MNT/config.json" "$MNT/metadata.json" >/dev/null
+    echo '{"model_type":"another"}' >"$model/config.json"
+    await fails "$MNT/config.json"
+    await fails "$MNT/model.gguf"
+    cat "$MNT/tensors/large/raw" "$MNT/tensors/f32/f32" "$MNT/metadata.json" >/dev/null
+    printf x | dd of="$model/model-00001-of-00002.safetensors" conv=notrunc bs=1 seek=50000 status=none
+    await fails "$MNT/tensors/f32/raw"
+    await fails "$MNT/metadata.json"
+    cmp "$MNT/tensors/large/f32" <("$WFS" cat "$BATS_FILE_TMPDIR/large.safetensors" tensors/large/f32)
+    unmount "$MNT"
+    [ "$(server_lines)" -eq 3 ] # one for each file
 }
 
 @test "a reader who has mapped the file when the source is cut: the server lives" {
@@ -47,7 +167,8 @@ with open(sys.argv[1], "rb") as file:
     mapping[60_000_000]
 END
     [ "$status" -ne 0 ]
-    cat "$MNT/metadata.json" >/dev/null
+    await fails "$MNT/metadata.json"
+    [ -e "$MNT/tensors/large/q4_0" ]
     unmount "$MNT"
 }
 

@@ -1,0 +1,202 @@
+#include "fs/mount/watch.h"
+
+#include "base/report.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <stdalign.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+
+enum { READ_BITS = 1 << 19, WORD_BITS = 64 };
+
+struct watched {
+    const struct source *source;
+    int number; /* of the inotify watch; -1: none */
+    bool reported;
+};
+
+struct watch {
+    const struct tree *tree;
+    struct watched *watched;
+    size_t n_watched;
+    int inotify, bell; /* an eventfd: the thread has something to do */
+    pthread_t thread;
+    atomic_bool stopping;
+    watch_forget *forget;
+    void *context;
+
+    pthread_mutex_t lock; /* events are taken by one at a time */
+    atomic_bool taking;   /* an event may have been taken that is not yet known to its source */
+
+    /* Files that have been read, by a hash of their number: a bit too many only makes the kernel forget one more. */
+    _Atomic uint64_t read[READ_BITS / WORD_BITS];
+};
+
+static void watch_source(struct watch *watch, const struct source *source)
+{
+    if (!source_is_file(source))
+        return;
+    watch->watched[watch->n_watched++] = (struct watched){source, source_watch(source, watch->inotify), false};
+    source_verify(source); /* it may have changed since it was opened, before it was watched */
+}
+
+struct watch *watch_new(const struct tree *tree)
+{
+    const struct checkpoint *checkpoint = tree_checkpoint(tree);
+    struct watch *watch = memory_alloc(sizeof *watch);
+    *watch = (struct watch){
+        .tree = tree,
+        .watched = memory_alloc((checkpoint->n_sources + checkpoint->n_side_files) * sizeof *watch->watched),
+        .inotify = inotify_init1(IN_NONBLOCK | IN_CLOEXEC),
+        .bell = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC),
+        .lock = PTHREAD_MUTEX_INITIALIZER,
+    };
+    for (size_t i = 0; i < checkpoint->n_sources; i++)
+        watch_source(watch, checkpoint->sources[i]);
+    for (size_t i = 0; i < checkpoint->n_side_files; i++)
+        watch_source(watch, checkpoint->side_files[i].source);
+    return watch;
+}
+
+void watch_free(struct watch *watch)
+{
+    if (watch == NULL)
+        return;
+    if (watch->inotify >= 0)
+        close(watch->inotify);
+    if (watch->bell >= 0)
+        close(watch->bell);
+    free(watch->watched);
+    free(watch);
+}
+
+static void ring(struct watch *watch)
+{
+    eventfd_write(watch->bell, 1);
+}
+
+static void note_event(struct watch *watch, const struct inotify_event *event)
+{
+    for (size_t i = 0; i < watch->n_watched; i++)
+        if (event->mask & IN_Q_OVERFLOW)
+            source_verify(watch->watched[i].source);
+        else if (event->mask & IN_MODIFY && watch->watched[i].number == event->wd)
+            source_mark_changed(watch->watched[i].source);
+    if (event->mask & IN_MODIFY)
+        inotify_rm_watch(watch->inotify, event->wd);
+}
+
+static void take_events(struct watch *watch)
+{
+    alignas(struct inotify_event) char bytes[4096];
+    ssize_t length;
+    pthread_mutex_lock(&watch->lock);
+    atomic_store(&watch->taking, true);
+    while ((length = read(watch->inotify, bytes, sizeof bytes)) > 0)
+        for (ssize_t at = 0; at < length;) {
+            const struct inotify_event *event = (const void *)(bytes + at);
+            note_event(watch, event);
+            at += (ssize_t)(sizeof *event + event->len);
+        }
+    atomic_store(&watch->taking, false);
+    pthread_mutex_unlock(&watch->lock);
+}
+
+/* Takes the events that have come. One that another thread has taken is known to its source when this returns. */
+static void take_pending_events(struct watch *watch)
+{
+    struct pollfd pending = {.fd = watch->inotify, .events = POLLIN};
+    if (poll(&pending, 1, 0) > 0 || atomic_load(&watch->taking))
+        take_events(watch);
+}
+
+/* Whether there are sources that are known to have changed since this was last asked. */
+static bool report_changes(struct watch *watch)
+{
+    bool any = false;
+    for (size_t i = 0; i < watch->n_watched; i++) {
+        struct watched *watched = &watch->watched[i];
+        if (watched->reported || !source_known_changed(watched->source))
+            continue;
+        report("%s: changed since it was mounted; mount again", source_name(watched->source));
+        watched->reported = any = true;
+    }
+    return any;
+}
+
+static _Atomic uint64_t *word_of(struct watch *watch, node_id id, uint64_t *ret_bit)
+{
+    uint64_t hash = (id * 0x9e3779b97f4a7c15) >> 32;
+    *ret_bit = UINT64_C(1) << hash % WORD_BITS;
+    return &watch->read[hash / WORD_BITS % (READ_BITS / WORD_BITS)];
+}
+
+void watch_reading(struct watch *watch, node_id id)
+{
+    uint64_t bit;
+    _Atomic uint64_t *word = word_of(watch, id, &bit);
+    if (!(atomic_load(word) & bit))
+        atomic_fetch_or(word, bit);
+}
+
+static void forget_if_read(void *context, node_id id)
+{
+    struct watch *watch = context;
+    uint64_t bit;
+    if (atomic_load(word_of(watch, id, &bit)) & bit)
+        watch->forget(watch->context, id);
+}
+
+/* A source is marked before files are forgotten: who reads one meanwhile does not send what he has read. */
+static void *attend(void *context)
+{
+    struct watch *watch = context;
+    for (;;) {
+        struct pollfd events[] = {{.fd = watch->inotify, .events = POLLIN}, {.fd = watch->bell, .events = POLLIN}};
+        eventfd_t count;
+        poll(events, 2, -1);
+        eventfd_read(watch->bell, &count);
+        take_pending_events(watch);
+        if (report_changes(watch))
+            tree_number_files(watch->tree, forget_if_read, watch);
+        if (atomic_load(&watch->stopping))
+            return NULL;
+    }
+}
+
+int watch_start(struct watch *watch, watch_forget *forget, void *context)
+{
+    watch->forget = forget;
+    watch->context = context;
+    ring(watch); /* for what has changed already */
+    return pthread_create(&watch->thread, NULL, attend, watch);
+}
+
+void watch_stop(struct watch *watch)
+{
+    atomic_store(&watch->stopping, true);
+    ring(watch);
+    pthread_join(watch->thread, NULL);
+}
+
+bool watch_intact(struct watch *watch, const struct origin *origin)
+{
+    take_pending_events(watch);
+    if (!origin_changed(origin))
+        return true;
+    ring(watch);
+    return false;
+}
+
+bool watch_explains(struct watch *watch, const struct origin *origin)
+{
+    take_pending_events(watch);
+    if (!origin_verify(origin))
+        return false;
+    ring(watch);
+    return true;
+}

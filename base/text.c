@@ -86,3 +86,9 @@ int text_compare(const char *a, size_t a_length, const char *b, size_t b_length)
     int order = memcmp(a, b, a_length < b_length ? a_length : b_length);
     return order != 0 ? order : (a_length > b_length) - (a_length < b_length);
 }
+
+bool text_ends_with(const char *text, const char *ending)
+{
+    size_t length = strlen(text), ending_length = strlen(ending);
+    return length >= ending_length && memcmp(text + length - ending_length, ending, ending_length) == 0;
+}

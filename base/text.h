@@ -23,5 +23,8 @@ void text_printable(const char *text, size_t length, char *out, size_t capacity)
 /* Writes a text so to a stream. */
 void text_put(const char *text, FILE *out);
 
+/* Whether a NUL-terminated text ends so. */
+bool text_ends_with(const char *text, const char *ending);
+
 /* Compares two texts as bytes, the shorter one first where it starts the other: less than, equal to or greater than 0. */
 int text_compare(const char *a, size_t a_length, const char *b, size_t b_length);

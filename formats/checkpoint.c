@@ -1,5 +1,6 @@
 #include "formats/checkpoint.h"
 
+#include "formats/documents.h"
 #include "formats/open.h"
 
 #include <pthread.h>
@@ -32,6 +33,7 @@ struct checkpoint *checkpoint_new(const char *path)
     checkpoint->arena = arena;
     checkpoint->path = arena_strdup(arena, path);
     checkpoint->tensors = tensor_set_new(arena);
+    checkpoint->documents = documents_new();
     checkpoint->notes = arena_alloc(arena, sizeof *checkpoint->notes);
     pthread_mutex_init(&checkpoint->notes->lock, NULL);
     return checkpoint;
@@ -41,6 +43,7 @@ void checkpoint_close(struct checkpoint *checkpoint)
 {
     if (checkpoint == NULL)
         return;
+    documents_free(checkpoint->documents);
     for (size_t i = 0; i < checkpoint->n_side_files; i++)
         source_close(checkpoint->side_files[i].source);
     for (size_t i = checkpoint->n_sources; i-- > 0;) /* a computed source comes after the file it reads */

@@ -37,6 +37,7 @@ struct checkpoint {
     struct hidden_file *hidden;
     size_t n_hidden;
 
+    struct documents *documents; /* documents.h */
     struct notes *notes;
 };
 

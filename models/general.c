@@ -1,14 +1,14 @@
 #include "models/general.h"
 
+#include "formats/documents.h"
 #include "models/front_matter.h"
 
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-enum { README_LIMIT = 1024 * 1024, GENERATION_CONFIG_LIMIT = 16 * 1024 * 1024 };
+enum { README_LIMIT = 1024 * 1024 };
 
 struct general {
     struct gguf_kvs *kvs;
@@ -72,22 +72,18 @@ static bool set_sampling(struct gguf_kvs *kvs, const struct sampling *sampling, 
 
 static void add_samplings(struct gguf_kvs *kvs, const struct checkpoint *checkpoint)
 {
-    const struct side_file *file = checkpoint_side_file(checkpoint, "generation_config.json");
+    struct document *document;
     struct error error;
-    size_t length;
-    char *text = file == NULL ? NULL : source_read_text(file->source, GENERATION_CONFIG_LIMIT, &length, &error);
-    struct json_document *document = text == NULL ? NULL : json_parse(text, length, &error);
-    if (file != NULL && document == NULL)
-        checkpoint_note(checkpoint, "generation_config.json is not used: %s", error.message);
-    const struct json *root = document == NULL ? NULL : json_root(document);
+    if (!document_open(checkpoint, "generation_config.json", &document, &error))
+        checkpoint_note(checkpoint, "%s; it is not used", error.message);
+    const struct json *root = document_root(document);
     for (size_t i = 0; json_is(root, JSON_OBJECT) && i < sizeof samplings / sizeof *samplings; i++) {
         const struct json *value = json_get(root, samplings[i].member);
         if (value != NULL && !json_is(value, JSON_NULL) && !set_sampling(kvs, &samplings[i], value))
             checkpoint_note(checkpoint, "generation_config.json: %s is left out: not of the type that GGUF has for it",
                             samplings[i].member);
     }
-    json_free(document);
-    free(text);
+    document_close(document);
 }
 
 /* The model card. */

@@ -1,6 +1,7 @@
 #include "models/hparams.h"
 
 #include "base/buffer.h"
+#include "formats/documents.h"
 #include "models/config_class.h"
 
 #include <inttypes.h>
@@ -8,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_CONFIG_BYTES = 16 * 1024 * 1024, MAX_DOCUMENTS = 10, MAX_LAYERS = 10 };
+enum { MAX_DOCUMENTS = 10, MAX_LAYERS = 10 };
 
 /* One object in which a key is looked for, the first that has it wins. */
 struct layer {
@@ -17,7 +18,8 @@ struct layer {
 };
 
 struct hparams {
-    struct json_document *documents[MAX_DOCUMENTS]; /* the first is config.json */
+    struct document *config;                        /* config.json among the side files; NULL: from a text */
+    struct json_document *documents[MAX_DOCUMENTS]; /* what else layers are made of */
     size_t n_documents;
     struct layer layers[MAX_LAYERS];
     size_t n_layers;
@@ -273,33 +275,40 @@ static bool fill_in(struct hparams *hparams, struct error *error)
     return add_config(hparams, raw, class, error) && (class == NULL || add_computed(hparams, class, error));
 }
 
-struct hparams *hparams_parse(const char *text, size_t length, struct error *error)
+/* `hparams`, filled in, or NULL. */
+static struct hparams *completed(struct hparams *hparams, struct error *error)
 {
-    struct hparams *hparams = memory_alloc(sizeof *hparams);
-    *hparams = (struct hparams){.n_documents = 1, .documents = {json_parse(text, length, error)}};
-    if (hparams->documents[0] != NULL) {
-        hparams->raw = json_root(hparams->documents[0]);
-        if (fill_in(hparams, error))
-            return hparams;
-    }
+    if (fill_in(hparams, error))
+        return hparams;
     error_prefix(error, "config.json");
     hparams_free(hparams);
     return NULL;
 }
 
-struct hparams *hparams_load(const struct checkpoint *checkpoint, bool *ret_absent, struct error *error)
+struct hparams *hparams_parse(const char *text, size_t length, struct error *error)
 {
-    const struct side_file *file = checkpoint_side_file(checkpoint, "config.json");
-    *ret_absent = file == NULL;
-    if (file == NULL) {
-        error_set(error, "%s: there is no config.json", checkpoint->path);
+    struct json_document *document = json_parse(text, length, error);
+    if (document == NULL) {
+        error_prefix(error, "config.json");
         return NULL;
     }
-    size_t length;
-    char *text = source_read_text(file->source, MAX_CONFIG_BYTES, &length, error);
-    struct hparams *hparams = text ? hparams_parse(text, length, error) : NULL;
-    free(text);
-    return hparams;
+    struct hparams *hparams = memory_alloc(sizeof *hparams);
+    *hparams = (struct hparams){.n_documents = 1, .documents = {document}, .raw = json_root(document)};
+    return completed(hparams, error);
+}
+
+struct hparams *hparams_load(const struct checkpoint *checkpoint, bool *ret_absent, struct error *error)
+{
+    struct document *config;
+    bool opened = document_open(checkpoint, "config.json", &config, error);
+    *ret_absent = opened && config == NULL;
+    if (*ret_absent)
+        error_set(error, "%s: there is no config.json", checkpoint->path);
+    if (config == NULL)
+        return NULL;
+    struct hparams *hparams = memory_alloc(sizeof *hparams);
+    *hparams = (struct hparams){.config = config, .raw = document_root(config)};
+    return completed(hparams, error);
 }
 
 void hparams_free(struct hparams *hparams)
@@ -308,5 +317,6 @@ void hparams_free(struct hparams *hparams)
         return;
     for (size_t i = 0; i < hparams->n_documents; i++)
         json_free(hparams->documents[i]);
+    document_close(hparams->config);
     free(hparams);
 }

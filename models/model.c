@@ -1,5 +1,6 @@
 #include "models/model.h"
 
+#include "formats/documents.h"
 #include "models/general.h"
 #include "models/plain.h"
 #include "models/tensors.h"
@@ -225,7 +226,10 @@ struct gguf_model *gguf_model_new(const struct checkpoint *checkpoint, struct er
         .tensors = tensor_set_new(arena),
         .auto_type = &f16_dtype,
     };
-    if (fill_in(model, error))
+    documents_hold(checkpoint);
+    bool filled = fill_in(model, error);
+    documents_release(checkpoint);
+    if (filled)
         return model;
     gguf_model_free(model);
     return NULL;

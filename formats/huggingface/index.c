@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "formats/directory.h"
+#include "formats/documents.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -74,15 +75,10 @@ bool index_read(struct shard_index *index, int directory, const char *name, stru
     struct source *source = directory_open_file(directory, name, name, error);
     if (source == NULL)
         return false;
-    size_t length = 0;
-    char *text = source_read_text(source, INDEX_MAX_BYTES, &length, error);
+    index->document = document_parse(source, error);
     source_close(source);
-    if (text == NULL)
-        return false;
-    index->document = json_parse(text, length, error);
-    free(text);
     if (index->document == NULL)
-        return error_prefix(error, "%s", name);
+        return false;
     index->weight_map = json_get(json_root(index->document), "weight_map");
     if (!json_is(index->weight_map, JSON_OBJECT))
         return error_set(error, "%s: there is no object weight_map", name);

@@ -7,7 +7,7 @@
 #include "formats/checkpoint.h"
 #include "formats/json.h"
 
-enum { INDEX_MAX_SHARDS = 4096, INDEX_MAX_BYTES = 256 * 1024 * 1024 };
+enum { INDEX_MAX_SHARDS = 4096 };
 
 /* The files of a checkpoint's weights, sorted by name, and where their tensors are in it. */
 struct shards {

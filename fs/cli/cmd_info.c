@@ -1,6 +1,6 @@
 #include "base/report.h"
 #include "base/text.h"
-#include "formats/json.h"
+#include "formats/documents.h"
 #include "formats/layout.h"
 #include "fs/cli/command.h"
 #include "fs/cli/info_models.h"
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LARGEST_TENSORS = 5, CONFIG_LIMIT = 16 << 20, MAX_DTYPES = 128, SHOWN_ELEMENTS = 16, LINE_WIDTH = 100 };
+enum { LARGEST_TENSORS = 5, MAX_DTYPES = 128, SHOWN_ELEMENTS = 16, LINE_WIDTH = 100 };
 
 struct dtype_total {
     const struct dtype *dtype;
@@ -88,17 +88,13 @@ static void print_value(const char *label, const char *format, ...)
 /* The architecture that config.json names, if it does. */
 static void print_architecture(const struct checkpoint *checkpoint)
 {
-    struct error error;
-    size_t length;
-    const struct side_file *config = checkpoint_side_file(checkpoint, "config.json");
-    char *text = config != NULL ? source_read_text(config->source, CONFIG_LIMIT, &length, &error) : NULL;
-    struct json_document *document = text != NULL ? json_parse(text, length, &error) : NULL;
-    const struct json *names = document != NULL ? json_get(json_root(document), "architectures") : NULL;
-    const char *name = names != NULL ? json_string(json_first(names), NULL) : NULL;
+    struct document *config;
+    struct error unused;
+    document_open(checkpoint, "config.json", &config, &unused);
+    const char *name = json_string(json_first(json_get(document_root(config), "architectures")), NULL);
     if (name != NULL)
         print_value("architecture", "%s", name);
-    json_free(document);
-    free(text);
+    document_close(config);
 }
 
 static void print_metadata(const struct checkpoint *checkpoint)

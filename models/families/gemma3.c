@@ -1,9 +1,6 @@
 /* Gemma 3, the text model. conversion/gemma.py. */
+#include "formats/documents.h"
 #include "models/families/gemma.h"
-
-#include <stdlib.h>
-
-enum { MAX_TOKENIZER_BYTES = 256 * 1024 * 1024 };
 
 static const struct family_name names[] = {{"Gemma3ForCausalLM"}, {"Gemma3ForConditionalGeneration"}, {0}};
 
@@ -48,19 +45,13 @@ static bool count_tokens(struct synthesis *synthesis, struct error *error)
             synthesis->dimensions.n_tokens = n_tokens;
         return true;
     }
-    const struct side_file *file = checkpoint_side_file(checkpoint, "tokenizer.json");
-    size_t length;
-    if (file == NULL)
-        return true;
-    char *text = source_read_text(file->source, MAX_TOKENIZER_BYTES, &length, error);
-    struct json_document *tokenizer = text ? json_parse(text, length, error) : NULL;
-    free(text);
-    if (tokenizer == NULL)
-        return error_prefix(error, "tokenizer.json");
-    const struct json *root = json_root(tokenizer);
+    struct document *tokenizer;
+    if (!document_open(checkpoint, "tokenizer.json", &tokenizer, error))
+        return false;
+    const struct json *root = document_root(tokenizer);
     synthesis->dimensions.n_tokens =
         json_count(json_get(json_get(root, "model"), "vocab")) + json_count(json_get(root, "added_tokens"));
-    json_free(tokenizer);
+    document_close(tokenizer);
     return true;
 }
 

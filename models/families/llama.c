@@ -1,7 +1,6 @@
 /* Llama and what shares its layout: Mistral, Mixtral, TinyLlama, SmolLM, Yi, CodeLlama. conversion/llama.py. */
 #include "models/families/llama.h"
-
-#include <stdlib.h>
+#include "formats/documents.h"
 
 static const struct family_name names[] = {
     {"LlamaForCausalLM", NULL},
@@ -33,22 +32,13 @@ const struct key_row llama_keys[] = {
 
 bool llama_before_vocab(struct synthesis *synthesis, const struct vocab_input *input, struct error *error)
 {
-    enum { MAX_BYTES = 64 * 1024 * 1024 };
-    const struct side_file *file = checkpoint_side_file(input->checkpoint, "tokenizer_config.json");
-    size_t length;
-    if (file == NULL)
-        return true;
-    char *text = source_read_text(file->source, MAX_BYTES, &length, error);
-    if (text == NULL)
+    struct document *config;
+    if (!document_open(input->checkpoint, "tokenizer_config.json", &config, error))
         return false;
-    struct json_document *config = json_parse(text, length, error);
-    free(text);
-    if (config == NULL)
-        return error_prefix(error, "tokenizer_config.json");
-    const struct json *value = json_get(json_root(config), "add_prefix_space");
+    const struct json *value = json_get(document_root(config), "add_prefix_space");
     if (json_is(value, JSON_TRUE) || json_is(value, JSON_FALSE))
         gguf_set_bool(&synthesis->model->kvs, "tokenizer.ggml.add_space_prefix", json_bool(value, false));
-    json_free(config);
+    document_close(config);
     return true;
 }
 

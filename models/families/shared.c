@@ -1,8 +1,8 @@
 /* What families share: tables, and hooks that several of them use. */
+#include "formats/documents.h"
 #include "models/families/family.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 const struct tensor_row decoder_tensors[] = {
@@ -158,19 +158,6 @@ const struct key_row moe_keys[] = {
     {0},
 };
 
-/* The sentence-transformers file beside the weights, parsed; NULL where it is not there, or is no JSON. */
-static struct json_document *read_side_json(const struct checkpoint *checkpoint, const char *name)
-{
-    enum { MAX_BYTES = 1024 * 1024 };
-    const struct side_file *file = checkpoint_side_file(checkpoint, name);
-    struct error error;
-    size_t length;
-    char *text = file ? source_read_text(file->source, MAX_BYTES, &length, &error) : NULL;
-    struct json_document *document = text ? json_parse(text, length, &error) : NULL;
-    free(text);
-    return document;
-}
-
 static uint32_t pooling_type(const struct json *config)
 {
     static const struct {
@@ -200,18 +187,21 @@ static const char *pooling_directory(const struct json *modules)
     return NULL;
 }
 
+/* Files of sentence-transformers that cannot be read are as good as none. */
 bool emit_pooling_type(struct synthesis *synthesis, struct error *error)
 {
     const struct checkpoint *checkpoint = synthesis->model->checkpoint;
-    struct json_document *modules = read_side_json(checkpoint, "modules.json");
-    const char *directory = modules ? pooling_directory(json_root(modules)) : NULL;
+    struct document *modules, *config;
+    struct error unused;
+    document_open(checkpoint, "modules.json", &modules, &unused);
+    const char *directory = pooling_directory(document_root(modules));
     char *name = directory ? arena_printf(synthesis->model->arena, "%s/config.json", directory) : NULL;
-    json_free(modules);
+    document_close(modules);
     if (name == NULL)
         return true;
-    struct json_document *config = read_side_json(checkpoint, name);
-    uint32_t type = config ? pooling_type(json_root(config)) : 0;
-    json_free(config);
+    document_open(checkpoint, name, &config, &unused);
+    uint32_t type = pooling_type(document_root(config));
+    document_close(config);
     if (type == 0)
         return error_set(error, "%s: there is no kind of pooling that GGUF knows", name);
     gguf_set_u32(&synthesis->model->kvs, synthesis_key(synthesis, "pooling_type"), type);

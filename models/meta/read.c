@@ -1,4 +1,5 @@
 #include "formats/directory.h"
+#include "formats/documents.h"
 #include "formats/format.h"
 #include "models/meta/meta.h"
 
@@ -7,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_SHARDS = 100, MAX_PARAMS_BYTES = 1024 * 1024, MAX_TOKENIZER_BYTES = 64 * 1024 * 1024, MAX_NAME = 256 };
+enum { MAX_SHARDS = 100, MAX_NAME = 256 };
 
 /* How the parts of a tensor in the shards make the whole. */
 enum rule {
@@ -91,25 +92,16 @@ static enum probe meta_probe(const struct input *input)
 
 /* The directory's small files. */
 
-static char *read_file(const struct reader *reader, const char *name, size_t limit, size_t *ret_length, struct error *error)
-{
-    struct source *source = directory_open_file(reader->input->directory, name, name, error);
-    char *text = source != NULL ? source_read_text(source, limit, ret_length, error) : NULL;
-    source_close(source);
-    return text;
-}
-
 static bool read_params(struct reader *reader, struct error *error)
 {
-    size_t length;
-    char *text = read_file(reader, "params.json", MAX_PARAMS_BYTES, &length, error);
-    if (text == NULL)
+    struct source *source = directory_open_file(reader->input->directory, "params.json", "params.json", error);
+    if (source == NULL)
         return false;
-    reader->document = json_parse(text, length, error);
-    free(text);
-    if (reader->document == NULL || !meta_params_parse(json_root(reader->document), &reader->params, error))
-        return error_prefix(error, "params.json");
-    return true;
+    reader->document = document_parse(source, error);
+    source_close(source);
+    if (reader->document == NULL)
+        return false;
+    return meta_params_parse(json_root(reader->document), &reader->params, error) || error_prefix(error, "params.json");
 }
 
 static bool read_tokenizer(struct reader *reader, struct error *error)
@@ -118,7 +110,9 @@ static bool read_tokenizer(struct reader *reader, struct error *error)
     bool damaged;
     if (!has_name(reader->input, "tokenizer.model"))
         return true;
-    char *text = read_file(reader, "tokenizer.model", MAX_TOKENIZER_BYTES, &length, error);
+    struct source *source = directory_open_file(reader->input->directory, "tokenizer.model", "tokenizer.model", error);
+    char *text = source != NULL ? source_read_text(source, document_limit("tokenizer.model"), &length, error) : NULL;
+    source_close(source);
     if (text == NULL)
         return false;
     reader->tiktoken = tiktoken_parse(text, length, &damaged, error);

@@ -106,27 +106,28 @@ static struct json_document *parse_lines(const char *text, size_t length, struct
     return document;
 }
 
-/* The model's tokens where there is no tokenizer.json. */
+/* The model's tokens where there is no tokenizer.json: vocab.json, else vocab.txt. */
 static enum vocab_result load_plain_vocab(const struct checkpoint *checkpoint, struct hf_vocabulary *vocabulary,
                                           struct error *error)
 {
-    static const char *const names[] = {"vocab.json", "vocab.txt"};
-    for (size_t i = 0; i < 2; i++) {
-        size_t length;
-        bool absent;
-        char *text = tokenizer_text(checkpoint, names[i], &length, &absent, error);
-        if (text == NULL && absent)
-            continue;
-        if (text == NULL)
-            return VOCAB_FAILED;
-        vocabulary->vocab_document = i == 0 ? json_parse(text, length, error) : parse_lines(text, length, error);
-        free(text);
-        if (vocabulary->vocab_document == NULL)
-            return error_prefix(error, "%s", names[i]), VOCAB_FAILED;
-        vocabulary->vocab = json_root(vocabulary->vocab_document);
+    if (!document_open(checkpoint, "vocab.json", &vocabulary->vocab_json, error))
+        return VOCAB_FAILED;
+    vocabulary->vocab = document_root(vocabulary->vocab_json);
+    if (vocabulary->vocab_json != NULL)
         return VOCAB_ADDED;
+    size_t length;
+    bool absent;
+    char *text = document_text(checkpoint, "vocab.txt", &length, &absent, error);
+    if (text == NULL)
+        return absent ? VOCAB_ABSENT : VOCAB_FAILED;
+    vocabulary->vocab_txt = parse_lines(text, length, error);
+    free(text);
+    if (vocabulary->vocab_txt == NULL) {
+        error_prefix(error, "vocab.txt");
+        return VOCAB_FAILED;
     }
-    return VOCAB_ABSENT;
+    vocabulary->vocab = json_root(vocabulary->vocab_txt);
+    return VOCAB_ADDED;
 }
 
 static bool count_model_tokens(struct hf_vocabulary *vocabulary, struct error *error)
@@ -435,7 +436,8 @@ enum vocab_result hf_vocabulary_load(const struct vocab_input *input, const stru
 
 void hf_vocabulary_free(struct hf_vocabulary *vocabulary)
 {
-    json_free(vocabulary->vocab_document);
+    document_close(vocabulary->vocab_json);
+    json_free(vocabulary->vocab_txt);
     free(vocabulary->added);
     text_index_free(&vocabulary->added_index);
     arena_free(vocabulary->arena);

@@ -7,7 +7,7 @@ enum vocab_result sentencepiece_load(const struct checkpoint *checkpoint, const 
 {
     size_t length;
     bool absent;
-    char *bytes = tokenizer_text(checkpoint, name, &length, &absent, error);
+    char *bytes = document_text(checkpoint, name, &length, &absent, error);
     if (bytes == NULL)
         return absent ? VOCAB_ABSENT : VOCAB_FAILED;
     sentencepiece_model *model = wfs__sentencepiece__model__unpack(NULL, length, (const uint8_t *)bytes);

@@ -324,7 +324,7 @@ static bool add_text_merges(struct gguf_kvs *kvs, const struct checkpoint *check
 {
     size_t length;
     bool absent;
-    char *text = tokenizer_text(checkpoint, "merges.txt", &length, &absent, error);
+    char *text = document_text(checkpoint, "merges.txt", &length, &absent, error);
     if (text == NULL)
         return absent;
     static const char space[] = " \t\r\f\v";
@@ -445,7 +445,7 @@ static bool add_template_files(struct gguf_kvs *kvs, const struct checkpoint *ch
             continue;
         char key[TEMPLATE_KEY_BYTES];
         const char *stem = template_key(key, file + prefix, file_length - prefix - suffix);
-        char *text = tokenizer_text(checkpoint, file, &length, &absent, error);
+        char *text = document_text(checkpoint, file, &length, &absent, error);
         if (text == NULL) {
             buffer_free(&names);
             return false;
@@ -466,7 +466,7 @@ static bool add_chat_template(struct gguf_kvs *kvs, const struct checkpoint *che
     bool absent;
     if (json_get(config, "chat_template") != NULL)
         return add_template(kvs, json_get(config, "chat_template")), true;
-    char *text = tokenizer_text(checkpoint, "chat_template.jinja", &length, &absent, error);
+    char *text = document_text(checkpoint, "chat_template.jinja", &length, &absent, error);
     if (text != NULL) {
         bool added = add_template_files(kvs, checkpoint, error);
         gguf_set_string(kvs, "tokenizer.chat_template", text, unify_newlines(text, length));
@@ -475,15 +475,12 @@ static bool add_chat_template(struct gguf_kvs *kvs, const struct checkpoint *che
     }
     if (!absent)
         return false;
-    text = tokenizer_text(checkpoint, "chat_template.json", &length, &absent, error);
-    if (text == NULL)
-        return absent;
-    struct json_document *document = json_parse(text, length, error);
-    free(text);
-    if (document == NULL)
-        return error_prefix(error, "chat_template.json");
-    add_template(kvs, json_get(json_root(document), "chat_template"));
-    json_free(document);
+    struct document *document;
+    if (!document_open(checkpoint, "chat_template.json", &document, error))
+        return false;
+    if (document != NULL)
+        add_template(kvs, json_get(document_root(document), "chat_template"));
+    document_close(document);
     return true;
 }
 

@@ -1,12 +1,11 @@
 /* The tokenizer's side files, parsed: what every kind of vocabulary starts from. */
 #pragma once
 
+#include "formats/documents.h"
 #include "models/tokenizers/vocab.h"
 
-enum { TOKENIZER_MAX_BYTES = 256 << 20 };
-
 struct tokenizer_files {
-    struct json_document *documents[4];
+    struct document *documents[4];
     const struct json *tokenizer;    /* tokenizer.json, or NULL */
     const struct json *config;       /* tokenizer_config.json, or NULL */
     const struct json *special_map;  /* special_tokens_map.json, or NULL */
@@ -16,10 +15,6 @@ struct tokenizer_files {
 /* Reads those that are there. Fails where one is not valid JSON, or not an object. */
 bool tokenizer_files_load(const struct checkpoint *checkpoint, struct tokenizer_files *ret_files, struct error *error);
 void tokenizer_files_free(struct tokenizer_files *files);
-
-/* The text of a side file, freed by the caller; NULL where it is not there (*ret_absent) or cannot be read. */
-char *tokenizer_text(const struct checkpoint *checkpoint, const char *name, size_t *ret_length, bool *ret_absent,
-                     struct error *error);
 
 /* A token given as a string or as an object with its "content"; NULL for anything else. */
 const char *token_content(const struct json *token, size_t *ret_length);

@@ -1,0 +1,187 @@
+#include "formats/documents.h"
+
+#include "base/text.h"
+
+#include <assert.h>
+#include <malloc.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A value takes 40 bytes of memory for 2 bytes of text. */
+enum { DEFAULT_LIMIT = 1 << 20, LARGE = 256 << 20, SMALL = 64 << 10 };
+
+/* By how the name ends; the first row counts. */
+static const struct {
+    const char *ending;
+    size_t limit;
+} limits[] = {
+    {".index.json", LARGE},
+    {"tokenizer.json", LARGE},
+    {"tokenizer_config.json", LARGE},
+    {"special_tokens_map.json", LARGE},
+    {"added_tokens.json", LARGE},
+    {"vocab.json", LARGE},
+    {"chat_template.json", LARGE},
+    {"config.json", 16 << 20}, /* generation_config.json too */
+    {".txt", LARGE},
+    {".jinja", LARGE},
+    {".model", LARGE},
+};
+
+struct document {
+    struct documents *owner;
+    struct document *next;
+    char *name;
+    struct json_document *json;
+    size_t n_users;
+    bool small;
+};
+
+struct documents {
+    pthread_mutex_t lock;
+    struct document *first;
+    size_t n_holders;
+};
+
+struct documents *documents_new(void)
+{
+    struct documents *documents = memory_alloc(sizeof *documents);
+    *documents = (struct documents){.first = NULL};
+    pthread_mutex_init(&documents->lock, NULL);
+    return documents;
+}
+
+static void forget(struct document *document)
+{
+    json_free(document->json);
+    free(document->name);
+    free(document);
+}
+
+void documents_free(struct documents *documents)
+{
+    while (documents->first != NULL) {
+        struct document *document = documents->first;
+        documents->first = document->next;
+        assert(document->n_users == 0);
+        forget(document);
+    }
+    pthread_mutex_destroy(&documents->lock);
+    free(documents);
+}
+
+/* Forgets what nobody uses; the lock is held. */
+static void forget_unused(struct documents *documents)
+{
+    bool large = false;
+    for (struct document **link = &documents->first; *link != NULL && documents->n_holders == 0;) {
+        struct document *document = *link;
+        if (document->n_users > 0 || document->small) {
+            link = &document->next;
+            continue;
+        }
+        *link = document->next;
+        forget(document);
+        large = true;
+    }
+    if (large)
+        malloc_trim(0); /* a tokenizer is by far the largest thing that is ever parsed */
+}
+
+size_t document_limit(const char *name)
+{
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
+        if (text_ends_with(name, limits[i].ending))
+            return limits[i].limit;
+    return DEFAULT_LIMIT;
+}
+
+struct json_document *document_parse(const struct source *source, struct error *error)
+{
+    const char *name = source_name(source);
+    size_t length;
+    char *text = source_read_text(source, document_limit(name), &length, error);
+    if (text == NULL)
+        return NULL;
+    struct json_document *json = json_parse(text, length, error);
+    free(text);
+    if (json == NULL)
+        error_prefix(error, "%s", name);
+    return json;
+}
+
+/* The document of that name, parsed now if it has not been; the lock is held. */
+static struct document *find_or_parse(struct documents *documents, const struct side_file *file, struct error *error)
+{
+    for (struct document *document = documents->first; document != NULL; document = document->next)
+        if (strcmp(document->name, file->name) == 0)
+            return document;
+    struct json_document *json = document_parse(file->source, error);
+    if (json == NULL)
+        return NULL;
+    struct document *document = memory_alloc(sizeof *document);
+    *document = (struct document){
+        .owner = documents,
+        .next = documents->first,
+        .name = strdup(file->name),
+        .json = json,
+        .small = source_size(file->source) <= SMALL,
+    };
+    return documents->first = document;
+}
+
+bool document_open(const struct checkpoint *checkpoint, const char *name, struct document **ret_document, struct error *error)
+{
+    struct documents *documents = checkpoint->documents;
+    const struct side_file *file = checkpoint_side_file(checkpoint, name);
+    *ret_document = NULL;
+    if (file == NULL)
+        return true;
+    pthread_mutex_lock(&documents->lock);
+    struct document *document = find_or_parse(documents, file, error);
+    if (document != NULL)
+        document->n_users++;
+    pthread_mutex_unlock(&documents->lock);
+    *ret_document = document;
+    return document != NULL;
+}
+
+void document_close(struct document *document)
+{
+    if (document == NULL)
+        return;
+    struct documents *documents = document->owner;
+    pthread_mutex_lock(&documents->lock);
+    document->n_users--;
+    forget_unused(documents);
+    pthread_mutex_unlock(&documents->lock);
+}
+
+const struct json *document_root(const struct document *document)
+{
+    return document != NULL ? json_root(document->json) : NULL;
+}
+
+void documents_hold(const struct checkpoint *checkpoint)
+{
+    pthread_mutex_lock(&checkpoint->documents->lock);
+    checkpoint->documents->n_holders++;
+    pthread_mutex_unlock(&checkpoint->documents->lock);
+}
+
+void documents_release(const struct checkpoint *checkpoint)
+{
+    pthread_mutex_lock(&checkpoint->documents->lock);
+    checkpoint->documents->n_holders--;
+    forget_unused(checkpoint->documents);
+    pthread_mutex_unlock(&checkpoint->documents->lock);
+}
+
+char *document_text(const struct checkpoint *checkpoint, const char *name, size_t *ret_length, bool *ret_absent,
+                    struct error *error)
+{
+    const struct side_file *file = checkpoint_side_file(checkpoint, name);
+    *ret_absent = file == NULL;
+    return file != NULL ? source_read_text(file->source, document_limit(name), ret_length, error) : NULL;
+}

@@ -1,5 +1,7 @@
 #include "base/arena.h"
 
+#include "base/report.h"
+
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +28,7 @@ struct arena {
 
 _Noreturn void memory_exhausted(size_t size)
 {
-    fprintf(stderr, "wfs: out of memory (%zu bytes wanted)\n", size);
+    report("out of memory (%zu bytes wanted)", size);
     exit(1);
 }
 

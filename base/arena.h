@@ -1,8 +1,9 @@
 /* An arena: memory that is freed all at once.
  *
  * Whoever creates an arena owns everything allocated from it. Memory is zeroed and aligned for any type.
- * Running out of memory ends the process with a message: there is no path on which wfs could go on. What a
- * hostile file can make us allocate is bounded by its own size, by the limits its reader states. */
+ * Running out of memory ends the process with a message, in the log where there is no terminal: there is no path on
+ * which wfs could go on. So nothing may be asked for here whose size a file merely names: a reader bounds it first, by
+ * the size of the file, by a limit or by a budget that it states (tokenizers/work.h is one), and fails with an error. */
 #pragma once
 
 #include <stdarg.h>

@@ -107,11 +107,19 @@ static bool add_tensors(struct synthesis *synthesis, struct error *error)
     return added;
 }
 
+/* The rows of the token embedding that hold anything. */
+static uint64_t embedding_rows(const struct gguf_model *model)
+{
+    const struct tensor *embedding = tensor_set_find_text(model->tensors, "token_embd.weight");
+    return embedding != NULL && embedding->view->rank > 0 && embedding->view->n_elements > 0 ? embedding->view->shape[0] : 0;
+}
+
 static bool add_vocab(struct synthesis *synthesis, struct error *error)
 {
     const struct family *family = synthesis->family;
     struct gguf_model *model = synthesis->model;
-    struct vocab_input input = {model->checkpoint, model->hparams, family_architecture(family), synthesis->hf->name};
+    struct vocab_input input = {model->checkpoint, model->hparams, family_architecture(family), synthesis->hf->name,
+                                embedding_rows(model)};
     if (family->before_vocab != NULL && !family->before_vocab(synthesis, &input, error))
         return false;
     enum vocab_result result = VOCAB_ABSENT;

@@ -8,7 +8,7 @@ static bool write_keys(struct gguf_kvs *kvs, const struct vocab_input *input, co
     struct token_list list;
     uint64_t n_tokens = vocabulary->n_ids;
     json_u64(hparams_get(input->hparams, "vocab_size"), &n_tokens);
-    if (!hf_token_list(vocabulary, n_tokens, &list, error))
+    if (!hf_count_fits(input, vocabulary, n_tokens, error) || !hf_token_list(vocabulary, n_tokens, &list, error))
         return false;
     gguf_set_text(kvs, "tokenizer.ggml.model", "gpt2");
     gguf_set_text(kvs, "tokenizer.ggml.pre", pre_name(input, vocabulary));

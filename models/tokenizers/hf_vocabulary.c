@@ -468,6 +468,12 @@ static const char *decoded(struct token_list *list, const char *text, size_t *le
     return plain;
 }
 
+bool hf_count_fits(const struct vocab_input *input, const struct hf_vocabulary *vocabulary, uint64_t n_tokens,
+                   struct error *error)
+{
+    return token_count_fits(input, n_tokens, vocabulary->n_model_tokens + vocabulary->n_added, error);
+}
+
 bool hf_token_list(const struct hf_vocabulary *vocabulary, uint64_t n_tokens, struct token_list *ret_list, struct error *error)
 {
     if (vocabulary->n_ids > n_tokens)

@@ -56,6 +56,10 @@ const char *hf_special_token(const struct hf_vocabulary *vocabulary, const char 
 /* Fills a list of `n_tokens` with the converter's texts and types (get_vocab_base). */
 bool hf_token_list(const struct hf_vocabulary *vocabulary, uint64_t n_tokens, struct token_list *ret_list, struct error *error);
 
+/* token_count_fits() for what the files give. */
+bool hf_count_fits(const struct vocab_input *input, const struct hf_vocabulary *vocabulary, uint64_t n_tokens,
+                   struct error *error);
+
 /* What vocab->add() of these kinds does: reads the files, asks `fits` (may be NULL) whether tokenizer.json is of the kind, loads
  * the vocabulary and writes the keys. */
 enum vocab_result hf_vocabulary_add(struct gguf_kvs *kvs, const struct vocab_input *input,

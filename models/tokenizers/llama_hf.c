@@ -20,7 +20,7 @@ static bool write_keys(struct gguf_kvs *kvs, const struct vocab_input *input, co
                        struct error *error)
 {
     struct token_list list;
-    if (!token_list_init(&list, vocabulary->n_ids, -1000.f, error))
+    if (!hf_count_fits(input, vocabulary, vocabulary->n_ids, error) || !token_list_init(&list, vocabulary->n_ids, -1000.f, error))
         return false;
     for (const struct json *token = json_first(vocabulary->vocab); token != NULL; token = json_next(token)) {
         size_t length;

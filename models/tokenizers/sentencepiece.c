@@ -2,6 +2,28 @@
 
 #include <stdlib.h>
 
+/* Memory for protobuf-c, as long as it is in proportion to the file. */
+struct allowance {
+    size_t left;
+    bool exceeded;
+};
+
+static void *allocate(void *context, size_t size)
+{
+    struct allowance *allowance = context;
+    allowance->exceeded |= size > allowance->left;
+    if (allowance->exceeded)
+        return NULL;
+    allowance->left -= size;
+    return malloc(size);
+}
+
+static void release(void *context, void *memory)
+{
+    (void)context;
+    free(memory);
+}
+
 enum vocab_result sentencepiece_load(const struct checkpoint *checkpoint, const char *name, sentencepiece_model **ret_model,
                                      struct error *error)
 {
@@ -10,11 +32,16 @@ enum vocab_result sentencepiece_load(const struct checkpoint *checkpoint, const 
     char *bytes = document_text(checkpoint, name, &length, &absent, error);
     if (bytes == NULL)
         return absent ? VOCAB_ABSENT : VOCAB_FAILED;
-    sentencepiece_model *model = wfs__sentencepiece__model__unpack(NULL, length, (const uint8_t *)bytes);
+    struct allowance allowance = {SENTENCEPIECE_MEMORY * length, false};
+    ProtobufCAllocator allocator = {allocate, release, &allowance};
+    sentencepiece_model *model = wfs__sentencepiece__model__unpack(&allocator, length, (const uint8_t *)bytes);
     free(bytes);
     if (model == NULL || model->n_pieces == 0) {
         sentencepiece_free(model);
-        error_set(error, "%s: not a SentencePiece model", name);
+        if (allowance.exceeded)
+            error_set(error, "%s: takes more than %d bytes of memory for each of its own", name, SENTENCEPIECE_MEMORY);
+        else
+            error_set(error, "%s: not a SentencePiece model", name);
         return VOCAB_FAILED;
     }
     *ret_model = model;
@@ -43,9 +70,10 @@ static enum token_type piece_type(const Wfs__Sentencepiece__Model__Piece *piece)
     }
 }
 
-bool sentencepiece_list(const sentencepiece_model *model, uint64_t n_tokens, struct token_list *ret_list, struct error *error)
+bool sentencepiece_list(const struct vocab_input *input, const sentencepiece_model *model, uint64_t n_tokens,
+                        struct token_list *ret_list, struct error *error)
 {
-    if (!token_list_init(ret_list, n_tokens, -10000.f, error))
+    if (!token_count_fits(input, n_tokens, model->n_pieces, error) || !token_list_init(ret_list, n_tokens, -10000.f, error))
         return false;
     for (size_t i = 0; i < model->n_pieces; i++) {
         const Wfs__Sentencepiece__Model__Piece *piece = model->pieces[i];

@@ -29,7 +29,7 @@ static bool write_keys(struct gguf_kvs *kvs, const struct vocab_input *input, co
     struct token_list list;
     if (!tokenizer_files_load(input->checkpoint, &files, error))
         return false;
-    bool written = sentencepiece_list(model, sentencepiece_vocab_size(input, model), &list, error);
+    bool written = sentencepiece_list(input, model, sentencepiece_vocab_size(input, model), &list, error);
     if (written) {
         sentencepiece_add_file(&list, files.added_tokens);
         gguf_set_text(kvs, "tokenizer.ggml.model", "t5");

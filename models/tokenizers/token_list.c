@@ -4,6 +4,15 @@
 #include <stdio.h>
 #include <string.h>
 
+bool token_count_fits(const struct vocab_input *input, uint64_t n_tokens, uint64_t n_given, struct error *error)
+{
+    return n_tokens <= n_given || n_tokens <= input->n_rows ||
+           error_set(error,
+                     "a vocabulary of %" PRIu64 " tokens, of which the tokenizer gives %" PRIu64 ", is more than the %" PRIu64
+                     " rows of the token embedding",
+                     n_tokens, n_given, input->n_rows);
+}
+
 bool token_list_init(struct token_list *list, uint64_t n_tokens, float score, struct error *error)
 {
     if (n_tokens > TOKEN_LIST_MAX)

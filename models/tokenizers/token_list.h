@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/arena.h"
-#include "formats/gguf/kv.h"
+#include "models/tokenizers/vocab.h"
 
 enum token_type { TOKEN_NORMAL = 1, TOKEN_UNKNOWN, TOKEN_CONTROL, TOKEN_USER_DEFINED, TOKEN_UNUSED, TOKEN_BYTE };
 
@@ -20,6 +20,10 @@ struct token_list {
 };
 
 enum { TOKEN_LIST_MAX = 16 << 20 };
+
+/* Fails where there would be more tokens than both the tokenizer gives and the token embedding has rows: the rest is made, and a
+ * number in a file is no reason to make millions. */
+bool token_count_fits(const struct vocab_input *input, uint64_t n_tokens, uint64_t n_given, struct error *error);
 
 /* `n_tokens` tokens "[PADn]", unused, of the given score. Fails above TOKEN_LIST_MAX. */
 bool token_list_init(struct token_list *list, uint64_t n_tokens, float score, struct error *error);

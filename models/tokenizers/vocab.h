@@ -4,6 +4,9 @@
  * `models/tokenizers/x.c` and a row in vocabs.c. Tokenizer files are read when somebody asks for the size of a GGUF, never
  * before, and their memory is given back when the keys are made.
  *
+ * Tokenizer files of N bytes cost O(N log N) time and at most 128 N bytes of memory, besides 128 bytes for each row of the token
+ * embedding and what encoding the check text takes (work.h). What would cost more is a failure with its reason.
+ *
  * Source: gguf-py vocab.py (SpecialVocab), conversion/base.py of llama.cpp 34af94cd9, transformers 4.57 tokenizers. */
 #pragma once
 
@@ -15,6 +18,7 @@ struct vocab_input {
     const struct hparams *hparams;
     const char *family;       /* "llama": prefix of the keys that belong to the architecture */
     const char *architecture; /* "LlamaForCausalLM" */
+    uint64_t n_rows;          /* of the model's token embedding: what vocab_size may say at most; 0 where there is none */
 };
 
 enum vocab_result {

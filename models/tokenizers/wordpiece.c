@@ -35,7 +35,7 @@ static bool write_keys(struct gguf_kvs *kvs, const struct vocab_input *input, co
     uint64_t n_tokens = vocabulary->n_ids, n_types = 1;
     json_u64(hparams_get(input->hparams, "vocab_size"), &n_tokens);
     json_u64(hparams_get(input->hparams, "type_vocab_size"), &n_types);
-    if (!hf_token_list(vocabulary, n_tokens, &list, error))
+    if (!hf_count_fits(input, vocabulary, n_tokens, error) || !hf_token_list(vocabulary, n_tokens, &list, error))
         return false;
     mark_word_starts(&list);
     gguf_set_u32(kvs, "tokenizer.ggml.token_type_count", (uint32_t)n_types);

@@ -57,7 +57,7 @@ static bool write_model(struct gguf_kvs *kvs, const struct vocab_input *input, c
         return error_set(error, "sentencepiece.bpe.model: not a Unigram model");
     if (!tokenizer_files_load(input->checkpoint, &files, error))
         return false;
-    bool written = sentencepiece_list(model, larger_vocab_size(input, model->n_pieces), &list, error);
+    bool written = sentencepiece_list(input, model, larger_vocab_size(input, model->n_pieces), &list, error);
     if (written) {
         realign(&list);
         if (strcmp(input->family, "nomic-bert-moe") == 0)
@@ -112,8 +112,8 @@ static bool write_json(struct gguf_kvs *kvs, const struct vocab_input *input, co
 {
     const struct tokenizer_files *files = vocabulary->files;
     struct token_list list;
-    uint64_t id = 0;
-    if (!token_list_init(&list, larger_vocab_size(input, vocabulary->n_model_tokens), -10000.f, error))
+    uint64_t id = 0, n_tokens = larger_vocab_size(input, vocabulary->n_model_tokens);
+    if (!hf_count_fits(input, vocabulary, n_tokens, error) || !token_list_init(&list, n_tokens, -10000.f, error))
         return false;
     for (const struct json *entry = json_first(vocabulary->vocab); entry != NULL; entry = json_next(entry), id++) {
         size_t length;

@@ -9,7 +9,7 @@
 
 #include <fcntl.h>
 
-enum { MOST_BYTES = 1 << 16, MOST_FILES = 400, READ_BYTES = 4096 };
+enum { MOST_BYTES = 1 << 16, MOST_FILES = 400, READ_BYTES = 4096, EMBEDDING_ROWS = 1024 };
 
 static const char *const names[] = {
     "config.json",
@@ -102,7 +102,7 @@ static void make_vocabularies(const struct checkpoint *checkpoint)
     struct error error = {""};
     bool absent;
     struct hparams *hparams = hparams_load(checkpoint, &absent, &error);
-    struct vocab_input input = {checkpoint, hparams, "llama", "LlamaForCausalLM"};
+    struct vocab_input input = {checkpoint, hparams, "llama", "LlamaForCausalLM", EMBEDDING_ROWS};
     for (size_t i = 0; hparams != NULL && vocabs[i] != NULL; i++) {
         struct gguf_kvs kvs = {0};
         if (vocabs[i]->add(&kvs, &input, &error) == VOCAB_FAILED)

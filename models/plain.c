@@ -180,9 +180,9 @@ bool plain_add_tensors(struct gguf_model *model, struct error *error)
         model->forced[model->tensors->n_tensors] = is_float(view->dtype) ? NULL : view->dtype;
         tensor_set_add_view(model->tensors, tensor->name, view);
     }
-    note_left_out(checkpoint, left_out);
     if (model->tensors->n_tensors == 0 && set->n_tensors > 0)
         return error_set(error, "model.gguf: none of the tensors can be in a GGUF: '%.200s': %s", left_out->first,
                          left_out->reason);
+    note_left_out(checkpoint, left_out);
     return true;
 }

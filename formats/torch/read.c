@@ -3,9 +3,9 @@
  *
  * The archive has one folder of any name, that of the first directory entry. In it: data.pkl; data/KEY, the bytes of each
  * storage; version, 1 to 10; byteorder, "little" or "big", little where it is missing. Stored members are served from where they
- * lie in the file, deflated ones through inflate.h. */
+ * lie in the file, deflated ones through deflate_index.h. */
 #include "formats/format.h"
-#include "formats/torch/inflate.h"
+#include "formats/torch/deflate_index.h"
 #include "formats/torch/legacy.h"
 #include "formats/torch/tensors.h"
 #include "formats/torch/zip.h"
@@ -15,6 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
+
+/* Pickles of state dicts shrink to a fifth, or to a fifteenth where many names share a tensor. */
+enum { PICKLE_INFLATED_RATIO = 32, PICKLE_INFLATED_CONSTANT = 4 * 1024 * 1024 };
 
 enum { MAX_SMALL_MEMBER = 64, MAX_VERSION = 10, MAX_NAME = 1024, MAX_PICKLE_PROTOCOL = 5, TAR_NAME_BYTES = 100, TAR_BLOCK = 512 };
 
@@ -44,7 +47,7 @@ static const struct zip_member *find_member(const struct archive *archive, const
     return n > 0 && n < MAX_NAME ? zip_directory_find(&archive->zip, full, (size_t)n) : NULL;
 }
 
-/* The content of a member with its CRC checked (libzip has, where it is deflated); to be freed. */
+/* The content of a member with its CRC checked (deflate_index.h has, where it is deflated); to be freed. */
 static char *read_member(const struct archive *archive, const struct zip_member *member, size_t limit, struct error *error)
 {
     if (member->size > limit) {
@@ -64,6 +67,15 @@ static char *read_member(const struct archive *archive, const struct zip_member 
         return bytes;
     free(bytes);
     return NULL;
+}
+
+/* How long data.pkl may be: what is spent on it is a multiple of its length, and that is to be one of what is in the file. */
+static size_t pickle_limit(const struct zip_member *member)
+{
+    if (member->method != ZIP_DEFLATED || member->compressed_size > PICKLE_MAX_BYTES / PICKLE_INFLATED_RATIO)
+        return PICKLE_MAX_BYTES;
+    size_t limit = PICKLE_INFLATED_CONSTANT + (size_t)member->compressed_size * PICKLE_INFLATED_RATIO;
+    return limit < PICKLE_MAX_BYTES ? limit : PICKLE_MAX_BYTES;
 }
 
 /* All members are in one folder. */
@@ -116,19 +128,15 @@ static bool read_byte_order(struct archive *archive, struct error *error)
     return good;
 }
 
-static bool add_inflated(struct archive *archive, struct error *error)
+static void add_inflated(struct archive *archive)
 {
     for (size_t i = 0; i < archive->zip.n_members; i++) {
         if (archive->zip.members[i].method != ZIP_DEFLATED)
             continue;
-        struct source *inflated = inflated_source_new(&archive->zip, error);
-        if (inflated == NULL)
-            return false;
-        checkpoint_add_source(archive->checkpoint, inflated);
-        archive->inflated = inflated;
-        return true;
+        archive->inflated = inflated_source_new(&archive->zip);
+        checkpoint_add_source(archive->checkpoint, archive->inflated);
+        return;
     }
-    return true;
 }
 
 static bool resolve_storage(const struct archive *archive, const struct pickle_node *node, struct torch_storage *storage,
@@ -184,12 +192,13 @@ static bool read_archive(struct archive *archive, struct error *error)
     const struct zip_member *member = find_member(archive, "data.pkl", 8);
     if (member == NULL)
         return error_set(error, "%s: a zip archive, but not one of torch: %sdata.pkl is missing", archive->name, archive->folder);
-    if (!add_inflated(archive, error) || !check_version(archive, error) || !read_byte_order(archive, error))
+    add_inflated(archive);
+    if (!check_version(archive, error) || !read_byte_order(archive, error))
         return false;
     if (find_member(archive, "constants.pkl", 13) != NULL)
         checkpoint_note(archive->checkpoint, "%s: a TorchScript archive: its code and its constants are not looked at",
                         archive->name);
-    char *bytes = read_member(archive, member, PICKLE_MAX_BYTES, error);
+    char *bytes = read_member(archive, member, pickle_limit(member), error);
     bool good = bytes != NULL && add_pickle(archive, member, bytes, error);
     free(bytes);
     return good;

@@ -180,10 +180,11 @@ static bool check_member(const struct zip_member *member, const char **ret_reaso
         *ret_reason = "its compression method is neither stored nor deflated";
     else if (member->method == ZIP_STORED && member->size != member->compressed_size)
         *ret_reason = "it is stored, but its two sizes differ";
-    else if (member->method == ZIP_DEFLATED && member->size > zip_max_inflated)
-        *ret_reason = "it inflates to more than 16 GiB";
     else if (member->method == ZIP_DEFLATED && member->size / DEFLATE_MAX_RATIO > member->compressed_size)
         *ret_reason = "it says that it inflates more than deflated data can";
+    else if (member->method == ZIP_DEFLATED &&
+             member->size > zip_inflated_constant + member->compressed_size * ZIP_INFLATED_RATIO)
+        *ret_reason = "it inflates to more than 256 MiB and 64 times what is stored";
     else
         return true;
     return false;

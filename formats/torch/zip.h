@@ -1,7 +1,7 @@
 /* The directory of a zip archive, read strictly.
  *
- * Tensors are mapped where they lie in the archive, and libzip has no call that tells where that is; so the directory
- * is read here, and what is said here about an archive is what counts. Readers of zip archives differ in what they
+ * Tensors are mapped where they lie in the archive, which libzip has no call to tell, and any part of a deflated member is read
+ * at once (deflate_index.h), which it cannot do; so the directory is read here. Readers of zip archives differ in what they
  * make of contradictions, and attacks live on that; so every contradiction is refused:
  *
  * - the end record ends at the end of the file, and only one does; a zip64 end record stands where its locator says,
@@ -9,7 +9,8 @@
  * - every entry of the directory is stored or deflated, not encrypted, of a non-empty name without NUL which no other
  *   entry has, not even after folding ASCII case (torch looks names up without regard to case);
  * - its local header says the same: name, method, flags, and CRC and sizes unless a data descriptor follows them;
- * - no two entries overlap, and a deflated one is at most 1032 times smaller than what it says it holds.
+ * - no two entries overlap, and a deflated one is at most 1032 times smaller than what it says it holds, 64 times where that is
+ *   large.
  *
  * Layout: APPNOTE.TXT 6.3.10, and what the miniz of torch makes of it: local headers of "streamed" entries hold zeros, and
  * their zip64 field may hold fewer numbers than the standard says.
@@ -22,7 +23,10 @@
 
 enum { ZIP_MAX_MEMBERS = 1 << 20, ZIP_MAX_DIRECTORY = 256 * 1024 * 1024 };
 
-static const uint64_t zip_max_inflated = UINT64_C(16) << 30; /* bytes of one deflated member */
+/* A deflated member may inflate to so many bytes, and to so many more for each byte that is stored: zeros shrink to a thousandth,
+ * and reading them takes the time of what they were. */
+static const uint64_t zip_inflated_constant = UINT64_C(256) << 20;
+enum { ZIP_INFLATED_RATIO = 64 };
 
 enum zip_method { ZIP_STORED = 0, ZIP_DEFLATED = 8 };
 
@@ -35,7 +39,7 @@ struct zip_member {
     uint64_t offset;          /* of the first byte behind the local header: the content, if stored */
     uint64_t compressed_size; /* bytes from `offset` on; all of them are inside the file */
     uint64_t size;            /* bytes of the content */
-    uint64_t inflated;        /* deflated members: where the content starts in the inflated source (see inflate.h) */
+    uint64_t inflated;        /* deflated members: where the content starts in the inflated source (see deflate_index.h) */
 };
 
 struct zip_directory {

@@ -1,0 +1,316 @@
+#include "formats/torch/deflate_index.h"
+
+#include "formats/torch/chunk_cache.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+enum { INPUT_BYTES = 64 * 1024, RAW_DEFLATE = -15 };
+
+/* An inflater at some place of a member. */
+struct inflater {
+    z_stream stream;
+    uint64_t at, end; /* in the file: the next compressed byte to read, and behind the last */
+    bool unread;      /* the file could not be read: not the fault of the data */
+    unsigned char input[INPUT_BYTES];
+};
+
+/* The state in front of a chunk. */
+struct point {
+    z_stream stream;
+    uint64_t at; /* in the file: the first compressed byte that the stream has not taken */
+};
+
+struct member {
+    char *name;
+    uint64_t start, size;             /* in the inflated source */
+    uint64_t offset, compressed_size; /* in the file */
+    uint32_t crc;
+    size_t first_chunk;
+    size_t n_points;      /* as many as there are chunks, once it is `indexed` */
+    _Atomic bool indexed; /* inflated to its end, and right: before that, no byte of it is handed out */
+    char *damage;         /* why it never will be, or NULL */
+};
+
+struct archive {
+    const struct source *source;
+    struct member *members;
+    size_t n_members;
+    struct chunk **chunks; /* of all members; see chunk_cache.h */
+    struct point *points;  /* in front of each; those of a member are there once it is indexed */
+    size_t n_chunks;
+    pthread_mutex_t lock; /* held while an index is made */
+};
+
+static bool member_failed(const struct archive *archive, const struct member *member, struct error *error, const char *reason)
+{
+    return error_set(error, "%s: zip: member '%s': %s", source_name(archive->source), member->name, reason);
+}
+
+static bool fill_input(const struct archive *archive, struct inflater *inflater, struct error *error)
+{
+    uint64_t left = inflater->end - inflater->at;
+    size_t n = left < INPUT_BYTES ? (size_t)left : INPUT_BYTES;
+    if (!source_read(archive->source, inflater->at, n, inflater->input, error)) {
+        inflater->unread = true;
+        return false;
+    }
+    inflater->stream.next_in = inflater->input;
+    inflater->stream.avail_in = (uInt)n;
+    inflater->at += n;
+    return true;
+}
+
+/* Inflates at most `length` bytes; *ret_length is less only at the end of the stream. */
+static bool inflate_some(const struct archive *archive, const struct member *member, struct inflater *inflater,
+                         unsigned char *out, size_t length, size_t *ret_length, struct error *error)
+{
+    z_stream *stream = &inflater->stream;
+    stream->next_out = out;
+    stream->avail_out = (uInt)length;
+    int status = Z_OK;
+    while (status != Z_STREAM_END && stream->avail_out > 0) {
+        if (stream->avail_in == 0 && !fill_input(archive, inflater, error))
+            return false;
+        status = inflate(stream, Z_NO_FLUSH);
+        if (status == Z_BUF_ERROR && stream->avail_in == 0 && inflater->at == inflater->end)
+            return member_failed(archive, member, error, "its data are cut off");
+        if (status != Z_OK && status != Z_STREAM_END && status != Z_BUF_ERROR)
+            return member_failed(archive, member, error, stream->msg != NULL ? stream->msg : "its data are damaged");
+    }
+    *ret_length = length - stream->avail_out;
+    return true;
+}
+
+static uint64_t chunk_length(const struct member *member, size_t number)
+{
+    uint64_t left = member->size - (uint64_t)number * INFLATE_CHUNK;
+    return left < INFLATE_CHUNK ? left : INFLATE_CHUNK;
+}
+
+/* Inflates the next chunk, number `number` of the member, into the cache. */
+static bool inflate_chunk(const struct archive *archive, const struct member *member, struct inflater *inflater, size_t number,
+                          uLong *crc, struct error *error)
+{
+    size_t n = 0;
+    struct chunk *chunk = chunk_reserve((size_t)chunk_length(member, number));
+    bool good = inflate_some(archive, member, inflater, chunk->bytes, chunk->length, &n, error);
+    if (good && n < chunk->length)
+        good = error_set(error, "%s: zip: member '%s' inflates to less than its %" PRIu64 " bytes", source_name(archive->source),
+                         member->name, member->size);
+    if (!good) {
+        chunk_give_up(chunk);
+        return false;
+    }
+    if (crc != NULL)
+        *crc = crc32(*crc, chunk->bytes, (uInt)chunk->length);
+    chunk_publish(chunk, &archive->chunks[member->first_chunk + number]);
+    return true;
+}
+
+/* The end of a member: nothing more comes out, nothing more goes in, and the CRC is right. */
+static bool check_end(const struct archive *archive, const struct member *member, struct inflater *inflater, uLong crc,
+                      struct error *error)
+{
+    unsigned char more;
+    size_t n = 0;
+    if (!inflate_some(archive, member, inflater, &more, 1, &n, error))
+        return false;
+    if (n > 0)
+        return error_set(error, "%s: zip: member '%s' inflates to more than its %" PRIu64 " bytes", source_name(archive->source),
+                         member->name, member->size);
+    if (inflater->stream.avail_in > 0 || inflater->at < inflater->end)
+        return member_failed(archive, member, error, "bytes follow the end of its data");
+    return crc == member->crc || member_failed(archive, member, error, "CRC error");
+}
+
+static bool make_point(struct archive *archive, struct member *member, struct inflater *inflater, size_t number)
+{
+    struct point *point = &archive->points[member->first_chunk + number];
+    point->at = inflater->at - inflater->stream.avail_in;
+    if (inflateCopy(&point->stream, &inflater->stream) != Z_OK)
+        return false;
+    member->n_points++;
+    return true;
+}
+
+static size_t count_chunks(const struct member *member)
+{
+    return (size_t)((member->size - 1) / INFLATE_CHUNK + 1);
+}
+
+static void drop_points(struct archive *archive, struct member *member)
+{
+    for (size_t i = 0; i < member->n_points; i++)
+        inflateEnd(&archive->points[member->first_chunk + i].stream);
+    member->n_points = 0;
+}
+
+/* Inflates the whole member, and keeps the states in front of its chunks. */
+static bool inflate_member(struct archive *archive, struct member *member, struct inflater *inflater, struct error *error)
+{
+    uLong crc = crc32(0, NULL, 0);
+    for (size_t i = 0; i < count_chunks(member); i++) {
+        if (!make_point(archive, member, inflater, i))
+            return member_failed(archive, member, error, "no memory for its index");
+        if (!inflate_chunk(archive, member, inflater, i, &crc, error))
+            return false;
+    }
+    return check_end(archive, member, inflater, crc, error);
+}
+
+/* As index_member(), with the lock held. */
+static bool make_index(struct archive *archive, struct member *member, struct error *error)
+{
+    if (member->damage != NULL)
+        return error_set(error, "%s", member->damage);
+    struct inflater *inflater = memory_alloc(sizeof *inflater);
+    inflater->stream = (z_stream){0};
+    inflater->at = member->offset;
+    inflater->end = member->offset + member->compressed_size;
+    inflater->unread = false;
+    bool good = inflateInit2(&inflater->stream, RAW_DEFLATE) == Z_OK;
+    if (!good) {
+        member_failed(archive, member, error, "no memory to inflate it");
+    } else {
+        good = inflate_member(archive, member, inflater, error);
+        inflateEnd(&inflater->stream);
+        if (!good && !inflater->unread)
+            member->damage = strdup(error->message);
+    }
+    if (!good) {
+        drop_points(archive, member);
+        chunk_drop_all(archive->chunks + member->first_chunk, count_chunks(member));
+    }
+    free(inflater);
+    return good;
+}
+
+static bool index_member(struct archive *archive, struct member *member, struct error *error)
+{
+    pthread_mutex_lock(&archive->lock);
+    bool indexed = member->indexed || make_index(archive, member, error);
+    member->indexed = indexed;
+    pthread_mutex_unlock(&archive->lock);
+    return indexed;
+}
+
+/* Brings chunk `number` of the member into the cache. */
+static bool load_chunk(const struct archive *archive, const struct member *member, size_t number, struct error *error)
+{
+    struct point *point = &archive->points[member->first_chunk + number];
+    struct inflater *inflater = memory_alloc(sizeof *inflater);
+    inflater->at = point->at;
+    inflater->end = member->offset + member->compressed_size;
+    bool good = inflateCopy(&inflater->stream, &point->stream) == Z_OK;
+    if (good) {
+        inflater->stream.avail_in = 0;
+        good = inflate_chunk(archive, member, inflater, number, NULL, error);
+        inflateEnd(&inflater->stream);
+    } else {
+        member_failed(archive, member, error, "no memory to inflate it");
+    }
+    free(inflater);
+    return good;
+}
+
+/* The source. */
+
+/* The member that holds byte `offset` of the inflated source. */
+static struct member *member_at(const struct archive *archive, uint64_t offset)
+{
+    size_t low = 0, high = archive->n_members;
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+        if (archive->members[middle].start <= offset)
+            low = middle;
+        else
+            high = middle;
+    }
+    return &archive->members[low];
+}
+
+static bool archive_read(void *context, uint64_t offset, size_t length, void *out, struct error *error)
+{
+    struct archive *archive = context;
+    unsigned char *to = out;
+    while (length > 0) {
+        struct member *member = member_at(archive, offset);
+        uint64_t within = offset - member->start;
+        size_t number = (size_t)(within / INFLATE_CHUNK);
+        struct chunk *chunk;
+        if (!member->indexed && !index_member(archive, member, error))
+            return false;
+        while ((chunk = chunk_pin(&archive->chunks[member->first_chunk + number])) == NULL)
+            if (!load_chunk(archive, member, number, error))
+                return false;
+        size_t from = (size_t)(within % INFLATE_CHUNK), n = chunk->length - from < length ? chunk->length - from : length;
+        memcpy(to, chunk->bytes + from, n);
+        chunk_unpin(chunk);
+        to += n;
+        offset += n;
+        length -= n;
+    }
+    return true;
+}
+
+static void archive_release(void *context)
+{
+    struct archive *archive = context;
+    chunk_drop_all(archive->chunks, archive->n_chunks);
+    for (size_t i = 0; i < archive->n_members; i++) {
+        drop_points(archive, &archive->members[i]);
+        free(archive->members[i].name);
+        free(archive->members[i].damage);
+    }
+    pthread_mutex_destroy(&archive->lock);
+    free(archive->points);
+    free(archive->chunks);
+    free(archive->members);
+    free(archive);
+}
+
+static const struct source_ops archive_ops = {archive_read, archive_release};
+
+/* Returns the size of the source. */
+static uint64_t add_members(struct archive *archive, const struct zip_directory *directory)
+{
+    uint64_t size = 0;
+    archive->members = memory_alloc(directory->n_members * sizeof *archive->members);
+    for (size_t i = 0; i < directory->n_members; i++) {
+        const struct zip_member *member = &directory->members[i];
+        if (member->method != ZIP_DEFLATED || member->size == 0)
+            continue;
+        struct member *added = &archive->members[archive->n_members++];
+        *added = (struct member){
+            .name = strdup(member->name),
+            .start = member->inflated,
+            .size = member->size,
+            .offset = member->offset,
+            .compressed_size = member->compressed_size,
+            .crc = member->crc,
+            .first_chunk = archive->n_chunks,
+        };
+        archive->n_chunks += count_chunks(added);
+        size = member->inflated + member->size;
+    }
+    archive->chunks = memory_alloc(archive->n_chunks * sizeof *archive->chunks + 1);
+    archive->points = memory_alloc(archive->n_chunks * sizeof *archive->points + 1);
+    memset(archive->chunks, 0, archive->n_chunks * sizeof *archive->chunks);
+    return size;
+}
+
+struct source *inflated_source_new(const struct zip_directory *directory)
+{
+    struct archive *archive = memory_alloc(sizeof *archive);
+    *archive = (struct archive){.source = directory->source};
+    pthread_mutex_init(&archive->lock, NULL);
+    uint64_t size = add_members(archive, directory);
+    char name[256];
+    snprintf(name, sizeof name, "%s (inflated)", source_name(directory->source));
+    return source_new(directory->source, name, size, &archive_ops, archive);
+}

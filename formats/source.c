@@ -179,6 +179,11 @@ mode_t source_permissions(const struct source *source)
     return source->identity.st_mode & 0777;
 }
 
+gid_t source_group(const struct source *source)
+{
+    return source->identity.st_gid;
+}
+
 bool source_same_file(const struct source *a, const struct source *b)
 {
     return a->identity.st_dev == b->identity.st_dev && a->identity.st_ino == b->identity.st_ino;

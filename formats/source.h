@@ -50,6 +50,7 @@ const char *source_name(const struct source *source);
 uint64_t source_size(const struct source *source);
 struct timespec source_mtime(const struct source *source);
 mode_t source_permissions(const struct source *source); /* 0777 at most, when it was opened */
+gid_t source_group(const struct source *source);
 
 /* Whether both are the same file (device and inode). */
 bool source_same_file(const struct source *a, const struct source *b);

@@ -207,7 +207,7 @@ void options_init(struct options *options)
 {
     *options = (struct options){.arena = arena_new()};
     options->mount.uid = getuid();
-    options->mount.gid = getgid();
+    options->mount.gid = (gid_t)NO_GROUP;
 }
 
 void options_free(struct options *options)

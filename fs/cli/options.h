@@ -16,8 +16,8 @@ struct options {
     struct {
         bool allow_other, nonempty, no_readahead;
         uid_t uid;
-        gid_t gid;
-        mode_t umask; /* taken from 0444 for files and 0555 for directories */
+        gid_t gid;    /* or NO_GROUP */
+        mode_t umask; /* taken from the modes of files and directories */
     } mount;
 };
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/statvfs.h>
+#include <unistd.h>
 
 enum { PAGE_BYTES = 4096, BLOCK_BYTES = 512, MAX_BACKGROUND = 64, CONGESTION_THRESHOLD = 48, MAX_REPORTED = 256 };
 
@@ -70,12 +71,16 @@ static void report_failed_read(node_id id, const struct error *error)
 /* A file of no blocks would be a hole to whoever looks for holes before reading: tar -S would store nothing. */
 static void fill_stat(const struct served *served, const struct node_attributes *attributes, struct stat *status)
 {
+    gid_t group = served->gid != (gid_t)NO_GROUP ? served->gid : getgid();
+    mode_t permissions = attributes->permissions;
+    if (served->gid == (gid_t)NO_GROUP && attributes->group != group)
+        permissions &= 0707 | (permissions & 07) << 3;
     *status = (struct stat){
         .st_ino = attributes->id,
-        .st_mode = (attributes->directory ? S_IFDIR : S_IFREG) | (attributes->permissions & ~served->umask),
+        .st_mode = (attributes->directory ? S_IFDIR : S_IFREG) | (permissions & ~served->umask),
         .st_nlink = attributes->n_links,
         .st_uid = served->uid,
-        .st_gid = served->gid,
+        .st_gid = group,
         .st_size = (off_t)attributes->size,
         .st_blocks = (blkcnt_t)(attributes->size / BLOCK_BYTES + (attributes->size % BLOCK_BYTES != 0)),
         .st_blksize = PAGE_BYTES,

@@ -14,7 +14,7 @@
 struct served {
     struct tree *tree; /* NULL for a server that has other operations, and nothing to watch */
     uid_t uid;
-    gid_t gid;
+    gid_t gid; /* NO_GROUP: that of who mounts, which gets no more than everybody where the sources have another */
     mode_t umask;
     struct watch *watch; /* made by the session */
 };

@@ -32,6 +32,15 @@ mode_t origin_permissions(const struct origin *origin)
     return mode;
 }
 
+gid_t origin_group(const struct origin *origin)
+{
+    gid_t group = origin->n_sources > 0 ? source_group(origin->sources[0]) : (gid_t)NO_GROUP;
+    for (size_t i = 1; i < origin->n_sources; i++)
+        if (source_group(origin->sources[i]) != group)
+            return (gid_t)NO_GROUP;
+    return group;
+}
+
 bool origin_changed(const struct origin *origin)
 {
     for (size_t i = 0; i < origin->n_sources; i++)

@@ -22,6 +22,10 @@ struct origin origin_of_model(const struct checkpoint *checkpoint, struct arena 
 /* 0444 without the bits that one of the sources lacks. */
 mode_t origin_permissions(const struct origin *origin);
 
+/* The group that all sources have, or NO_GROUP. */
+enum { NO_GROUP = -1 };
+gid_t origin_group(const struct origin *origin);
+
 /* Whether a source has changed, as source_changed() and source_verify() tell. */
 bool origin_changed(const struct origin *origin);
 bool origin_verify(const struct origin *origin);

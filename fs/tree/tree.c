@@ -240,19 +240,19 @@ static bool plan_node(struct tree *tree, struct node *node)
     return state == PLANNED;
 }
 
-/* Who may read a directory of tensors may search it; all others are open. */
-static mode_t directory_permissions(const struct origin *origin)
+/* What a directory tells of its sources is names: of the tensors, for that of a collection. */
+static struct origin node_origin(const struct tree *tree, const struct node *node)
 {
-    mode_t mode = origin != NULL ? origin_permissions(origin) : 0444;
-    return mode | mode >> 2;
+    if (!node->directory)
+        return node->file.origin;
+    return node->collection != 0 ? origin_of_weights(tree->checkpoint) : (struct origin){0};
 }
 
-static mode_t node_permissions(const struct tree *tree, const struct node *node)
+/* Who may read a directory may search it. */
+static mode_t permissions(const struct origin *origin, bool directory)
 {
-    struct origin weights = origin_of_weights(tree->checkpoint);
-    if (node->directory)
-        return directory_permissions(node->collection != 0 ? &weights : NULL);
-    return origin_permissions(&node->file.origin);
+    mode_t mode = origin_permissions(origin);
+    return directory ? mode | mode >> 2 : mode;
 }
 
 static bool node_attributes(struct tree *tree, uint32_t index, struct node_attributes *ret_attributes)
@@ -265,10 +265,12 @@ static bool node_attributes(struct tree *tree, uint32_t index, struct node_attri
         const struct tree_collection *owner = &tree->collections[node->collection - 1];
         n_links += owner->collection->count(owner->context);
     }
+    struct origin origin = node_origin(tree, node);
     *ret_attributes = (struct node_attributes){
         .id = (node_id)index + 1,
         .directory = node->directory,
-        .permissions = node_permissions(tree, node),
+        .permissions = permissions(&origin, node->directory),
+        .group = origin_group(&origin),
         .size = node->directory ? 0 : node->file.size,
         .n_links = n_links,
         .mtime = tree->mtime,
@@ -295,7 +297,8 @@ static bool computed_attributes(const struct tree *tree, const struct computed *
     *ret_attributes = (struct node_attributes){
         .id = computed_id(computed->collection, computed->item, (unsigned)(computed->slot + 1)),
         .directory = computed->slot < 0,
-        .permissions = computed->slot < 0 ? directory_permissions(&origin) : origin_permissions(&origin),
+        .permissions = permissions(&origin, computed->slot < 0),
+        .group = origin_group(&origin),
         .size = size,
         .n_links = computed->slot < 0 ? 2 : 1,
         .mtime = tree->mtime,

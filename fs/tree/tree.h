@@ -23,6 +23,7 @@ struct node_attributes {
     node_id id;
     bool directory;
     mode_t permissions; /* to read, and to search directories: what the sources allow (origin.h) */
+    gid_t group;        /* whose permissions those of the group are, or NO_GROUP */
     uint64_t size;
     uint64_t n_links;
     struct timespec mtime; /* of the newest source */

@@ -127,6 +127,22 @@ mode() {
     unmount "$MNT"
 }
 
+@test "a group that is not that of the source gets no more than others" {
+    need_root
+    cp "$SOURCE" "$BATS_TEST_TMPDIR/a.safetensors"
+    chmod 640 "$BATS_TEST_TMPDIR/a.safetensors"
+    serve "$BATS_TEST_TMPDIR/a.safetensors" "$MNT"
+    [ "$(mode tensors/f32/raw)" = 440 ]
+    unmount "$MNT"
+    chgrp 456 "$BATS_TEST_TMPDIR/a.safetensors"
+    serve "$BATS_TEST_TMPDIR/a.safetensors" "$MNT"
+    [ "$(mode tensors/f32/raw) $(mode tensors/f32) $(mode gguf)" = "400 500 555" ]
+    unmount "$MNT"
+    serve -o gid=456 "$BATS_TEST_TMPDIR/a.safetensors" "$MNT"
+    [ "$(mode tensors/f32/raw) $(mode tensors/f32)" = "440 550" ]
+    unmount "$MNT"
+}
+
 @test "a file beside a single source is not published" {
     need_root
     need setpriv

@@ -6,14 +6,15 @@
 #pragma once
 
 #include "formats/checkpoint.h"
+#include "formats/location.h"
 
 /* What the user named: a file, or a directory with the names in it. */
 struct input {
-    const char *path;       /* as given, or the snapshot in a hub cache that was meant */
-    int directory;          /* descriptor of the directory itself, or of the one that holds the file */
-    const char *file_name;  /* in that directory; NULL for a directory */
-    struct source *file;    /* the file, open; NULL for a directory */
-    unsigned char head[64]; /* its first bytes */
+    const char *path;          /* as given, or the snapshot in a hub cache that was meant */
+    struct location *location; /* the directory itself, or the one that holds the file; NULL: a file that is nowhere */
+    const char *file_name;     /* in that directory; NULL for a directory */
+    struct source *file;       /* the file, open; NULL for a directory */
+    unsigned char head[64];    /* its first bytes */
     size_t head_length;
     const char *const *names; /* sorted names in the directory, of any kind but "." and ".." */
     size_t n_names;
@@ -40,6 +41,9 @@ struct format {
 
 /* NULL at the end. */
 extern const struct format *const formats[];
+
+/* Whether a name is in the directory. */
+bool input_has(const struct input *input, const char *name);
 
 /* The format of single files that `file` is, by its content alone; NULL, with an error that says what was tried. */
 const struct format *format_of_file(const struct source *file, struct error *error);

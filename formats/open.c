@@ -1,6 +1,5 @@
 #include "formats/open.h"
 
-#include "formats/directory.h"
 #include "formats/format.h"
 #include "formats/huggingface/hub_cache.h"
 #include "formats/shard_name.h"
@@ -11,16 +10,15 @@
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static bool open_file_input(struct arena *arena, struct input *input, struct error *error)
 {
     char *directory = arena_strdup(arena, input->path), *file = arena_strdup(arena, input->path);
     const char *parent = dirname(directory);
     input->file_name = arena_strdup(arena, basename(file));
-    input->directory = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (input->directory < 0)
-        return error_set_errno(error, errno, "%s", input->path);
+    input->location = location_of_directory(parent, error);
+    if (input->location == NULL)
+        return error_prefix(error, "%s", input->path);
     input->file = source_open(AT_FDCWD, input->path, input->file_name, error);
     if (input->file == NULL)
         return false;
@@ -38,20 +36,28 @@ static bool open_input(struct arena *arena, struct input *input, struct error *e
         if (!open_file_input(arena, input, error))
             return false;
     } else {
-        input->directory = open(input->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        if (input->directory < 0)
-            return error_set_errno(error, errno, "%s", input->path);
+        input->location = location_of_directory(input->path, error);
+        if (input->location == NULL)
+            return error_prefix(error, "%s", input->path);
     }
-    if (!directory_names(input->directory, arena, &input->names, &input->n_names))
-        return error_set_errno(error, errno, "%s", input->path);
-    return true;
+    return location_names(input->location, "", arena, &input->names, &input->n_names, error) ||
+           error_prefix(error, "%s", input->path);
 }
 
 static void close_input(struct input *input)
 {
     source_close(input->file);
-    if (input->directory >= 0)
-        close(input->directory);
+    location_close(input->location);
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+bool input_has(const struct input *input, const char *name)
+{
+    return input->n_names > 0 && bsearch(&name, input->names, input->n_names, sizeof *input->names, compare_names) != NULL;
 }
 
 static const struct format *format_by_name(const char *name)
@@ -103,7 +109,7 @@ static const struct format *choose_wanted_format(const struct input *input, cons
 
 const struct format *format_of_file(const struct source *file, struct error *error)
 {
-    struct input input = {.path = source_name(file), .directory = -1, .file_name = source_name(file)};
+    struct input input = {.path = source_name(file), .file_name = source_name(file)};
     input.file = (struct source *)file;
     uint64_t size = source_size(file);
     input.head_length = size < sizeof input.head ? (size_t)size : sizeof input.head;
@@ -150,7 +156,7 @@ static bool fill_in(struct checkpoint *checkpoint, struct input *input, const st
 struct checkpoint *checkpoint_open(const char *path, const struct open_options *options, struct error *error)
 {
     struct checkpoint *checkpoint = checkpoint_new(path);
-    struct input input = {.path = hub_cache_resolve(checkpoint->arena, checkpoint->path, error), .directory = -1};
+    struct input input = {.path = hub_cache_resolve(checkpoint->arena, checkpoint->path, error)};
     bool opened = input.path != NULL && open_input(checkpoint->arena, &input, error) &&
                   fill_in(checkpoint, &input, options, error) && tensor_set_seal(checkpoint->tensors, error);
     close_input(&input);

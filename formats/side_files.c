@@ -7,18 +7,14 @@
  * The directory that a single file happens to lie in may be anything, such as a home directory. Only the files that models are
  * known to have are served from it, and only where one of them says that it is a model's directory; all others are neither
  * served nor listed. */
-#include "formats/directory.h"
 #include "formats/format.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <fnmatch.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <unistd.h>
 
 enum { MAX_DEPTH = 3, MAX_FILES = 4096 };
 
@@ -120,7 +116,7 @@ static bool is_weights(const char *name)
 static void add_file(struct walk *walk, const char *path)
 {
     struct error error;
-    struct source *source = directory_open_file(walk->input->directory, path, path, &error);
+    struct source *source = location_open(walk->input->location, path, &error);
     if (source != NULL) {
         checkpoint_add_side_file(walk->checkpoint, path, source);
         return;
@@ -130,66 +126,57 @@ static void add_file(struct walk *walk, const char *path)
 }
 
 /* Why a file or directory is not shown, by its kind and name; NULL: it is. */
-static const char *reason_to_hide(const char *name, mode_t kind, bool is_link, unsigned depth)
+static const char *reason_to_hide(const char *name, enum location_kind kind, unsigned depth)
 {
-    if (S_ISDIR(kind))
-        return is_link              ? "symbolic link to a directory"
-               : *name == '.'       ? "hidden directory"
-               : depth == MAX_DEPTH ? "nested too deep"
-                                    : NULL;
-    if (!S_ISREG(kind))
+    if (kind == LOCATION_LINKED_FOLDER)
+        return "symbolic link to a directory";
+    if (kind == LOCATION_FOLDER && *name == '.')
+        return "hidden directory";
+    if (kind == LOCATION_FOLDER)
+        return depth == MAX_DEPTH ? "nested too deep" : NULL;
+    if (kind == LOCATION_OTHER)
         return "not a regular file";
     return is_weights(name) ? "weights" : has_suffix(name, ".index.json") ? "list of shards" : NULL;
 }
 
-static void add_directory(struct walk *walk, int directory, const char *const *names, size_t n_names, const char *prefix,
-                          unsigned depth);
+static void add_folder(struct walk *walk, const char *const *names, size_t n_names, const char *prefix, unsigned depth);
 
-static void add_subdirectory(struct walk *walk, int parent, const char *name, const char *path, unsigned depth)
+static void add_subfolder(struct walk *walk, const char *path, unsigned depth)
 {
     struct arena *arena = walk->checkpoint->arena;
     const char *const *names;
     size_t n_names;
-    int directory = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-    if (directory >= 0 && directory_names(directory, arena, &names, &n_names))
-        add_directory(walk, directory, names, n_names, arena_printf(arena, "%s/", path), depth);
+    struct error error;
+    if (location_names(walk->input->location, path, arena, &names, &n_names, &error))
+        add_folder(walk, names, n_names, arena_printf(arena, "%s/", path), depth);
     else
-        checkpoint_hide_file(walk->checkpoint, path, strerror(errno));
-    if (directory >= 0)
-        close(directory);
+        checkpoint_hide_file(walk->checkpoint, path, arena_strdup(arena, error.message));
 }
 
-/* One name in the open directory: as a sub-directory, or as a file, as `directories` says. */
-static void add_entry(struct walk *walk, int directory, const char *name, const char *path, unsigned depth, bool directories)
+/* One name of a folder: as a folder in it, or as a file, as `folders` says. */
+static void add_entry(struct walk *walk, const char *name, const char *path, unsigned depth, bool folders)
 {
-    struct stat entry, target;
-    if (fstatat(directory, name, &entry, AT_SYMLINK_NOFOLLOW) != 0)
-        return; /* gone meanwhile */
-    bool is_link = S_ISLNK(entry.st_mode);
-    mode_t kind = !is_link ? entry.st_mode : fstatat(directory, name, &target, 0) == 0 ? target.st_mode : S_IFREG;
-    if (S_ISDIR(kind) != directories)
+    enum location_kind kind = location_kind(walk->input->location, path);
+    if (kind == LOCATION_NOTHING || (kind == LOCATION_FOLDER || kind == LOCATION_LINKED_FOLDER) != folders)
         return;
-    const char *reason = reason_to_hide(name, kind, is_link, depth);
+    const char *reason = reason_to_hide(name, kind, depth);
     if (walk->n_files++ >= MAX_FILES)
         checkpoint_note(walk->checkpoint, "there are more than %d files beside the weights: not all are shown", MAX_FILES);
     else if (reason != NULL)
         checkpoint_hide_file(walk->checkpoint, path, reason);
-    else if (directories)
-        add_subdirectory(walk, directory, name, path, depth + 1);
+    else if (folders)
+        add_subfolder(walk, path, depth + 1);
     else
         add_file(walk, path);
 }
 
-/* Files first, so that no large sub-directory takes the place of the model's own. */
-static void add_directory(struct walk *walk, int directory, const char *const *names, size_t n_names, const char *prefix,
-                          unsigned depth)
+/* Files first, so that no large folder takes the place of the model's own. */
+static void add_folder(struct walk *walk, const char *const *names, size_t n_names, const char *prefix, unsigned depth)
 {
-    for (int directories = 0; directories < 2; directories++)
+    for (int folders = 0; folders < 2; folders++)
         for (size_t i = 0; i < n_names && walk->n_files <= MAX_FILES; i++)
-            if (!walk->single_file ||
-                (directories ? depth == 0 && is_known_directory(names[i]) : is_known_file(prefix, names[i])))
-                add_entry(walk, directory, names[i], arena_printf(walk->checkpoint->arena, "%s%s", prefix, names[i]), depth,
-                          directories);
+            if (!walk->single_file || (folders ? depth == 0 && is_known_directory(names[i]) : is_known_file(prefix, names[i])))
+                add_entry(walk, names[i], arena_printf(walk->checkpoint->arena, "%s%s", prefix, names[i]), depth, folders);
 }
 
 static int compare_side_files(const void *a, const void *b)
@@ -202,7 +189,7 @@ void format_add_side_files(struct checkpoint *checkpoint, const struct input *in
     struct walk walk = {checkpoint, input, 0, input->file_name != NULL};
     if (walk.single_file && !is_model_directory(input))
         return;
-    add_directory(&walk, input->directory, input->names, input->n_names, "", 0);
+    add_folder(&walk, input->names, input->n_names, "", 0);
     if (checkpoint->n_side_files > 0)
         qsort(checkpoint->side_files, checkpoint->n_side_files, sizeof *checkpoint->side_files, compare_side_files);
 }

@@ -8,7 +8,6 @@
  * Blocks of the other byte order are shown as they are: what has to be swapped in them differs from type to type. */
 #include "base/checked.h"
 #include "formats/bits.h"
-#include "formats/directory.h"
 #include "formats/format.h"
 #include "formats/gguf/kv.h"
 #include "formats/layout.h"
@@ -263,14 +262,6 @@ static bool is_part(const char *name, struct shard_name *ret_parts)
     return shard_name_parse(name, ret_parts) && strcmp(ret_parts->suffix, ".gguf") == 0;
 }
 
-static bool has_name(const struct input *input, const char *name)
-{
-    for (size_t i = 0; i < input->n_names; i++)
-        if (strcmp(input->names[i], name) == 0)
-            return true;
-    return false;
-}
-
 /* What a part says of itself. */
 struct split {
     uint64_t number, count, n_tensors; /* numbered from 0; count 0: not split */
@@ -290,9 +281,9 @@ static bool read_part(struct checkpoint *checkpoint, const struct input *input, 
                       const struct split *first, struct error *error)
 {
     struct gguf_kvs kvs = {0};
-    if (!has_name(input, name))
+    if (!input_has(input, name))
         return error_set(error, "%s is missing: it is part %" PRIu64 " of %" PRIu64, name, number + 1, first->count);
-    struct source *file = directory_open_file(input->directory, name, name, error);
+    struct source *file = location_open(input->location, name, error);
     if (file == NULL)
         return false;
     checkpoint_add_source(checkpoint, file);
@@ -381,10 +372,10 @@ static struct source *open_model(struct checkpoint *checkpoint, const struct inp
     size_t n_models = find_models(checkpoint->arena, input, &name);
     if (n_models > 1)
         error_set(error, "%s: %zu GGUF models are in this directory, %s is one; name the file", input->path, n_models, name);
-    else if (!has_name(input, name))
+    else if (!input_has(input, name))
         error_set(error, "%s: %s is missing: it is the first part", input->path, name);
     else
-        return directory_open_file(input->directory, *ret_name = name, name, error);
+        return location_open(input->location, *ret_name = name, error);
     return NULL;
 }
 

@@ -1,6 +1,6 @@
 #include "formats/huggingface/hub_cache.h"
 
-#include "formats/directory.h"
+#include "formats/location.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -142,17 +142,16 @@ static const char *only_snapshot(struct arena *arena, const char *folder, struct
 {
     const char *snapshots = arena_printf(arena, "%s/snapshots", folder), *const * names;
     size_t n_names;
-    int directory = open(snapshots, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    bool listed = directory >= 0 && directory_names(directory, arena, &names, &n_names);
+    struct location *location = location_of_directory(snapshots, error);
+    bool listed = location != NULL && location_names(location, "", arena, &names, &n_names, error);
     if (!listed)
-        error_set_errno(error, errno, "%s", snapshots);
+        error_prefix(error, "%s", snapshots);
     else if (n_names == 0)
         error_set(error, "%s: there is no snapshot", folder);
     else if (n_names > 1)
         error_set(error, "%s: there is no refs/main, and %zu snapshots (%s, %s ...): name the directory of one", folder, n_names,
                   names[0], names[1]);
-    if (directory >= 0)
-        close(directory);
+    location_close(location);
     return listed && n_names == 1 ? names[0] : NULL;
 }
 

@@ -1,7 +1,6 @@
 #include "formats/huggingface/index.h"
 
 #include "base/text.h"
-#include "formats/directory.h"
 #include "formats/documents.h"
 
 #include <limits.h>
@@ -68,11 +67,11 @@ static bool find_shards(const struct shard_index *index, struct arena *arena, st
     return found;
 }
 
-bool index_read(struct shard_index *index, int directory, const char *name, struct arena *arena, struct shards *ret_shards,
-                struct error *error)
+bool index_read(struct shard_index *index, const struct location *location, const char *name, struct arena *arena,
+                struct shards *ret_shards, struct error *error)
 {
     index->name = name;
-    struct source *source = directory_open_file(directory, name, name, error);
+    struct source *source = location_open(location, name, error);
     if (source == NULL)
         return false;
     index->document = document_parse(source, error);

@@ -6,6 +6,7 @@
 
 #include "formats/checkpoint.h"
 #include "formats/json.h"
+#include "formats/location.h"
 
 enum { INDEX_MAX_SHARDS = 4096 };
 
@@ -24,8 +25,8 @@ struct shard_index {
 };
 
 /* Reads the index; its shards are in `arena`. */
-bool index_read(struct shard_index *index, int directory, const char *name, struct arena *arena, struct shards *ret_shards,
-                struct error *error);
+bool index_read(struct shard_index *index, const struct location *location, const char *name, struct arena *arena,
+                struct shards *ret_shards, struct error *error);
 void index_free(struct shard_index *index);
 
 /* Whether each tensor that is listed is in its shard. Tensors that are not listed are noted. Seals the checkpoint's tensors. */

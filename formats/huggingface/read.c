@@ -3,7 +3,6 @@
  * Which files are the weights follows transformers: model.safetensors, else the shards that model.safetensors.index.json names;
  * pytorch_model.bin and its kin where there are no safetensors. Without these names, all shards of one set or a single
  * file. Shards are read in the order of their names, as the converter to GGUF does, each by the format that its content is. */
-#include "formats/directory.h"
 #include "formats/format.h"
 #include "formats/huggingface/index.h"
 #include "formats/shard_name.h"
@@ -26,14 +25,6 @@ static bool has_suffix(const char *name, const char *suffix)
 {
     size_t length = strlen(name), suffix_length = strlen(suffix);
     return length > suffix_length && strcmp(name + length - suffix_length, suffix) == 0;
-}
-
-static bool has_name(const struct input *input, const char *name)
-{
-    for (size_t i = 0; i < input->n_names; i++)
-        if (strcmp(input->names[i], name) == 0)
-            return true;
-    return false;
 }
 
 /* Whether a file may be weights of the kind, by its name; a trainer's state is not. */
@@ -60,7 +51,7 @@ static enum probe huggingface_probe(const struct input *input)
 {
     enum probe surest = PROBE_NO;
     for (const struct kind *kind = kinds; input->file == NULL && kind < kinds + N_KINDS; kind++)
-        if (has_name(input, kind->usual) || has_name(input, kind->usual_index))
+        if (input_has(input, kind->usual) || input_has(input, kind->usual_index))
             return PROBE_SURE;
         else if (has_kind(input, kind))
             surest = PROBE_LIKELY;
@@ -150,7 +141,7 @@ static bool find_index(struct arena *arena, const struct input *input, const str
 {
     size_t n_names;
     const char *const *names = select_names(arena, input, kind, is_index, &n_names);
-    bool usual = has_name(input, kind->usual_index);
+    bool usual = input_has(input, kind->usual_index);
     if (n_names > 1 && !usual)
         return error_set(error, "%s: %s: which index is meant is not known; name one file of weights", input->path,
                          list_text(arena, names, n_names));
@@ -164,14 +155,14 @@ static bool find_shards(struct checkpoint *checkpoint, const struct input *input
     const char *index_name = NULL;
     if (!find_index(checkpoint->arena, input, kind, &index_name, error))
         return false;
-    if (has_name(input, kind->usual)) {
+    if (input_has(input, kind->usual)) {
         if (index_name != NULL)
             checkpoint_note(checkpoint, "%s is not used: there is a %s", index_name, kind->usual);
         *shards = (struct shards){.names = &kind->usual, .n_names = 1};
         return true;
     }
     if (index_name != NULL)
-        return index_read(index, input->directory, index_name, checkpoint->arena, shards, error);
+        return index_read(index, input->location, index_name, checkpoint->arena, shards, error);
     return find_without_index(checkpoint->arena, input, kind, shards, error);
 }
 
@@ -188,7 +179,7 @@ static bool read_shards(struct checkpoint *checkpoint, const struct input *input
 {
     shards->first_tensors = arena_array(checkpoint->arena, shards->n_names + 1, sizeof *shards->first_tensors);
     for (size_t i = 0; i < shards->n_names; i++) {
-        struct source *shard = directory_open_file(input->directory, shards->names[i], shards->names[i], error);
+        struct source *shard = location_open(input->location, shards->names[i], error);
         if (shard == NULL)
             return index->name != NULL ? error_prefix(error, "%s", index->name) : false;
         if (!read_shard(checkpoint, shard, options, error))

@@ -1,4 +1,3 @@
-#include "formats/directory.h"
 #include "formats/documents.h"
 #include "formats/format.h"
 #include "models/meta/meta.h"
@@ -62,20 +61,12 @@ struct reader {
     struct tensor_set *merged;             /* in Hugging Face's names, made of them */
 };
 
-static bool has_name(const struct input *input, const char *name)
-{
-    for (size_t i = 0; i < input->n_names; i++)
-        if (strcmp(input->names[i], name) == 0)
-            return true;
-    return false;
-}
-
 static bool has_hugging_face_weights(const struct input *input)
 {
     static const char *const weights[] = {"model.safetensors", "model.safetensors.index.json", "pytorch_model.bin",
                                           "pytorch_model.bin.index.json"};
     for (size_t i = 0; i < sizeof weights / sizeof *weights; i++)
-        if (has_name(input, weights[i]))
+        if (input_has(input, weights[i]))
             return true;
     return false;
 }
@@ -83,7 +74,7 @@ static bool has_hugging_face_weights(const struct input *input)
 /* A directory, or its first shard. */
 static enum probe meta_probe(const struct input *input)
 {
-    if (!has_name(input, "params.json") || !has_name(input, "consolidated.00.pth"))
+    if (!input_has(input, "params.json") || !input_has(input, "consolidated.00.pth"))
         return PROBE_NO;
     if (input->file_name != NULL)
         return strcmp(input->file_name, "consolidated.00.pth") == 0 ? PROBE_SURE : PROBE_NO;
@@ -94,7 +85,7 @@ static enum probe meta_probe(const struct input *input)
 
 static bool read_params(struct reader *reader, struct error *error)
 {
-    struct source *source = directory_open_file(reader->input->directory, "params.json", "params.json", error);
+    struct source *source = location_open(reader->input->location, "params.json", error);
     if (source == NULL)
         return false;
     reader->document = document_parse(source, error);
@@ -108,9 +99,9 @@ static bool read_tokenizer(struct reader *reader, struct error *error)
 {
     size_t length;
     bool damaged;
-    if (!has_name(reader->input, "tokenizer.model"))
+    if (!input_has(reader->input, "tokenizer.model"))
         return true;
-    struct source *source = directory_open_file(reader->input->directory, "tokenizer.model", "tokenizer.model", error);
+    struct source *source = location_open(reader->input->location, "tokenizer.model", error);
     char *text = source != NULL ? source_read_text(source, document_limit("tokenizer.model"), &length, error) : NULL;
     source_close(source);
     if (text == NULL)
@@ -132,8 +123,8 @@ static bool count_shards(struct reader *reader, struct error *error)
     unsigned n_present = 0;
     for (unsigned i = 0; i < MAX_SHARDS; i++) {
         snprintf(name, sizeof name, "consolidated.%02u.pth", i);
-        n_present += has_name(reader->input, name);
-        if (has_name(reader->input, name))
+        n_present += input_has(reader->input, name);
+        if (input_has(reader->input, name))
             reader->n_shards = i + 1;
     }
     if (n_present == reader->n_shards)
@@ -144,7 +135,7 @@ static bool count_shards(struct reader *reader, struct error *error)
 
 static bool read_shard(struct reader *reader, const char *name, struct tensor_set *shard, struct error *error)
 {
-    struct source *source = directory_open_file(reader->input->directory, name, name, error);
+    struct source *source = location_open(reader->input->location, name, error);
     if (source == NULL)
         return false;
     checkpoint_add_source(reader->checkpoint, source);
@@ -361,7 +352,7 @@ static bool merge(struct reader *reader, struct error *error)
 static void add_text(const struct reader *reader, const char *name, struct buffer *text)
 {
     struct checkpoint *checkpoint = reader->checkpoint;
-    if (!has_name(reader->input, name)) {
+    if (!input_has(reader->input, name)) {
         const struct source *base = checkpoint->sources[0];
         checkpoint_add_side_file(checkpoint, name, source_of_text(base, name, (const char *)text->bytes, text->length));
         checkpoint_note(checkpoint, "%s is made of params.json%s", name,
@@ -375,7 +366,7 @@ static void add_made_files(const struct reader *reader)
     struct buffer config = {0}, tokenizer_config = {0}, tokenizer = {0};
     meta_write_config(&reader->params, &config);
     add_text(reader, "config.json", &config);
-    if (!has_name(reader->input, "tokenizer.model"))
+    if (!input_has(reader->input, "tokenizer.model"))
         return;
     meta_write_tokenizer_config(&reader->params, &tokenizer_config);
     add_text(reader, "tokenizer_config.json", &tokenizer_config);

@@ -1,4 +1,4 @@
-#include "formats/directory.h"
+#include "formats/location.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -7,17 +7,43 @@
 #include <string.h>
 #include <unistd.h>
 
+struct location {
+    int directory;
+};
+
+struct location *location_of_directory(const char *path, struct error *error)
+{
+    int directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (directory < 0) {
+        error_set(error, "%s", strerror(errno));
+        return NULL;
+    }
+    struct location *location = memory_alloc(sizeof *location);
+    location->directory = directory;
+    return location;
+}
+
+void location_close(struct location *location)
+{
+    if (location == NULL)
+        return;
+    close(location->directory);
+    free(location);
+}
+
 static int compare_names(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-bool directory_names(int directory, struct arena *arena, const char *const **ret_names, size_t *ret_n_names)
+bool location_names(const struct location *location, const char *folder, struct arena *arena, const char *const **ret_names,
+                    size_t *ret_n_names, struct error *error)
 {
-    int again = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const char *path = *folder != '\0' ? folder : ".";
+    int again = openat(location->directory, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
     DIR *stream = again >= 0 ? fdopendir(again) : NULL;
     if (stream == NULL)
-        return false;
+        return error_set(error, "%s", strerror(errno));
     const char **names = NULL;
     size_t n_names = 0, capacity = 0;
     for (struct dirent *entry; (entry = readdir(stream)) != NULL;) {
@@ -72,17 +98,31 @@ static bool stays_inside(const char *target, int directory)
     return inside;
 }
 
-struct source *directory_open_file(int directory, const char *path, const char *name, struct error *error)
+enum location_kind location_kind(const struct location *location, const char *path)
 {
-    int found = source_find(directory, path, name, error);
+    struct stat entry, target;
+    if (fstatat(location->directory, path, &entry, AT_SYMLINK_NOFOLLOW) != 0)
+        return LOCATION_NOTHING;
+    if (S_ISDIR(entry.st_mode))
+        return LOCATION_FOLDER;
+    if (!S_ISLNK(entry.st_mode))
+        return S_ISREG(entry.st_mode) ? LOCATION_FILE : LOCATION_OTHER;
+    if (fstatat(location->directory, path, &target, 0) != 0 || S_ISREG(target.st_mode))
+        return LOCATION_FILE;
+    return S_ISDIR(target.st_mode) ? LOCATION_LINKED_FOLDER : LOCATION_OTHER;
+}
+
+struct source *location_open(const struct location *location, const char *path, struct error *error)
+{
+    int found = source_find(location->directory, path, path, error);
     if (found < 0)
         return NULL;
     struct source *source = NULL;
     char *target = source_found_path(found);
-    if (target != NULL && stays_inside(target, directory))
-        source = source_open_found(found, name, error);
+    if (target != NULL && stays_inside(target, location->directory))
+        source = source_open_found(found, path, error);
     else
-        error_set(error, "%s: a symbolic link to %s, outside of the model's directory", name,
+        error_set(error, "%s: a symbolic link to %s, outside of the model's directory", path,
                   target ? target : "an unknown place");
     free(target);
     close(found);

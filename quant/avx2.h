@@ -1,4 +1,4 @@
-/* What the AVX2 kernels of the formats of 32 values share. Each gives the bits of its portable twin in quant/legacy.h:
+/* What the AVX2 kernels of the formats of 32 values share. Each gives the bits of its portable twin in quant/block32.h:
  * the order of operations within a value is the same, and what is taken over a block (largest, smallest) has no order,
  * but for the sign of zeros, which is seen to. A NaN never wins a comparison, there or here.
  *
@@ -70,7 +70,7 @@ static inline uint32_t with_magnitude(const struct values32 *values, float magni
     return found;
 }
 
-/* As legacy_signed_largest(): +0 where the largest is a zero of any sign, or no number. */
+/* As block32_signed_largest(): +0 where the largest is a zero of any sign, or no number. */
 static inline float signed_largest(const float *values)
 {
     struct values32 loaded = load_values(values);
@@ -92,7 +92,7 @@ static inline __m256 range_of(const struct values32 *values)
     return _mm256_min_ps(both, _mm256_permute_ps(both, _MM_SHUFFLE(2, 3, 0, 1)));
 }
 
-/* What legacy_range() finds in each block of a batch: the minimum, and how far above it the maximum is. Of several zeros the
+/* What block32_range() finds in each block of a batch: the minimum, and how far above it the maximum is. Of several zeros the
  * first is the smallest. */
 static inline void ranges_of(const float *values, size_t n_blocks, float minimum[BATCH], float span[BATCH])
 {
@@ -152,7 +152,7 @@ static inline __m256i to_bytes(const __m256i integers[4])
 }
 
 /* The levels value * inverse + offset without their fraction, within 0..most. What does not fit an integer, and NaN, becomes
- * INT32_MIN, as legacy_truncate() has it. */
+ * INT32_MIN, as block32_truncate() has it. */
 static inline __m256i scaled_levels(const struct values32 *values, float inverse, float offset, char most)
 {
     __m256i integers[4];
@@ -171,7 +171,7 @@ static inline struct values32 values_above(const float *values, float minimum)
     return above;
 }
 
-/* As legacy_round(). */
+/* As block32_round(). */
 static inline __m256i round_away(__m256 values)
 {
     __m256 sign = _mm256_and_ps(values, _mm256_set1_ps(-0.0f));

@@ -1,6 +1,6 @@
 #include "quant/iq4.h"
 
-#include "quant/legacy.h"
+#include "quant/block32.h"
 
 const int8_t iq4_levels[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
 
@@ -35,7 +35,7 @@ static unsigned nearest_level(float value)
 
 static float search(const float *values)
 {
-    float largest = legacy_signed_largest(values);
+    float largest = block32_signed_largest(values);
     if (fabsf(largest) < IQ4_NEGLIGIBLE)
         return 0;
     float inverses[IQ4_TRIES], sums_qx[IQ4_TRIES] = {0}, sums_q2[IQ4_TRIES] = {0};

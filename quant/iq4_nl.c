@@ -1,8 +1,8 @@
 /* IQ4_NL: 32 values in 18 bytes. F16 d, qs[16]; value = d * iq4_levels[index]. */
+#include "quant/block32.h"
 #include "quant/dtype.h"
 #include "quant/f16.h"
 #include "quant/iq4.h"
-#include "quant/legacy.h"
 
 enum { QS = 2, BLOCK_BYTES = 18 };
 
@@ -10,7 +10,7 @@ static void decode_block(const uint8_t *block, float *values)
 {
     float d = f16_load(block);
     for (int i = 0; i < IQ4_ELEMENTS; i++)
-        values[i] = d * (float)iq4_levels[legacy_nibble(block + QS, i)];
+        values[i] = d * (float)iq4_levels[block32_nibble(block + QS, i)];
 }
 
 void iq4_nl_encode_by(const struct iq4_loops *loops, const float *values, uint8_t *block, size_t n_blocks)
@@ -18,9 +18,9 @@ void iq4_nl_encode_by(const struct iq4_loops *loops, const float *values, uint8_
     for (size_t i = 0; i < n_blocks; i++, values += IQ4_ELEMENTS, block += BLOCK_BYTES) {
         uint8_t levels[IQ4_ELEMENTS];
         float d = loops->search(values);
-        loops->quantize(values, legacy_inverse(d), levels);
+        loops->quantize(values, block32_inverse(d), levels);
         f16_store(block, d);
-        legacy_pack_nibbles(levels, block + QS);
+        block32_pack_nibbles(levels, block + QS);
     }
 }
 

@@ -1,11 +1,11 @@
 /* IQ4_XS: 256 values in 136 bytes. Eight sub-blocks of 32 with a signed 6-bit scale each.
  * Bytes: F16 d, u16 scales_h (upper two bits), scales_l[4] (low four), qs[128]; value = d * (scale - 32) * iq4_levels[index]. */
 #include "base/checked.h"
+#include "quant/block32.h"
 #include "quant/dtype.h"
 #include "quant/f16.h"
 #include "quant/iq4.h"
 #include "quant/k_search.h"
-#include "quant/legacy.h"
 
 enum { SUB_BLOCKS = 8, SCALES_H = 2, SCALES_L = 4, QS = 8, BLOCK_BYTES = 136 };
 
@@ -17,7 +17,7 @@ static void decode_block(const uint8_t *block, float *values)
         int low = block[SCALES_L + j / 2] >> (4 * (j % 2)) & 15;
         float scale = d * (float)((low | (int)(high >> (2 * j) & 3) << 4) - 32);
         for (int i = 0; i < IQ4_ELEMENTS; i++)
-            values[j * IQ4_ELEMENTS + i] = scale * (float)iq4_levels[legacy_nibble(block + QS + 16 * j, i)];
+            values[j * IQ4_ELEMENTS + i] = scale * (float)iq4_levels[block32_nibble(block + QS + 16 * j, i)];
     }
 }
 
@@ -38,15 +38,15 @@ static void encode_block(const struct iq4_loops *loops, const float *values, uin
             largest = scales[j];
         }
     }
-    float d = -largest / 32, inverse = legacy_inverse(d);
+    float d = -largest / 32, inverse = block32_inverse(d);
     memset(block, 0, QS);
     f16_store(block, d);
     for (int j = 0; j < SUB_BLOCKS; j++) {
         uint8_t levels[IQ4_ELEMENTS];
         int share = clamp_int(nearest_int(inverse * scales[j]), -32, 31);
-        loops->quantize(values + j * IQ4_ELEMENTS, legacy_inverse(d * (float)share), levels);
+        loops->quantize(values + j * IQ4_ELEMENTS, block32_inverse(d * (float)share), levels);
         pack_scale(block, j, share);
-        legacy_pack_nibbles(levels, block + QS + 16 * j);
+        block32_pack_nibbles(levels, block + QS + 16 * j);
     }
 }
 

@@ -1,7 +1,7 @@
 /* MXFP4: 32 values in 17 bytes. E8M0 scale, qs[16]; value = 2^(e - 128) * twice the E2M1 number of a nibble. */
 #include "quant/mxfp4.h"
+#include "quant/block32.h"
 #include "quant/dtype.h"
-#include "quant/legacy.h"
 
 enum { QS = 1, BLOCK_BYTES = 17 };
 
@@ -21,26 +21,26 @@ static uint8_t nearest_code(float value, float scale)
 static void decode_block(const uint8_t *block, float *values)
 {
     float scale = mxfp4_half_scale(block[0]);
-    for (int i = 0; i < LEGACY_ELEMENTS; i++)
-        values[i] = (float)mxfp4_doubled[legacy_nibble(block + QS, i)] * scale;
+    for (int i = 0; i < BLOCK32_ELEMENTS; i++)
+        values[i] = (float)mxfp4_doubled[block32_nibble(block + QS, i)] * scale;
 }
 
 uint8_t mxfp4_exponent(float largest)
 {
-    return largest > 0 ? (uint8_t)legacy_truncate(floorf(log2f(largest)) - 2 + 127) : 0;
+    return largest > 0 ? (uint8_t)block32_truncate(floorf(log2f(largest)) - 2 + 127) : 0;
 }
 
 static void encode_block(const float *values, uint8_t *block)
 {
-    uint8_t codes[LEGACY_ELEMENTS];
-    block[0] = mxfp4_exponent(fabsf(legacy_signed_largest(values)));
+    uint8_t codes[BLOCK32_ELEMENTS];
+    block[0] = mxfp4_exponent(fabsf(block32_signed_largest(values)));
     float scale = mxfp4_half_scale(block[0]);
-    for (int i = 0; i < LEGACY_ELEMENTS; i++)
+    for (int i = 0; i < BLOCK32_ELEMENTS; i++)
         codes[i] = nearest_code(values[i], scale);
-    legacy_pack_nibbles(codes, block + QS);
+    block32_pack_nibbles(codes, block + QS);
 }
 
-DEFINE_BLOCK_KERNELS(mxfp4, LEGACY_ELEMENTS, BLOCK_BYTES)
+DEFINE_BLOCK_KERNELS(mxfp4, BLOCK32_ELEMENTS, BLOCK_BYTES)
 
 #if defined(__x86_64__)
 decode_function mxfp4_decode_avx2;
@@ -51,7 +51,7 @@ const struct dtype mxfp4_dtype = {
     .name = "MXFP4",
     .view_name = "mxfp4",
     .kind = DTYPE_BLOCK,
-    .block_elements = LEGACY_ELEMENTS,
+    .block_elements = BLOCK32_ELEMENTS,
     .block_bytes = BLOCK_BYTES,
     .ggml_type = 39,
     .encode_cost = 400,

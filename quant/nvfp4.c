@@ -1,7 +1,7 @@
 /* NVFP4: 64 values in 36 bytes. Four scales of eight bits (four of exponent, three of mantissa, no sign), qs[32] of eight bytes
  * for every 16 values; value = scale / 2 * twice the E2M1 number of a nibble. */
+#include "quant/block32.h"
 #include "quant/dtype.h"
-#include "quant/legacy.h"
 #include "quant/mxfp4.h"
 
 enum { ELEMENTS = 64, SUB_ELEMENTS = 16, QS = 4, BLOCK_BYTES = 36 };

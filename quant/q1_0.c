@@ -1,7 +1,7 @@
 /* Q1_0: 128 values in 18 bytes. F16 d, a bit for each value; value = d, or -d where the bit is not set. */
+#include "quant/block32.h"
 #include "quant/dtype.h"
 #include "quant/f16.h"
-#include "quant/legacy.h"
 
 enum { ELEMENTS = 128, QS = 2, BLOCK_BYTES = 18 };
 

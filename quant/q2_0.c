@@ -1,7 +1,7 @@
 /* Q2_0: 64 values in 18 bytes. F16 d, qs[16] of four 2-bit levels a byte; value = (level - 1) * d. */
+#include "quant/block32.h"
 #include "quant/dtype.h"
 #include "quant/f16.h"
-#include "quant/legacy.h"
 
 enum { ELEMENTS = 64, QS = 2, BLOCK_BYTES = 18 };
 
@@ -18,10 +18,10 @@ static void encode_block(const float *values, uint8_t *block)
     float largest = 0;
     for (int i = 0; i < ELEMENTS; i++)
         largest = fabsf(values[i]) > largest ? fabsf(values[i]) : largest;
-    float inverse = legacy_inverse(largest);
+    float inverse = block32_inverse(largest);
     memset(block + QS, 0, BLOCK_BYTES - QS);
     for (int i = 0; i < ELEMENTS; i++) {
-        int level = legacy_round(values[i] * inverse);
+        int level = block32_round(values[i] * inverse);
         level = level < -1 ? 0 : level > 2 ? 3 : level + 1;
         block[QS + i / 4] |= (uint8_t)(level << 2 * (i % 4));
     }

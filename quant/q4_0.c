@@ -1,29 +1,29 @@
 /* Q4_0: 32 values in 18 bytes. F16 d, qs[16]; value = d * (level - 8).
  * d is the value of largest magnitude over -8, so that it maps to level 0 exactly. */
+#include "quant/block32.h"
 #include "quant/dtype.h"
 #include "quant/f16.h"
-#include "quant/legacy.h"
 
 enum { QS = 2, BLOCK_BYTES = 18 };
 
 static void decode_block(const uint8_t *block, float *values)
 {
     float d = f16_load(block);
-    for (int i = 0; i < LEGACY_ELEMENTS; i++)
-        values[i] = (float)(legacy_nibble(block + QS, i) - 8) * d;
+    for (int i = 0; i < BLOCK32_ELEMENTS; i++)
+        values[i] = (float)(block32_nibble(block + QS, i) - 8) * d;
 }
 
 static void encode_block(const float *values, uint8_t *block)
 {
-    uint8_t levels[LEGACY_ELEMENTS];
-    float d = legacy_signed_largest(values) / -8, inverse = legacy_inverse(d);
-    for (int i = 0; i < LEGACY_ELEMENTS; i++)
-        levels[i] = legacy_level(values[i] * inverse + 8.5f, 15);
+    uint8_t levels[BLOCK32_ELEMENTS];
+    float d = block32_signed_largest(values) / -8, inverse = block32_inverse(d);
+    for (int i = 0; i < BLOCK32_ELEMENTS; i++)
+        levels[i] = block32_level(values[i] * inverse + 8.5f, 15);
     f16_store(block, d);
-    legacy_pack_nibbles(levels, block + QS);
+    block32_pack_nibbles(levels, block + QS);
 }
 
-DEFINE_BLOCK_KERNELS(q4_0, LEGACY_ELEMENTS, BLOCK_BYTES)
+DEFINE_BLOCK_KERNELS(q4_0, BLOCK32_ELEMENTS, BLOCK_BYTES)
 
 #if defined(__x86_64__)
 decode_function q4_0_decode_avx2;
@@ -34,7 +34,7 @@ const struct dtype q4_0_dtype = {
     .name = "Q4_0",
     .view_name = "q4_0",
     .kind = DTYPE_BLOCK,
-    .block_elements = LEGACY_ELEMENTS,
+    .block_elements = BLOCK32_ELEMENTS,
     .block_bytes = BLOCK_BYTES,
     .ggml_type = 2,
     .n_scales = 1,

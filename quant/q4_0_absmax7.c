@@ -1,27 +1,27 @@
 /* Q4_0 by another rule, as some engines quantize at load time: d = amax / 7, levels rounded half away from zero and clamped to
  * -8 .. 7. The layout is Q4_0's. The level is x / d, or 0 where d is 0. */
+#include "quant/block32.h"
 #include "quant/encoding.h"
 #include "quant/f16.h"
-#include "quant/legacy.h"
 
 enum { QS = 2, BLOCK_BYTES = 18 };
 
 static void encode_block(const float *values, uint8_t *block)
 {
-    uint8_t levels[LEGACY_ELEMENTS];
-    float d = fabsf(legacy_signed_largest(values)) / 7;
-    for (int i = 0; i < LEGACY_ELEMENTS; i++) {
-        int level = d != 0 ? legacy_round(values[i] / d) : 0;
+    uint8_t levels[BLOCK32_ELEMENTS];
+    float d = fabsf(block32_signed_largest(values)) / 7;
+    for (int i = 0; i < BLOCK32_ELEMENTS; i++) {
+        int level = d != 0 ? block32_round(values[i] / d) : 0;
         levels[i] = (uint8_t)(8 + (level < -8 ? -8 : level < 7 ? level : 7));
     }
     f16_store(block, d);
-    legacy_pack_nibbles(levels, block + QS);
+    block32_pack_nibbles(levels, block + QS);
 }
 
 static void encode(const float *values, void *blocks, size_t n_blocks)
 {
     for (size_t i = 0; i < n_blocks; i++)
-        encode_block(values + i * LEGACY_ELEMENTS, (uint8_t *)blocks + i * BLOCK_BYTES);
+        encode_block(values + i * BLOCK32_ELEMENTS, (uint8_t *)blocks + i * BLOCK_BYTES);
 }
 
 #if defined(__x86_64__)

@@ -1,6 +1,6 @@
 #include "quant/avx2.h"
+#include "quant/block32.h"
 #include "quant/dtype.h"
-#include "quant/legacy.h"
 
 enum { QS = 2, BLOCK_BYTES = 18 };
 
@@ -24,8 +24,8 @@ static inline void encode_batch(const float *values, uint8_t *block, size_t n_bl
     scales_of(largest, 7, &d);
     for (size_t i = 0; i < n_blocks; i++, block += BLOCK_BYTES) {
         memcpy(block, &d.half[i], sizeof d.half[i]);
-        store_nibbles(block + QS, levels_of(values + i * LEGACY_ELEMENTS, d.scale[i]));
+        store_nibbles(block + QS, levels_of(values + i * BLOCK32_ELEMENTS, d.scale[i]));
     }
 }
 
-DEFINE_AVX2_ENCODER(q4_0_absmax7, LEGACY_ELEMENTS, BLOCK_BYTES)
+DEFINE_AVX2_ENCODER(q4_0_absmax7, BLOCK32_ELEMENTS, BLOCK_BYTES)

@@ -1,31 +1,31 @@
 /* Q4_1: 32 values in 20 bytes. F16 d, F16 m (the minimum), qs[16]; value = d * level + m. */
+#include "quant/block32.h"
 #include "quant/dtype.h"
 #include "quant/f16.h"
-#include "quant/legacy.h"
 
 enum { M = 2, QS = 4, BLOCK_BYTES = 20 };
 
 static void decode_block(const uint8_t *block, float *values)
 {
     float d = f16_load(block), m = f16_load(block + M);
-    for (int i = 0; i < LEGACY_ELEMENTS; i++)
-        values[i] = (float)legacy_nibble(block + QS, i) * d + m;
+    for (int i = 0; i < BLOCK32_ELEMENTS; i++)
+        values[i] = (float)block32_nibble(block + QS, i) * d + m;
 }
 
 static void encode_block(const float *values, uint8_t *block)
 {
-    uint8_t levels[LEGACY_ELEMENTS];
+    uint8_t levels[BLOCK32_ELEMENTS];
     float minimum, maximum;
-    legacy_range(values, &minimum, &maximum);
-    float d = (maximum - minimum) / 15, inverse = legacy_inverse(d);
-    for (int i = 0; i < LEGACY_ELEMENTS; i++)
-        levels[i] = legacy_level((values[i] - minimum) * inverse + 0.5f, 15);
+    block32_range(values, &minimum, &maximum);
+    float d = (maximum - minimum) / 15, inverse = block32_inverse(d);
+    for (int i = 0; i < BLOCK32_ELEMENTS; i++)
+        levels[i] = block32_level((values[i] - minimum) * inverse + 0.5f, 15);
     f16_store(block, d);
     f16_store(block + M, minimum);
-    legacy_pack_nibbles(levels, block + QS);
+    block32_pack_nibbles(levels, block + QS);
 }
 
-DEFINE_BLOCK_KERNELS(q4_1, LEGACY_ELEMENTS, BLOCK_BYTES)
+DEFINE_BLOCK_KERNELS(q4_1, BLOCK32_ELEMENTS, BLOCK_BYTES)
 
 #if defined(__x86_64__)
 decode_function q4_1_decode_avx2;
@@ -36,7 +36,7 @@ const struct dtype q4_1_dtype = {
     .name = "Q4_1",
     .view_name = "q4_1",
     .kind = DTYPE_BLOCK,
-    .block_elements = LEGACY_ELEMENTS,
+    .block_elements = BLOCK32_ELEMENTS,
     .block_bytes = BLOCK_BYTES,
     .ggml_type = 3,
     .n_scales = 2,

@@ -1,6 +1,6 @@
 #include "quant/avx2.h"
+#include "quant/block32.h"
 #include "quant/dtype.h"
-#include "quant/legacy.h"
 
 enum { M = 2, QS = 4, BLOCK_BYTES = 20 };
 
@@ -18,7 +18,7 @@ static inline void encode_batch(const float *values, uint8_t *block, size_t n_bl
     scales_of(span, 15, &d);
     halves_of(minimum, m);
     for (size_t i = 0; i < n_blocks; i++, block += BLOCK_BYTES) {
-        struct values32 above = values_above(values + i * LEGACY_ELEMENTS, minimum[i]);
+        struct values32 above = values_above(values + i * BLOCK32_ELEMENTS, minimum[i]);
         __m256i levels = scaled_levels(&above, d.inverse[i], 0.5f, 15);
         memcpy(block, &d.half[i], sizeof d.half[i]);
         memcpy(block + M, &m[i], sizeof m[i]);
@@ -26,4 +26,4 @@ static inline void encode_batch(const float *values, uint8_t *block, size_t n_bl
     }
 }
 
-DEFINE_AVX2_KERNELS(q4_1, LEGACY_ELEMENTS, BLOCK_BYTES)
+DEFINE_AVX2_KERNELS(q4_1, BLOCK32_ELEMENTS, BLOCK_BYTES)

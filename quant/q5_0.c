@@ -1,29 +1,29 @@
 /* Q5_0: 32 values in 22 bytes. F16 d, qh[4] (fifth bits), qs[16]; value = d * (level - 16). As Q4_0 with a bit more. */
+#include "quant/block32.h"
 #include "quant/dtype.h"
 #include "quant/f16.h"
-#include "quant/legacy.h"
 
 enum { QH = 2, QS = 6, BLOCK_BYTES = 22 };
 
 static void decode_block(const uint8_t *block, float *values)
 {
     float d = f16_load(block);
-    for (int i = 0; i < LEGACY_ELEMENTS; i++)
-        values[i] = (float)(legacy_five_bits(block + QH, block + QS, i) - 16) * d;
+    for (int i = 0; i < BLOCK32_ELEMENTS; i++)
+        values[i] = (float)(block32_five_bits(block + QH, block + QS, i) - 16) * d;
 }
 
 static void encode_block(const float *values, uint8_t *block)
 {
-    uint8_t levels[LEGACY_ELEMENTS];
-    float d = legacy_signed_largest(values) / -16, inverse = legacy_inverse(d);
-    for (int i = 0; i < LEGACY_ELEMENTS; i++)
-        levels[i] = legacy_level(values[i] * inverse + 16.5f, 31);
+    uint8_t levels[BLOCK32_ELEMENTS];
+    float d = block32_signed_largest(values) / -16, inverse = block32_inverse(d);
+    for (int i = 0; i < BLOCK32_ELEMENTS; i++)
+        levels[i] = block32_level(values[i] * inverse + 16.5f, 31);
     f16_store(block, d);
-    legacy_pack_fifth_bits(levels, block + QH);
-    legacy_pack_nibbles(levels, block + QS);
+    block32_pack_fifth_bits(levels, block + QH);
+    block32_pack_nibbles(levels, block + QS);
 }
 
-DEFINE_BLOCK_KERNELS(q5_0, LEGACY_ELEMENTS, BLOCK_BYTES)
+DEFINE_BLOCK_KERNELS(q5_0, BLOCK32_ELEMENTS, BLOCK_BYTES)
 
 #if defined(__x86_64__)
 decode_function q5_0_decode_avx2;
@@ -34,7 +34,7 @@ const struct dtype q5_0_dtype = {
     .name = "Q5_0",
     .view_name = "q5_0",
     .kind = DTYPE_BLOCK,
-    .block_elements = LEGACY_ELEMENTS,
+    .block_elements = BLOCK32_ELEMENTS,
     .block_bytes = BLOCK_BYTES,
     .ggml_type = 6,
     .n_scales = 1,

@@ -1,6 +1,6 @@
 #include "quant/avx2.h"
+#include "quant/block32.h"
 #include "quant/dtype.h"
-#include "quant/legacy.h"
 
 enum { QH = 2, QS = 6, BLOCK_BYTES = 22 };
 
@@ -15,10 +15,10 @@ static inline void encode_batch(const float *values, uint8_t *block, size_t n_bl
     float largest[BATCH] = {0};
     struct scales d;
     for (size_t i = 0; i < n_blocks; i++)
-        largest[i] = signed_largest(values + i * LEGACY_ELEMENTS);
+        largest[i] = signed_largest(values + i * BLOCK32_ELEMENTS);
     scales_of(largest, -16, &d);
     for (size_t i = 0; i < n_blocks; i++, block += BLOCK_BYTES) {
-        struct values32 loaded = load_values(values + i * LEGACY_ELEMENTS);
+        struct values32 loaded = load_values(values + i * BLOCK32_ELEMENTS);
         __m256i levels = scaled_levels(&loaded, d.inverse[i], 16.5f, 31);
         memcpy(block, &d.half[i], sizeof d.half[i]);
         store_fifth_bits(block + QH, levels);
@@ -26,4 +26,4 @@ static inline void encode_batch(const float *values, uint8_t *block, size_t n_bl
     }
 }
 
-DEFINE_AVX2_KERNELS(q5_0, LEGACY_ELEMENTS, BLOCK_BYTES)
+DEFINE_AVX2_KERNELS(q5_0, BLOCK32_ELEMENTS, BLOCK_BYTES)

@@ -1,32 +1,32 @@
 /* Q5_1: 32 values in 24 bytes. F16 d, F16 m (the minimum), qh[4] (fifth bits), qs[16]; value = d * level + m. */
+#include "quant/block32.h"
 #include "quant/dtype.h"
 #include "quant/f16.h"
-#include "quant/legacy.h"
 
 enum { M = 2, QH = 4, QS = 8, BLOCK_BYTES = 24 };
 
 static void decode_block(const uint8_t *block, float *values)
 {
     float d = f16_load(block), m = f16_load(block + M);
-    for (int i = 0; i < LEGACY_ELEMENTS; i++)
-        values[i] = (float)legacy_five_bits(block + QH, block + QS, i) * d + m;
+    for (int i = 0; i < BLOCK32_ELEMENTS; i++)
+        values[i] = (float)block32_five_bits(block + QH, block + QS, i) * d + m;
 }
 
 static void encode_block(const float *values, uint8_t *block)
 {
-    uint8_t levels[LEGACY_ELEMENTS];
+    uint8_t levels[BLOCK32_ELEMENTS];
     float minimum, maximum;
-    legacy_range(values, &minimum, &maximum);
-    float d = (maximum - minimum) / 31, inverse = legacy_inverse(d);
-    for (int i = 0; i < LEGACY_ELEMENTS; i++)
-        levels[i] = legacy_level((values[i] - minimum) * inverse + 0.5f, 31);
+    block32_range(values, &minimum, &maximum);
+    float d = (maximum - minimum) / 31, inverse = block32_inverse(d);
+    for (int i = 0; i < BLOCK32_ELEMENTS; i++)
+        levels[i] = block32_level((values[i] - minimum) * inverse + 0.5f, 31);
     f16_store(block, d);
     f16_store(block + M, minimum);
-    legacy_pack_fifth_bits(levels, block + QH);
-    legacy_pack_nibbles(levels, block + QS);
+    block32_pack_fifth_bits(levels, block + QH);
+    block32_pack_nibbles(levels, block + QS);
 }
 
-DEFINE_BLOCK_KERNELS(q5_1, LEGACY_ELEMENTS, BLOCK_BYTES)
+DEFINE_BLOCK_KERNELS(q5_1, BLOCK32_ELEMENTS, BLOCK_BYTES)
 
 #if defined(__x86_64__)
 decode_function q5_1_decode_avx2;
@@ -37,7 +37,7 @@ const struct dtype q5_1_dtype = {
     .name = "Q5_1",
     .view_name = "q5_1",
     .kind = DTYPE_BLOCK,
-    .block_elements = LEGACY_ELEMENTS,
+    .block_elements = BLOCK32_ELEMENTS,
     .block_bytes = BLOCK_BYTES,
     .ggml_type = 7,
     .n_scales = 2,

@@ -1,27 +1,27 @@
 /* Q8_0: 32 values in 34 bytes. F16 d, i8 qs[32]; value = d * level. d is the largest magnitude over 127; levels round half
  * away from zero. */
+#include "quant/block32.h"
 #include "quant/dtype.h"
 #include "quant/f16.h"
-#include "quant/legacy.h"
 
 enum { QS = 2, BLOCK_BYTES = 34 };
 
 static void decode_block(const uint8_t *block, float *values)
 {
     float d = f16_load(block);
-    for (int i = 0; i < LEGACY_ELEMENTS; i++)
+    for (int i = 0; i < BLOCK32_ELEMENTS; i++)
         values[i] = (float)(int8_t)block[QS + i] * d;
 }
 
 static void encode_block(const float *values, uint8_t *block)
 {
-    float d = fabsf(legacy_signed_largest(values)) / 127, inverse = legacy_inverse(d);
+    float d = fabsf(block32_signed_largest(values)) / 127, inverse = block32_inverse(d);
     f16_store(block, d);
-    for (int i = 0; i < LEGACY_ELEMENTS; i++)
-        block[QS + i] = (uint8_t)legacy_round(values[i] * inverse);
+    for (int i = 0; i < BLOCK32_ELEMENTS; i++)
+        block[QS + i] = (uint8_t)block32_round(values[i] * inverse);
 }
 
-DEFINE_BLOCK_KERNELS(q8_0, LEGACY_ELEMENTS, BLOCK_BYTES)
+DEFINE_BLOCK_KERNELS(q8_0, BLOCK32_ELEMENTS, BLOCK_BYTES)
 
 #if defined(__x86_64__)
 decode_function q8_0_decode_avx2;
@@ -32,7 +32,7 @@ const struct dtype q8_0_dtype = {
     .name = "Q8_0",
     .view_name = "q8_0",
     .kind = DTYPE_BLOCK,
-    .block_elements = LEGACY_ELEMENTS,
+    .block_elements = BLOCK32_ELEMENTS,
     .block_bytes = BLOCK_BYTES,
     .ggml_type = 8,
     .n_scales = 1,

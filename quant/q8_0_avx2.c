@@ -1,6 +1,6 @@
 #include "quant/avx2.h"
+#include "quant/block32.h"
 #include "quant/dtype.h"
-#include "quant/legacy.h"
 
 enum { QS = 2, BLOCK_BYTES = 34 };
 
@@ -16,7 +16,7 @@ static inline void encode_batch(const float *values, uint8_t *block, size_t n_bl
     largest_of_each(values, n_blocks, largest);
     scales_of(largest, 127, &d);
     for (size_t i = 0; i < n_blocks; i++, block += BLOCK_BYTES) {
-        struct values32 loaded = load_values(values + i * LEGACY_ELEMENTS);
+        struct values32 loaded = load_values(values + i * BLOCK32_ELEMENTS);
         __m256i levels[4];
         for (int j = 0; j < 4; j++) { /* a byte of each, as a cast does, where packing would saturate */
             __m256i rounded = round_away(_mm256_mul_ps(loaded.part[j], _mm256_set1_ps(d.inverse[i])));
@@ -27,4 +27,4 @@ static inline void encode_batch(const float *values, uint8_t *block, size_t n_bl
     }
 }
 
-DEFINE_AVX2_KERNELS(q8_0, LEGACY_ELEMENTS, BLOCK_BYTES)
+DEFINE_AVX2_KERNELS(q8_0, BLOCK32_ELEMENTS, BLOCK_BYTES)

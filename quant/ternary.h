@@ -1,7 +1,7 @@
 /* What TQ1_0 and TQ2_0 share: 256 values as -1, 0 or 1 times the largest magnitude. */
 #pragma once
 
-#include "quant/legacy.h"
+#include "quant/block32.h"
 
 enum { TERNARY_ELEMENTS = 256 };
 
@@ -11,8 +11,8 @@ static inline float ternary_digits(const float *values, uint8_t digits[TERNARY_E
     float largest = 0;
     for (int i = 0; i < TERNARY_ELEMENTS; i++)
         largest = fabsf(values[i]) > largest ? fabsf(values[i]) : largest;
-    float inverse = legacy_inverse(largest);
+    float inverse = block32_inverse(largest);
     for (int i = 0; i < TERNARY_ELEMENTS; i++)
-        digits[i] = (uint8_t)(((uint32_t)legacy_round(values[i] * inverse) + 1) & 3);
+        digits[i] = (uint8_t)(((uint32_t)block32_round(values[i] * inverse) + 1) & 3);
     return largest;
 }

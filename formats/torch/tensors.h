@@ -70,22 +70,22 @@ const struct pickle_node *torch_inner_tensors(const struct pickle_node *node);
 bool torch_make_tensor(const struct torch_container *container, const struct pickle_node *node, struct tensor *ret_tensor,
                        struct torch_stored *ret_stored, struct error *error);
 
-/* numpy.c: the same for arrays. */
+/* arrays.c: the same for arrays. */
 bool torch_make_array(const struct torch_container *container, const struct pickle_node *node, struct tensor *ret_tensor,
                       struct torch_stored *ret_stored, struct error *error);
 
-/* numpy.c: whether a node is an array of texts, objects or dates, which are no numbers: no tensor is made of it. Then its shape
+/* arrays.c: whether a node is an array of texts, objects or dates, which are no numbers: no tensor is made of it. Then its shape
  * and the name of its dtype, as the pickle has them; both may be NULL. */
 bool torch_array_of_objects(const struct pickle_node *node, const struct pickle_node **ret_shape,
                             const struct pickle_node **ret_dtype);
 
-/* numpy.c: the dtype that an OBJECT of numpy.dtype stands for; NULL where it is not supported. */
+/* arrays.c: the dtype that an OBJECT of numpy.dtype stands for; NULL where it is not supported. */
 const struct dtype *torch_numpy_dtype(const struct pickle_node *node, bool *ret_swapped);
 
 /* A mark of nodes: see torch_bytes(). */
 enum { TORCH_COPIED = 16 };
 
-/* numpy.c: the bytes of a BYTES node, an old TEXT, or an _codecs.encode(text, "latin1"), in the arena: copied once, however
+/* arrays.c: the bytes of a BYTES node, an old TEXT, or an _codecs.encode(text, "latin1"), in the arena: copied once, however
  * often they are asked for, and always with the same arena. NULL where it is none. */
 const void *torch_bytes(struct arena *arena, const struct pickle_node *node, size_t *ret_length);
 

@@ -11,13 +11,13 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { LEGACY_ELEMENTS = 32 };
+enum { BLOCK32_ELEMENTS = 32 };
 
 /* The value of the largest magnitude, the first of equals, with its sign. */
-static inline float legacy_signed_largest(const float *values)
+static inline float block32_signed_largest(const float *values)
 {
     float largest = 0, magnitude = 0;
-    for (int i = 0; i < LEGACY_ELEMENTS; i++)
+    for (int i = 0; i < BLOCK32_ELEMENTS; i++)
         if (fabsf(values[i]) > magnitude) {
             magnitude = fabsf(values[i]);
             largest = values[i];
@@ -25,10 +25,10 @@ static inline float legacy_signed_largest(const float *values)
     return largest;
 }
 
-static inline void legacy_range(const float *values, float *ret_minimum, float *ret_maximum)
+static inline void block32_range(const float *values, float *ret_minimum, float *ret_maximum)
 {
     float minimum = INFINITY, maximum = -INFINITY;
-    for (int i = 0; i < LEGACY_ELEMENTS; i++) {
+    for (int i = 0; i < BLOCK32_ELEMENTS; i++) {
         minimum = values[i] < minimum ? values[i] : minimum;
         maximum = values[i] > maximum ? values[i] : maximum;
     }
@@ -37,52 +37,52 @@ static inline void legacy_range(const float *values, float *ret_minimum, float *
 }
 
 /* Toward zero; INT32_MIN for NaN and for what does not fit. */
-static inline int32_t legacy_truncate(float value)
+static inline int32_t block32_truncate(float value)
 {
     return value >= -0x1p31f && value < 0x1p31f ? (int32_t)value : INT32_MIN;
 }
 
 /* To the nearest, halves away from zero, as roundf(). What is added is the number before one half: from exactly one half on,
  * the sum is rounded up to the next integer. */
-static inline int32_t legacy_round(float value)
+static inline int32_t block32_round(float value)
 {
-    return legacy_truncate(value + copysignf(0x1.fffffep-2f, value));
+    return block32_truncate(value + copysignf(0x1.fffffep-2f, value));
 }
 
 /* `value` without its fraction, within [0, most]. */
-static inline uint8_t legacy_level(float value, int most)
+static inline uint8_t block32_level(float value, int most)
 {
-    int level = legacy_truncate(value);
+    int level = block32_truncate(value);
     return (uint8_t)(level < 0 ? 0 : level < most ? level : most);
 }
 
 /* The inverse of a scale, 0 for none. */
-static inline float legacy_inverse(float scale)
+static inline float block32_inverse(float scale)
 {
     return scale != 0 ? 1 / scale : 0;
 }
 
-static inline void legacy_pack_nibbles(const uint8_t levels[LEGACY_ELEMENTS], uint8_t qs[16])
+static inline void block32_pack_nibbles(const uint8_t levels[BLOCK32_ELEMENTS], uint8_t qs[16])
 {
     for (int j = 0; j < 16; j++)
         qs[j] = (uint8_t)((levels[j] & 15) | (levels[j + 16] & 15) << 4);
 }
 
-static inline void legacy_pack_fifth_bits(const uint8_t levels[LEGACY_ELEMENTS], uint8_t qh[4])
+static inline void block32_pack_fifth_bits(const uint8_t levels[BLOCK32_ELEMENTS], uint8_t qh[4])
 {
     memset(qh, 0, 4);
-    for (int i = 0; i < LEGACY_ELEMENTS; i++)
+    for (int i = 0; i < BLOCK32_ELEMENTS; i++)
         qh[i / 8] |= (uint8_t)((levels[i] >> 4) << (i % 8));
 }
 
-static inline int legacy_nibble(const uint8_t *qs, int i)
+static inline int block32_nibble(const uint8_t *qs, int i)
 {
     return i < 16 ? qs[i] & 15 : qs[i - 16] >> 4;
 }
 
-static inline int legacy_five_bits(const uint8_t *qh, const uint8_t *qs, int i)
+static inline int block32_five_bits(const uint8_t *qh, const uint8_t *qs, int i)
 {
-    return legacy_nibble(qs, i) | (qh[i / 8] >> (i % 8) & 1) << 4;
+    return block32_nibble(qs, i) | (qh[i / 8] >> (i % 8) & 1) << 4;
 }
 
 /* Defines NAME_decode and NAME_encode over many blocks of `elements` values in `bytes` bytes from decode_block and encode_block.

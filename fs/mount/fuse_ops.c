@@ -16,7 +16,7 @@ static const double forever = 1e9; /* seconds */
 
 static const struct served *served_by(fuse_req_t req)
 {
-    return fuse_req_userdata(req);
+    return ((const struct serving *)fuse_req_userdata(req))->served;
 }
 
 /* A buffer of each thread for what it replies, as large as the largest request so far. It begins a page, since the kernel copies
@@ -98,7 +98,7 @@ static void fill_entry(const struct served *served, const struct node_attributes
 
 static void op_init(void *userdata, struct fuse_conn_info *conn)
 {
-    (void)userdata;
+    sem_post(&((struct serving *)userdata)->answering);
     /* Replies are vectors of pointers: a splice through a pipe is slower. */
     conn->want &= ~(unsigned)(FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_WRITE | FUSE_CAP_SPLICE_MOVE | FUSE_CAP_AUTO_INVAL_DATA);
     conn->want |= conn->capable & FUSE_CAP_EXPORT_SUPPORT;
@@ -106,7 +106,14 @@ static void op_init(void *userdata, struct fuse_conn_info *conn)
     conn->congestion_threshold = CONGESTION_THRESHOLD;
 }
 
-static void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
+/* False where the request was handed to the waiting room, since files that it needs are being planned. */
+static bool is_prepared(const struct waiting_request *request)
+{
+    const struct serving *serving = fuse_req_userdata(request->req);
+    return tree_prepare(serving->served->tree, request->directory, request->name) || !waiting_room_add(serving->waiting, request);
+}
+
+static void reply_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
     const struct served *served = served_by(req);
     struct node_attributes attributes;
@@ -121,6 +128,12 @@ static void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
     if (found)
         fill_entry(served, &attributes, &entry);
     fuse_reply_entry(req, &entry);
+}
+
+static void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+    if (is_prepared(&(struct waiting_request){.req = req, .directory = parent, .name = name}))
+        reply_lookup(req, parent, name);
 }
 
 static void op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
@@ -184,9 +197,15 @@ static void read_node(fuse_req_t req, node_id id, struct arena *arena, size_t si
 static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset, struct fuse_file_info *fi)
 {
     (void)fi;
-    struct arena *arena = arena_new();
-    read_node(req, ino, arena, size, (uint64_t)offset);
-    arena_free(arena);
+    struct read_queue *reads = ((const struct serving *)fuse_req_userdata(req))->reads;
+    struct queued_read read = {req, ino, size, offset};
+    if (!read_queue_enter(reads, &read))
+        return;
+    do {
+        struct arena *arena = arena_new();
+        read_node(read.req, read.ino, arena, read.size, (uint64_t)read.offset);
+        arena_free(arena);
+    } while (read_queue_next(reads, &read));
 }
 
 /* Directories. Offsets: 0 is before ".", 1 before "..", 2 + i before entry i. */
@@ -213,8 +232,10 @@ static bool add_entry(struct filling *filling, const char *name, const struct fu
 static bool add_node(void *context, uint64_t index, const char *name, const struct node_attributes *attributes)
 {
     struct filling *filling = context;
-    struct fuse_entry_param entry;
-    fill_entry(served_by(filling->req), attributes, &entry);
+    /* A node number of 0 tells the kernel to look it up when it is asked for. */
+    struct fuse_entry_param entry = {.attr = {.st_ino = attributes->id, .st_mode = S_IFREG}};
+    if (!attributes->pending)
+        fill_entry(served_by(filling->req), attributes, &entry);
     return add_entry(filling, name, &entry, index + 3);
 }
 
@@ -236,20 +257,34 @@ static void reply_directory(fuse_req_t req, fuse_ino_t ino, size_t size, off_t o
     struct filling filling = {.req = req, .plus = plus, .bytes = scratch(size), .size = size};
     uint64_t from = (uint64_t)offset;
     if (add_dots(&filling, ino, from))
-        tree_list(served_by(req)->tree, ino, from > 2 ? from - 2 : 0, add_node, &filling);
+        tree_list_prepared(served_by(req)->tree, ino, from > 2 ? from - 2 : 0, add_node, &filling);
     fuse_reply_buf(req, filling.bytes, filling.used);
+}
+
+static void list_directory(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset, bool plus)
+{
+    if (is_prepared(&(struct waiting_request){.req = req, .directory = ino, .size = size, .offset = offset, .plus = plus}))
+        reply_directory(req, ino, size, offset, plus);
+}
+
+static void answer_late(const struct waiting_request *request)
+{
+    if (request->name != NULL)
+        reply_lookup(request->req, request->directory, request->name);
+    else
+        reply_directory(request->req, request->directory, request->size, request->offset, request->plus);
 }
 
 static void op_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset, struct fuse_file_info *fi)
 {
     (void)fi;
-    reply_directory(req, ino, size, offset, false);
+    list_directory(req, ino, size, offset, false);
 }
 
 static void op_readdirplus(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset, struct fuse_file_info *fi)
 {
     (void)fi;
-    reply_directory(req, ino, size, offset, true);
+    list_directory(req, ino, size, offset, true);
 }
 
 static void op_statfs(fuse_req_t req, fuse_ino_t ino)
@@ -427,3 +462,18 @@ const struct fuse_lowlevel_ops fuse_ops = {
     .removexattr = refuse_removexattr,
     .fallocate = refuse_fallocate,
 };
+
+void serving_begin(struct serving *serving, const struct served *served, size_t n_readers)
+{
+    serving->served = served;
+    serving->waiting = waiting_room_new(served->tree, answer_late);
+    serving->reads = read_queue_new(n_readers);
+    sem_init(&serving->answering, 0, 0);
+}
+
+void serving_end(struct serving *serving)
+{
+    waiting_room_free(serving->waiting);
+    read_queue_free(serving->reads);
+    sem_destroy(&serving->answering);
+}

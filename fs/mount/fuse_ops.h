@@ -3,14 +3,22 @@
  * Nothing is remembered between requests, and a node's number is its inode number, so that open, opendir and forget have nothing
  * to do. Content never changes: the kernel may keep attributes, names and pages for ever, or until a source changes (watch.h).
  * Every attribute sent anywhere is complete, since the kernel would cut a mapped file to a size of 0. A read is answered in full
- * or with EIO. */
+ * or with EIO.
+ *
+ * No worker waits: what needs a file that is not planned yet is handed to a waiting room, and reads beyond those that may run at
+ * once are queued. So names and attributes are answered at once whatever is being planned or computed. A listing waits for the
+ * files of its directory for LISTING_PATIENCE seconds at most; it then names those whose planning takes longer, and who asks for
+ * such a name waits, or finds that it is absent. */
 #pragma once
 
+#include "fs/mount/read_queue.h"
+#include "fs/mount/waiting_room.h"
 #include "fs/mount/watch.h"
 
 #include <fuse_lowlevel.h>
+#include <semaphore.h>
 
-/* What the operations get as their user data. */
+/* What is served, and for whom. */
 struct served {
     struct tree *tree; /* NULL for a server that has other operations, and nothing to watch */
     uid_t uid;
@@ -18,5 +26,18 @@ struct served {
     mode_t umask;
     struct watch *watch; /* made by the session */
 };
+
+/* What the operations get as their user data. */
+struct serving {
+    const struct served *served;
+    struct waiting_room *waiting;
+    struct read_queue *reads;
+    sem_t answering; /* posted once: the kernel's first request is being answered, so there is a worker */
+};
+
+void serving_begin(struct serving *serving, const struct served *served, size_t n_readers);
+
+/* Once there are no workers any more. */
+void serving_end(struct serving *serving);
 
 extern const struct fuse_lowlevel_ops fuse_ops;

@@ -18,8 +18,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Above 4 MiB a larger window brings nothing. One thread is not enough even on one core: one slow read would hold up all. */
-enum { READAHEAD_KIB = 4096, MIN_THREADS = 2, MAX_THREADS = 16 };
+/* Above 4 MiB a larger window brings nothing. One reader is not enough even on one core: one slow read would hold up all. */
+enum { READAHEAD_KIB = 4096, MIN_READERS = 2, MAX_READERS = 16 };
 
 /* How long a thread asks for its next request before it sleeps. To be woken takes about as long as to copy a megabyte, and
  * threads woken together often find themselves on one core. */
@@ -27,7 +27,8 @@ enum { AWAKE_NANOSECONDS = 50 * 1000 };
 
 struct session {
     struct fuse_session *fuse;
-    struct served served; /* what the operations get */
+    struct served served;
+    struct serving serving; /* what the operations get */
     const char *mountpoint;
     bool raise_readahead;
     const struct session_events *events;
@@ -42,6 +43,14 @@ static void keep_words(enum fuse_log_level level, const char *format, va_list ar
     (void)level;
     vsnprintf(last_words, sizeof last_words, strncmp(format, "fuse: ", 6) == 0 ? format + 6 : format, arguments);
     last_words[strcspn(last_words, "\n")] = '\0';
+}
+
+/* How many reads are answered at once; one worker more is there for everything else. */
+static size_t n_readers(void)
+{
+    if (pool_width() < MIN_READERS)
+        return MIN_READERS;
+    return pool_width() < MAX_READERS ? pool_width() : MAX_READERS;
 }
 
 static sigset_t awaited_signals(void)
@@ -132,7 +141,7 @@ struct session *session_new(const struct served *served, const char *mountpoint,
     struct fuse_args args = FUSE_ARGS_INIT(3, arguments);
     struct session *session = memory_alloc(sizeof *session);
     *session = (struct session){.served = *served, .mountpoint = mountpoint, .raise_readahead = !options->no_readahead};
-    struct fuse_session *fuse = fuse_session_new(&args, &fuse_ops, sizeof fuse_ops, &session->served);
+    struct fuse_session *fuse = fuse_session_new(&args, &fuse_ops, sizeof fuse_ops, &session->serving);
     fuse_opt_free_args(&args);
     free(words);
     if (fuse == NULL || fuse_session_mount(fuse, mountpoint) != 0) {
@@ -145,12 +154,14 @@ struct session *session_new(const struct served *served, const char *mountpoint,
     use_device_io(fuse); /* refused, libfuse reads and writes by itself */
     session->fuse = fuse;
     session->served.watch = served->tree != NULL ? watch_new(served->tree) : NULL;
+    serving_begin(&session->serving, &session->served, n_readers());
     return session;
 }
 
 void session_free(struct session *session)
 {
     fuse_session_unmount(session->fuse);
+    serving_end(&session->serving);
     fuse_session_destroy(session->fuse);
     watch_free(session->served.watch);
     free(session);
@@ -172,13 +183,16 @@ static void raise_readahead(dev_t device)
     fclose(file);
 }
 
-/* The thread that is nobody's worker: waits until the mount answers, then for signals. */
+/* The thread that is nobody's worker: waits until the mount answers, then for signals. It must not ask for anything in the mount
+ * before there is a worker who answers. */
 static void *attend(void *context)
 {
-    const struct session *session = context;
+    struct session *session = context;
     struct stat status;
     sigset_t signals = awaited_signals();
     siginfo_t info;
+    while (sem_wait(&session->serving.answering) != 0)
+        ;
     bool is_descriptor = mountpoint_is_descriptor(session->mountpoint);
     if (!is_descriptor && stat(session->mountpoint, &status) == 0 && session->raise_readahead)
         raise_readahead(status.st_dev);
@@ -197,24 +211,27 @@ static void forget(void *context, node_id id)
 bool session_serve(struct session *session, const struct session_events *events, struct error *error)
 {
     pthread_t attendant;
-    size_t n_threads = pool_width() < MIN_THREADS ? MIN_THREADS : pool_width() > MAX_THREADS ? MAX_THREADS : pool_width();
     struct fuse_loop_config *config = fuse_loop_cfg_create();
     fuse_loop_cfg_set_clone_fd(config, 1); /* libfuse goes on without it where /dev/fuse cannot be opened again */
-    fuse_loop_cfg_set_max_threads(config, (unsigned)n_threads);
-    fuse_loop_cfg_set_idle_threads(config, (unsigned)n_threads);
+    fuse_loop_cfg_set_max_threads(config, (unsigned)n_readers() + 1);
+    fuse_loop_cfg_set_idle_threads(config, (unsigned)n_readers() + 1);
     session->events = events;
     struct watch *watch = session->served.watch;
-    int reason = watch != NULL ? watch_start(watch, forget, session->fuse) : 0;
+    *last_words = '\0';
+    int result = 0, reason = watch != NULL ? watch_start(watch, forget, session->fuse) : 0;
     bool watching = watch != NULL && reason == 0;
     if (reason == 0)
         reason = pthread_create(&attendant, NULL, attend, session);
     if (reason == 0) {
-        reason = -fuse_session_loop_mt(session->fuse, config);
+        result = fuse_session_loop_mt(session->fuse, config);
         pthread_cancel(attendant);
         pthread_join(attendant, NULL);
     }
     if (watching)
         watch_stop(watch);
     fuse_loop_cfg_destroy(config);
-    return reason == 0 || error_set_errno(error, reason, "%s: serving it", session->mountpoint);
+    if (reason != 0)
+        return error_set_errno(error, reason, "%s: cannot be served", session->mountpoint);
+    return result == 0 || error_set(error, "%s: cannot be served: %s", session->mountpoint,
+                                    *last_words ? last_words : "libfuse does not say why");
 }

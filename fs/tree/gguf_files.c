@@ -6,10 +6,12 @@
 #include "models/model.h"
 #include "models/quantize.h"
 
+#include <pthread.h>
 #include <stdio.h>
 
 struct gguf_files {
     struct tree *tree;
+    pthread_mutex_t making; /* of the model, for which all files wait */
     struct gguf_model *model;
     bool failed; /* no GGUF can be made: said once */
 };
@@ -40,12 +42,14 @@ static const struct {
 static const struct gguf_model *model_of(struct gguf_files *files)
 {
     struct error error;
-    if (files->model != NULL || files->failed)
-        return files->model;
-    files->model = gguf_model_new(tree_checkpoint(files->tree), &error);
-    files->failed = files->model == NULL;
-    if (files->failed)
-        checkpoint_note(tree_checkpoint(files->tree), "model.gguf and gguf/ are left out: %s", error.message);
+    pthread_mutex_lock(&files->making);
+    if (files->model == NULL && !files->failed) {
+        files->model = gguf_model_new(tree_checkpoint(files->tree), &error);
+        files->failed = files->model == NULL;
+        if (files->failed)
+            checkpoint_note(tree_checkpoint(files->tree), "model.gguf and gguf/ are left out: %s", error.message);
+    }
+    pthread_mutex_unlock(&files->making);
     return files->model;
 }
 
@@ -90,7 +94,9 @@ static bool plan(const void *context, struct arena *arena, struct vfile *ret_fil
 
 static void release(void *context)
 {
-    gguf_model_free(((struct gguf_files *)context)->model);
+    struct gguf_files *files = context;
+    gguf_model_free(files->model);
+    pthread_mutex_destroy(&files->making);
 }
 
 static void add_output(struct gguf_files *files, node_id directory, const char *name, const char *outtype, const struct mix *mix)
@@ -105,6 +111,7 @@ static bool add(struct tree *tree, struct error *error)
     (void)error;
     struct gguf_files *files = arena_alloc(tree_arena(tree), sizeof *files);
     *files = (struct gguf_files){.tree = tree};
+    pthread_mutex_init(&files->making, NULL);
     tree_on_free(tree, release, files);
     gguf_note_family(tree_checkpoint(tree));
     node_id directories[DIRECTORIES] = {TREE_ROOT};

@@ -1,11 +1,12 @@
 /* metadata.json: the whole checkpoint for jq. What stands before the tensors is kept; each tensor's entry is written when it is
- * read. */
+ * read. It tells the size of every file, so who asks for it waits until all are planned. */
 #include "fs/tree/content.h"
 #include "fs/tree/pool.h"
 #include "fs/tree/tensor_views.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { SHOWN_ELEMENTS = 16 }; /* of an array in the metadata; of a longer one, its length */
@@ -91,7 +92,29 @@ static void append_files(struct tree *tree, struct buffer *out)
     buffer_append_text(out, "]");
 }
 
-static void append_hidden_and_notes(const struct checkpoint *checkpoint, struct buffer *out)
+static int compare_texts(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Sorted: in which order files were planned is chance. */
+static void append_notes(const struct checkpoint *checkpoint, struct buffer *out)
+{
+    size_t n_notes = checkpoint_notes(checkpoint);
+    const char **notes = memory_alloc(n_notes * sizeof *notes);
+    for (size_t i = 0; i < n_notes; i++)
+        notes[i] = checkpoint_note_text(checkpoint, i);
+    qsort(notes, n_notes, sizeof *notes, compare_texts);
+    buffer_append_text(out, ",\n\"notes\":[");
+    for (size_t i = 0; i < n_notes; i++) {
+        buffer_append_text(out, i ? ",\n" : "\n");
+        buffer_append_json_string(out, notes[i], strlen(notes[i]));
+    }
+    buffer_append_text(out, "]");
+    free(notes);
+}
+
+static void append_hidden(const struct checkpoint *checkpoint, struct buffer *out)
 {
     buffer_append_text(out, ",\n\"hidden\":[");
     for (size_t i = 0; i < checkpoint->n_hidden; i++) {
@@ -100,12 +123,6 @@ static void append_hidden_and_notes(const struct checkpoint *checkpoint, struct 
         buffer_append_text(out, ",");
         key_text(out, "reason", checkpoint->hidden[i].reason);
         buffer_append_text(out, "}");
-    }
-    buffer_append_text(out, "],\n\"notes\":[");
-    for (size_t i = 0, n_notes = checkpoint_notes(checkpoint); i < n_notes; i++) {
-        const char *note = checkpoint_note_text(checkpoint, i);
-        buffer_append_text(out, i ? ",\n" : "\n");
-        buffer_append_json_string(out, note, strlen(note));
     }
     buffer_append_text(out, "]");
 }
@@ -156,7 +173,8 @@ static bool plan(const void *context, struct arena *arena, struct vfile *ret_fil
     append_metadata(checkpoint, &head);
     append_totals(checkpoint, &head);
     append_files(tree, &head);
-    append_hidden_and_notes(checkpoint, &head);
+    append_hidden(checkpoint, &head);
+    append_notes(checkpoint, &head);
     buffer_append_text(&head, ",\n\"tensors\":[");
 
     size_t n_tensors = checkpoint->tensors->n_tensors;

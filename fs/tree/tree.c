@@ -1,6 +1,7 @@
 #include "fs/tree/tree.h"
 
 #include "fs/tree/content.h"
+#include "fs/tree/planner.h"
 
 #include <assert.h>
 #include <pthread.h>
@@ -21,6 +22,9 @@ struct node {
     plan_function *plan;
     const void *context;
     atomic_int state; /* enum plan_state; `file` is valid from PLANNED on */
+    bool prepared;    /* given to the planner; guarded by the tree's lock, as what follows is until then */
+    pthread_t planned_by;
+    struct arena *arena;
     struct vfile file;
 };
 
@@ -46,7 +50,11 @@ struct tree {
     size_t n_collections;
     struct release *releases;
     size_t n_releases;
-    pthread_mutex_t planning; /* recursive: the plan of metadata.json asks for the others */
+    struct planner *planner;
+    pthread_mutex_t lock; /* of the states of plans; not held while one is made */
+    pthread_cond_t plan_ended;
+    void (*planned)(void *context);
+    void *planned_context;
 };
 
 /* Numbers of computed nodes: collection + 1 | item | slot + 1, a slot of 0 being the item's directory. */
@@ -169,12 +177,10 @@ struct tree *tree_new(const struct checkpoint *checkpoint, const struct tree_opt
         .options = options,
         .arena = arena_new(),
         .mtime = newest(checkpoint),
+        .planner = planner_new(),
     };
-    pthread_mutexattr_t attributes;
-    pthread_mutexattr_init(&attributes);
-    pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_RECURSIVE);
-    pthread_mutex_init(&tree->planning, &attributes);
-    pthread_mutexattr_destroy(&attributes);
+    pthread_mutex_init(&tree->lock, NULL);
+    pthread_cond_init(&tree->plan_ended, NULL);
     add_node(tree, 0, "", true);
     for (const struct content *const *content = contents; *content != NULL; content++)
         if (!(*content)->add(tree, error)) {
@@ -188,9 +194,13 @@ void tree_free(struct tree *tree)
 {
     if (tree == NULL)
         return;
+    planner_free(tree->planner);
     for (size_t i = tree->n_releases; i-- > 0;)
         tree->releases[i].release(tree->releases[i].context);
-    pthread_mutex_destroy(&tree->planning);
+    for (uint32_t i = 0; i < tree->n_nodes; i++)
+        arena_free(tree->nodes[i]->arena);
+    pthread_cond_destroy(&tree->plan_ended);
+    pthread_mutex_destroy(&tree->lock);
     free(tree->releases);
     free(tree->nodes);
     free(tree->collections);
@@ -219,25 +229,88 @@ static void note_absence(const struct tree *tree, const struct node *node, const
     checkpoint_note(tree->checkpoint, "%s%s%s is left out: %s", above, *above ? "/" : "", node->name, error->message);
 }
 
-/* Plans a stored file once; false where it turned out to be absent. */
+static int plan_state(const struct node *node)
+{
+    return atomic_load_explicit(&node->state, memory_order_acquire);
+}
+
+static void make_plan(struct tree *tree, struct node *node)
+{
+    struct error error;
+    node->arena = arena_new();
+    bool planned = node->plan(node->context, node->arena, &node->file, &error);
+    if (!planned) {
+        if (error.message[0] != '\0')
+            note_absence(tree, node, &error);
+        arena_free(node->arena);
+        node->arena = NULL;
+    }
+    pthread_mutex_lock(&tree->lock);
+    atomic_store_explicit(&node->state, planned ? PLANNED : ABSENT, memory_order_release);
+    pthread_cond_broadcast(&tree->plan_ended);
+    if (tree->planned != NULL)
+        tree->planned(tree->planned_context);
+    pthread_mutex_unlock(&tree->lock);
+}
+
+/* Plans a stored file once; false where it turned out to be absent, and for its own plan (metadata.json lists the others). */
 static bool plan_node(struct tree *tree, struct node *node)
 {
-    int state = atomic_load_explicit(&node->state, memory_order_acquire);
-    if (state == PLANNED || state == ABSENT)
-        return state == PLANNED;
-    pthread_mutex_lock(&tree->planning);
-    state = atomic_load(&node->state);
-    if (state == UNPLANNED) {
-        struct error error;
+    if (plan_state(node) >= PLANNED)
+        return plan_state(node) == PLANNED;
+    pthread_mutex_lock(&tree->lock);
+    bool unplanned = plan_state(node) == UNPLANNED;
+    if (unplanned) {
         atomic_store(&node->state, PLANNING);
-        bool planned = node->plan(node->context, tree->arena, &node->file, &error);
-        if (!planned && error.message[0] != '\0')
-            note_absence(tree, node, &error);
-        state = planned ? PLANNED : ABSENT;
-        atomic_store_explicit(&node->state, state, memory_order_release);
+        node->planned_by = pthread_self();
     }
-    pthread_mutex_unlock(&tree->planning);
-    return state == PLANNED;
+    bool by_us = plan_state(node) == PLANNING && pthread_equal(node->planned_by, pthread_self());
+    while (plan_state(node) == PLANNING && !by_us)
+        pthread_cond_wait(&tree->plan_ended, &tree->lock);
+    pthread_mutex_unlock(&tree->lock);
+    if (unplanned)
+        make_plan(tree, node);
+    return plan_state(node) == PLANNED;
+}
+
+static void plan_prepared(void *tree, void *node)
+{
+    plan_node(tree, node);
+}
+
+/* Whether the node is a directory or planned; otherwise, unless that has been done, its plan is begun on another thread, or made
+ * here where there can be none. */
+static bool prepare_node(struct tree *tree, struct node *node)
+{
+    if (node->directory || plan_state(node) >= PLANNED)
+        return true;
+    pthread_mutex_lock(&tree->lock);
+    bool begin = !node->prepared && plan_state(node) == UNPLANNED;
+    node->prepared = true;
+    pthread_mutex_unlock(&tree->lock);
+    if (begin && !planner_add(tree->planner, plan_prepared, tree, node))
+        plan_node(tree, node);
+    return plan_state(node) >= PLANNED;
+}
+
+bool tree_prepare(struct tree *tree, node_id directory, const char *name)
+{
+    const struct node *node = find_node(tree, directory);
+    bool prepared = true;
+    if (node == NULL || node->collection != 0)
+        return true;
+    for (uint32_t child = node->first_child; child != 0; child = tree->nodes[child]->next_sibling)
+        if (name == NULL || strcmp(tree->nodes[child]->name, name) == 0)
+            prepared &= prepare_node(tree, tree->nodes[child]);
+    return prepared;
+}
+
+void tree_on_planned(struct tree *tree, void (*planned)(void *context), void *context)
+{
+    pthread_mutex_lock(&tree->lock);
+    tree->planned = planned;
+    tree->planned_context = context;
+    pthread_mutex_unlock(&tree->lock);
 }
 
 /* What a directory tells of its sources is names: of the tensors, for that of a collection. */
@@ -395,7 +468,17 @@ static void list_slots(const struct tree *tree, struct computed *item, uint64_t 
     }
 }
 
-void tree_list(struct tree *tree, node_id directory, uint64_t first, tree_emit *emit, void *context)
+/* The attributes of a child; with `wait` it is planned first. */
+static bool child_attributes(struct tree *tree, uint32_t index, bool wait, struct node_attributes *ret_attributes)
+{
+    const struct node *node = tree->nodes[index];
+    if (wait || node->directory || plan_state(node) >= PLANNED)
+        return node_attributes(tree, index, ret_attributes);
+    *ret_attributes = (struct node_attributes){.id = (node_id)index + 1, .pending = true};
+    return true;
+}
+
+static void list(struct tree *tree, node_id directory, uint64_t first, bool wait, tree_emit *emit, void *context)
 {
     struct computed computed;
     const struct node *node = find_node(tree, directory);
@@ -411,10 +494,20 @@ void tree_list(struct tree *tree, node_id directory, uint64_t first, tree_emit *
     uint64_t index = 0;
     for (uint32_t child = node->first_child; child != 0; child = tree->nodes[child]->next_sibling, index++) {
         struct node_attributes attributes;
-        if (index >= first && node_attributes(tree, child, &attributes) &&
+        if (index >= first && child_attributes(tree, child, wait, &attributes) &&
             !emit(context, index, tree->nodes[child]->name, &attributes))
             return;
     }
+}
+
+void tree_list(struct tree *tree, node_id directory, uint64_t first, tree_emit *emit, void *context)
+{
+    list(tree, directory, first, true, emit, context);
+}
+
+void tree_list_prepared(struct tree *tree, node_id directory, uint64_t first, tree_emit *emit, void *context)
+{
+    list(tree, directory, first, false, emit, context);
 }
 
 void tree_number_files(const struct tree *tree, tree_emit_number *emit, void *context)

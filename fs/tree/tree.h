@@ -2,8 +2,9 @@
  *
  * Nodes are numbered; a number is the inode number, is stable for the life of the tree, and can be computed rather than
  * stored: the files below tensors/ cost no memory. Files are planned (their spans and size found) when somebody asks for their
- * attributes; what cannot be made turns out to be absent then, with a note in the checkpoint. Everything may be
- * used from any thread. A tree uses its checkpoint and options, which must outlive it. */
+ * attributes; what cannot be made turns out to be absent then, with a note in the checkpoint. Who asks for a file that
+ * somebody else is planning waits for it, and nobody else does. Everything may be used from any thread. A tree uses its
+ * checkpoint and options, which must outlive it. */
 #pragma once
 
 #include "formats/checkpoint.h"
@@ -22,6 +23,7 @@ struct tree_options {
 struct node_attributes {
     node_id id;
     bool directory;
+    bool pending;       /* still being planned: only what stands above is known (tree_list_prepared()) */
     mode_t permissions; /* to read, and to search directories: what the sources allow (origin.h) */
     gid_t group;        /* whose permissions those of the group are, or NO_GROUP */
     uint64_t size;
@@ -51,6 +53,16 @@ bool tree_walk(struct tree *tree, const char *path, struct node_attributes *ret_
 typedef bool tree_emit(void *context, uint64_t index, const char *name, const struct node_attributes *attributes);
 void tree_list(struct tree *tree, node_id directory, uint64_t first, tree_emit *emit, void *context);
 
+/* For a server, which must not wait. Begins to plan, in threads of their own, the files that tree_lookup() of `name`, or
+ * tree_list() where `name` is NULL, would plan. True once none of them is being planned any more: these return at once then. */
+bool tree_prepare(struct tree *tree, node_id directory, const char *name);
+
+/* As tree_list(), but plans nothing: what is not planned yet is pending, and may turn out to be absent. */
+void tree_list_prepared(struct tree *tree, node_id directory, uint64_t first, tree_emit *emit, void *context);
+
+/* Calls planned(context) after each plan that has ended, on its thread; it must not use the tree. NULL ends it. */
+void tree_on_planned(struct tree *tree, void (*planned)(void *context), void *context);
+
 /* Calls `emit` with the number of every file there may be; none is planned for it. */
 typedef void tree_emit_number(void *context, node_id id);
 void tree_number_files(const struct tree *tree, tree_emit_number *emit, void *context);
@@ -68,8 +80,9 @@ void tree_xattrs(struct tree *tree, node_id id, tree_emit_xattr *emit, void *con
 node_id tree_add_directory(struct tree *tree, node_id parent, const char *name);
 
 /* A file that is planned when its attributes are asked for. `plan` makes its spans in `arena`, which lives as long as the tree;
- * it is called once. A failure hides the file, and its message, unless empty, becomes a note. A name that is taken in the
- * directory is refused: false. */
+ * it is called once, with an arena of its own, while other plans are made. It may ask the tree for other files, not in a circle.
+ * A failure hides the file, and its message, unless empty, becomes a note. A name that is taken in the directory is refused:
+ * false. */
 typedef bool plan_function(const void *context, struct arena *arena, struct vfile *ret_file, struct error *error);
 bool tree_add_file(struct tree *tree, node_id parent, const char *name, plan_function *plan, const void *context);
 

@@ -240,3 +240,33 @@ END
     unmount "$MNT"
     server_is_quiet
 }
+
+@test "names and attributes are not after slow reads" {
+    need_strace
+    cp "$BATS_FILE_TMPDIR/large.safetensors" "$SOURCE"
+    serve -o no_readahead "$SOURCE" "$MNT"
+    strace -f -o /dev/null -e trace=pread64 -e inject=pread64:delay_enter=3000000 -p "$SERVER" 2>"$BATS_TEST_TMPDIR/attached" 3>&- &
+    tracer=$!
+    await grep -q attached "$BATS_TEST_TMPDIR/attached"
+    readers=()
+    for ((i = 0; i < 12; i++)); do
+        dd if="$MNT/tensors/large/f32" iflag=direct bs=4096 skip="$((i * 100))" count=1 of=/dev/null status=none 3>&- &
+        readers+=($!)
+    done
+    await all_wait_for_the_server
+    ls -l "$MNT/tensors" "$MNT/tensors/large" >/dev/null
+    stat "$MNT/tensors/large/f16" >/dev/null
+    all_wait_for_the_server
+    kill -INT "$tracer"
+    wait "$tracer" || true
+    wait "${readers[@]}"
+    unmount "$MNT"
+}
+
+# Every reader of the test is in its read.
+all_wait_for_the_server() {
+    local reader
+    for reader in "${readers[@]}"; do
+        [ "$(cut -d' ' -f1 "/proc/$reader/syscall")" = 0 ] || return 1
+    done
+}

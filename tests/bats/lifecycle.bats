@@ -275,3 +275,20 @@ END
     [ "$(window)" -lt 4096 ]
     "$WFS" umount "$MNT"
 }
+
+@test "without a thread to serve it: the reason, and nothing is left mounted" {
+    need timeout
+    refused=0
+    for ((kib = 14000; kib <= 40000; kib += 1000)); do
+        run timeout 60 bash -c 'ulimit -v "$0" && exec "$@"' "$kib" "$WFS" mount "$SOURCE" "$MNT"
+        [ "$status" -ne 124 ]
+        if [ "$status" -eq 0 ]; then
+            "$WFS" umount "$MNT"
+            break
+        fi
+        not_mounted "$MNT"
+        [ ! -e "$MNT" ]
+        [[ $output != *"$MNT: cannot be served: "*"thread"* ]] || refused=$((refused + 1))
+    done
+    [ "$refused" -gt 0 ] || skip "no amount of memory lets it mount and not serve"
+}

@@ -24,7 +24,7 @@ static struct stat status_of(fuse_ino_t ino)
 
 static void op_init(void *userdata, struct fuse_conn_info *conn)
 {
-    (void)userdata;
+    sem_post(&((struct serving *)userdata)->answering);
     conn->want &= ~(unsigned)(FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_WRITE | FUSE_CAP_SPLICE_MOVE | FUSE_CAP_AUTO_INVAL_DATA);
 }
 
@@ -58,6 +58,18 @@ static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset, s
 
 const struct fuse_lowlevel_ops fuse_ops = {
     .init = op_init, .lookup = op_lookup, .getattr = op_getattr, .open = op_open, .opendir = op_open, .read = op_read};
+
+void serving_begin(struct serving *serving, const struct served *served, size_t n_readers)
+{
+    (void)n_readers;
+    serving->served = served;
+    sem_init(&serving->answering, 0, 0);
+}
+
+void serving_end(struct serving *serving)
+{
+    sem_destroy(&serving->answering);
+}
 
 static void ready(void *context)
 {

@@ -1,0 +1,64 @@
+#include "fs/mount/read_queue.h"
+
+#include "base/arena.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+struct waiting_read {
+    struct waiting_read *next;
+    struct queued_read read;
+};
+
+struct read_queue {
+    pthread_mutex_t lock;
+    size_t n_reading, most_at_once;
+    struct waiting_read *first, **end; /* none unless as many as may are reading */
+};
+
+struct read_queue *read_queue_new(size_t most_at_once)
+{
+    struct read_queue *queue = memory_alloc(sizeof *queue);
+    *queue = (struct read_queue){.most_at_once = most_at_once, .end = &queue->first};
+    pthread_mutex_init(&queue->lock, NULL);
+    return queue;
+}
+
+void read_queue_free(struct read_queue *queue)
+{
+    pthread_mutex_destroy(&queue->lock);
+    free(queue);
+}
+
+bool read_queue_enter(struct read_queue *queue, const struct queued_read *read)
+{
+    pthread_mutex_lock(&queue->lock);
+    bool may_begin = queue->n_reading < queue->most_at_once;
+    if (may_begin) {
+        queue->n_reading++;
+    } else {
+        struct waiting_read *waiting = memory_alloc(sizeof *waiting);
+        *waiting = (struct waiting_read){NULL, *read};
+        *queue->end = waiting;
+        queue->end = &waiting->next;
+    }
+    pthread_mutex_unlock(&queue->lock);
+    return may_begin;
+}
+
+bool read_queue_next(struct read_queue *queue, struct queued_read *ret_read)
+{
+    pthread_mutex_lock(&queue->lock);
+    struct waiting_read *waiting = queue->first;
+    if (waiting == NULL) {
+        queue->n_reading--;
+    } else {
+        queue->first = waiting->next;
+        if (queue->first == NULL)
+            queue->end = &queue->first;
+        *ret_read = waiting->read;
+    }
+    pthread_mutex_unlock(&queue->lock);
+    free(waiting);
+    return waiting != NULL;
+}

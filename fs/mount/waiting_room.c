@@ -1,0 +1,152 @@
+#include "fs/mount/waiting_room.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { LOOK_MILLISECONDS = 50 }; /* how often interrupted requests and the time are looked at */
+
+struct waiter {
+    struct waiter *next;
+    struct waiting_request request;
+    time_t patience_ends;
+};
+
+struct waiting_room {
+    struct tree *tree;
+    waiting_answer *answer;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    struct waiter *waiters;
+    pthread_t thread;
+    unsigned changes; /* counts what may let somebody go */
+    bool has_thread, closing;
+};
+
+static struct timespec after(long milliseconds)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    time.tv_nsec += milliseconds * 1000000L;
+    time.tv_sec += time.tv_nsec / 1000000000L;
+    time.tv_nsec %= 1000000000L;
+    return time;
+}
+
+static void planned(void *context)
+{
+    struct waiting_room *room = context;
+    pthread_mutex_lock(&room->lock);
+    room->changes++;
+    pthread_cond_signal(&room->changed);
+    pthread_mutex_unlock(&room->lock);
+}
+
+struct waiting_room *waiting_room_new(struct tree *tree, waiting_answer *answer)
+{
+    struct waiting_room *room = memory_alloc(sizeof *room);
+    *room = (struct waiting_room){.tree = tree, .answer = answer};
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_mutex_init(&room->lock, NULL);
+    pthread_cond_init(&room->changed, &attributes);
+    pthread_condattr_destroy(&attributes);
+    tree_on_planned(tree, planned, room);
+    return room;
+}
+
+/* Answers what can be answered; false where it has to wait on. */
+static bool attend_to(const struct waiting_room *room, const struct waiter *waiter)
+{
+    const struct waiting_request *request = &waiter->request;
+    bool patient = after(0).tv_sec < waiter->patience_ends;
+    if (tree_prepare(room->tree, request->directory, request->name) || !patient)
+        room->answer(request);
+    else if (fuse_req_interrupted(request->req))
+        fuse_reply_err(request->req, EINTR);
+    else
+        return false;
+    return true;
+}
+
+static void dismiss(struct waiter *waiter)
+{
+    free((char *)waiter->request.name);
+    free(waiter);
+}
+
+/* Answers are given without the lock: workers must not wait for them. */
+static void *look_after(void *context)
+{
+    struct waiting_room *room = context;
+    pthread_mutex_lock(&room->lock);
+    while (!room->closing) {
+        struct waiter *waiters = room->waiters, *still = NULL, **end = &still;
+        unsigned seen = room->changes;
+        room->waiters = NULL;
+        pthread_mutex_unlock(&room->lock);
+        for (struct waiter *next; waiters != NULL; waiters = next) {
+            next = waiters->next;
+            if (attend_to(room, waiters)) {
+                dismiss(waiters);
+            } else {
+                *end = waiters;
+                end = &waiters->next;
+            }
+        }
+        pthread_mutex_lock(&room->lock);
+        *end = room->waiters;
+        room->waiters = still;
+        struct timespec look = after(LOOK_MILLISECONDS);
+        if (still == NULL && !room->closing && room->changes == seen)
+            pthread_cond_wait(&room->changed, &room->lock);
+        else if (!room->closing && room->changes == seen)
+            pthread_cond_timedwait(&room->changed, &room->lock, &look);
+    }
+    pthread_mutex_unlock(&room->lock);
+    return NULL;
+}
+
+bool waiting_room_add(struct waiting_room *room, const struct waiting_request *request)
+{
+    pthread_mutex_lock(&room->lock);
+    if (!room->has_thread)
+        room->has_thread = pthread_create(&room->thread, NULL, look_after, room) == 0;
+    bool taken = room->has_thread;
+    if (taken) {
+        struct waiter *waiter = memory_alloc(sizeof *waiter);
+        *waiter = (struct waiter){.next = room->waiters, .request = *request, .patience_ends = LONG_MAX};
+        if (request->name != NULL)
+            waiter->request.name = strdup(request->name);
+        else
+            waiter->patience_ends = after(0).tv_sec + LISTING_PATIENCE;
+        room->waiters = waiter;
+        room->changes++;
+        pthread_cond_signal(&room->changed);
+    }
+    pthread_mutex_unlock(&room->lock);
+    return taken;
+}
+
+void waiting_room_free(struct waiting_room *room)
+{
+    pthread_mutex_lock(&room->lock);
+    room->closing = true;
+    pthread_cond_signal(&room->changed);
+    pthread_mutex_unlock(&room->lock);
+    if (room->has_thread)
+        pthread_join(room->thread, NULL);
+    tree_on_planned(room->tree, NULL, NULL);
+    for (struct waiter *waiter = room->waiters, *next; waiter != NULL; waiter = next) {
+        next = waiter->next;
+        fuse_reply_err(waiter->request.req, ENOTCONN);
+        dismiss(waiter);
+    }
+    pthread_cond_destroy(&room->changed);
+    pthread_mutex_destroy(&room->lock);
+    free(room);
+}

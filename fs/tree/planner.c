@@ -1,0 +1,99 @@
+#include "fs/tree/planner.h"
+
+#include "base/arena.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+enum { MAX_THREADS = 64 };
+
+struct work {
+    struct work *next;
+    planner_task *task;
+    void *context, *item;
+};
+
+struct planner {
+    pthread_mutex_t lock;
+    pthread_cond_t thread_left;
+    struct work *first, **end; /* not begun */
+    unsigned n_unfinished;     /* pieces of work, those that were begun included */
+    unsigned n_threads;
+};
+
+struct planner *planner_new(void)
+{
+    struct planner *planner = memory_alloc(sizeof *planner);
+    *planner = (struct planner){.end = &planner->first};
+    pthread_mutex_init(&planner->lock, NULL);
+    pthread_cond_init(&planner->thread_left, NULL);
+    return planner;
+}
+
+static struct work *take(struct planner *planner)
+{
+    struct work *work = planner->first;
+    if (work == NULL)
+        return NULL;
+    planner->first = work->next;
+    if (planner->first == NULL)
+        planner->end = &planner->first;
+    return work;
+}
+
+void planner_free(struct planner *planner)
+{
+    if (planner == NULL)
+        return;
+    pthread_mutex_lock(&planner->lock);
+    for (struct work *work; (work = take(planner)) != NULL; free(work))
+        planner->n_unfinished--;
+    while (planner->n_threads > 0)
+        pthread_cond_wait(&planner->thread_left, &planner->lock);
+    pthread_mutex_unlock(&planner->lock);
+    pthread_cond_destroy(&planner->thread_left);
+    pthread_mutex_destroy(&planner->lock);
+    free(planner);
+}
+
+static void *run_work(void *context)
+{
+    struct planner *planner = context;
+    pthread_mutex_lock(&planner->lock);
+    for (struct work *work; (work = take(planner)) != NULL; free(work)) {
+        pthread_mutex_unlock(&planner->lock);
+        work->task(work->context, work->item);
+        pthread_mutex_lock(&planner->lock);
+        planner->n_unfinished--;
+    }
+    planner->n_threads--;
+    pthread_cond_broadcast(&planner->thread_left);
+    pthread_mutex_unlock(&planner->lock);
+    return NULL;
+}
+
+/* A thread for each piece of work; with fewer, those that there are do it one after the other. */
+static bool start_thread(struct planner *planner)
+{
+    pthread_t thread;
+    if (planner->n_threads == MAX_THREADS || pthread_create(&thread, NULL, run_work, planner) != 0)
+        return planner->n_threads > 0;
+    pthread_detach(thread);
+    planner->n_threads++;
+    return true;
+}
+
+bool planner_add(struct planner *planner, planner_task *task, void *context, void *item)
+{
+    pthread_mutex_lock(&planner->lock);
+    bool started = planner->n_unfinished < planner->n_threads || start_thread(planner);
+    if (started) {
+        struct work *work = memory_alloc(sizeof *work);
+        *work = (struct work){NULL, task, context, item};
+        *planner->end = work;
+        planner->end = &work->next;
+        planner->n_unfinished++;
+    }
+    pthread_mutex_unlock(&planner->lock);
+    return started;
+}

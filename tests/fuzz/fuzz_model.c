@@ -23,6 +23,7 @@ static const char *const names[] = {
     "merges.txt",
     "tokenizer.model",
     "chat_template.json",
+    "README.md",
     "model.safetensors.index.json",
 };
 

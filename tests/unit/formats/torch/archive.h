@@ -15,19 +15,41 @@ struct archive_member {
     const char *name;
     const void *bytes;
     size_t length;
+    bool deflated; /* else stored */
 };
 
-/* Writes an archive of `n` members, all stored. */
+/* The bytes of a member as they are in the archive, to be freed. */
+static inline unsigned char *archive_data(const struct archive_member *member, size_t *ret_length)
+{
+    unsigned char *data = malloc(member->length + 100);
+    z_stream stream = {.next_in = (Bytef *)member->bytes, .avail_in = (uInt)member->length, .next_out = data};
+    stream.avail_out = (uInt)member->length + 100;
+    memcpy(data, member->bytes, member->length);
+    *ret_length = member->length;
+    if (member->deflated) {
+        deflateInit2(&stream, 9, Z_DEFLATED, -15, 8, Z_DEFAULT_STRATEGY);
+        deflate(&stream, Z_FINISH);
+        deflateEnd(&stream);
+        *ret_length = stream.total_out;
+    }
+    return data;
+}
+
+/* Writes an archive of `n` members. */
 static inline void archive_write(const char *path, const struct archive_member *members, size_t n)
 {
     struct buffer file = {0}, directory = {0};
     for (size_t i = 0; i < n; i++) {
         const struct archive_member *member = &members[i];
         struct buffer head = {0};
+        size_t n_data;
+        unsigned char *data = archive_data(member, &n_data);
         buffer_append_le(&head, 20, 2);
-        buffer_append_le(&head, 0, 8);
+        buffer_append_le(&head, 0, 2);
+        buffer_append_le(&head, member->deflated ? 8 : 0, 2);
+        buffer_append_le(&head, 0, 4);
         buffer_append_le(&head, crc32(0, member->bytes, (uInt)member->length), 4);
-        buffer_append_le(&head, member->length, 4);
+        buffer_append_le(&head, n_data, 4);
         buffer_append_le(&head, member->length, 4);
         buffer_append_le(&head, strlen(member->name), 2);
         buffer_append_le(&head, 0, 2);
@@ -40,8 +62,9 @@ static inline void archive_write(const char *path, const struct archive_member *
         buffer_append_le(&file, 0x04034b50, 4);
         buffer_append(&file, head.bytes, head.length);
         buffer_append_text(&file, member->name);
-        buffer_append(&file, member->bytes, member->length);
+        buffer_append(&file, data, n_data);
         buffer_free(&head);
+        free(data);
     }
     uint64_t offset = file.length;
     buffer_append(&file, directory.bytes, directory.length);

@@ -327,6 +327,33 @@ static void check_copies(void)
     buffer_free(&bomb);
 }
 
+/* What is spent on a pickle is a multiple of what is in the file: marks that shrink to a thousandth are not even inflated, and a
+ * storage of zeros is shown up to eight times of what it shrinks to where all are more than a small file may show. */
+static void check_deflated(void)
+{
+    enum { MARKS = 8 << 20, ZEROS = 100 << 20 };
+    static const char numel[] = "I104857600\n";
+    char *marks = malloc(MARKS), *zeros = calloc(1, ZEROS), text[400];
+    memset(marks, '(', MARKS);
+    const struct archive_member bomb[] = {{"a/data.pkl", marks, MARKS, true}, {"a/version", "3\n", 2}};
+    archive_write("x.pt", bomb, 2);
+    char *described = archive_describe("x.pt", &defaults);
+    CHECK_NAMED(strstr(described, "a/data.pkl: 8388608 bytes are more than the limit of 4") != NULL, "a pickle of marks");
+    free(described);
+
+    snprintf(text, sizeof text,
+             "(dVx\nctorch._utils\n_rebuild_tensor_v2\n((Vstorage\nctorch\nByteStorage\nV0\nVcpu\n%stQI0\n(%st(I1\ntI00\nNtRs.",
+             numel, numel);
+    const struct archive_member large[] = {
+        {"a/data.pkl", text, strlen(text), true}, {"a/data/0", zeros, ZEROS, true}, {"a/version", "3\n", 2}};
+    archive_write("x.pt", large, 3);
+    described = archive_describe("x.pt", &defaults);
+    CHECK_TEXT(described, "x U8 [104857600] (expanded to more than 8 times what is stored)");
+    free(described);
+    free(marks);
+    free(zeros);
+}
+
 /* The numbers of tensors that are shown and that are refused, of `n` names for one tensor. */
 static void count_aliases(const void *storage, size_t n_bytes, const char *numel, const char *size, const char *stride, int n,
                           size_t *ret_shown, size_t *ret_refused)
@@ -378,6 +405,7 @@ int main(void)
     check_bomb();
     check_copies();
     check_aliases();
+    check_deflated();
     files_remove();
     return check_done();
 }

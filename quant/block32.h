@@ -85,6 +85,16 @@ static inline int block32_five_bits(const uint8_t *qh, const uint8_t *qs, int i)
     return block32_nibble(qs, i) | (qh[i / 8] >> (i % 8) & 1) << 4;
 }
 
+/* Defines NAME_encode_weighted over many blocks from encode_weighted_block. */
+#define DEFINE_WEIGHTED_KERNEL(name, elements, bytes)                                                                            \
+    static void name##_encode_weighted(const float *values, const float *importance, const float *mean_squares, void *blocks,    \
+                                       size_t n_blocks)                                                                          \
+    {                                                                                                                            \
+        for (size_t i = 0; i < n_blocks; i++)                                                                                    \
+            encode_weighted_block(values + i * (elements), importance + i * (elements), mean_squares[i],                         \
+                                  (uint8_t *)blocks + i * (bytes));                                                              \
+    }
+
 /* Defines NAME_decode and NAME_encode over many blocks of `elements` values in `bytes` bytes from decode_block and encode_block.
  */
 #define DEFINE_BLOCK_KERNELS(name, elements, bytes)                                                                              \

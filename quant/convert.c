@@ -9,6 +9,7 @@ enum {
     PIECE_ELEMENTS = 16384, /* a whole number of blocks of every dtype; its F32 values stay in the second-level cache */
     MARGIN_ELEMENTS = 256,  /* the largest block: a piece may start and end inside a source block */
     MAX_ELEMENT_BYTES = 8,
+    PIECE_BLOCKS = PIECE_ELEMENTS / 32, /* of a dtype that looks at the mean squares of rows: their blocks have 32 elements */
 };
 
 bool convert_possible(const struct view *view, struct encoding target, const char **ret_reason)
@@ -17,14 +18,23 @@ bool convert_possible(const struct view *view, struct encoding target, const cha
         return true;
     if (dtype_kernels(view->dtype).decode == NULL)
         return *ret_reason = "its values have no F32 form", false;
-    if (encoding_kernels(target).encode == NULL)
-        return *ret_reason = "nothing is encoded to this type", false;
+    struct kernels kernels = encoding_kernels(target);
+    if (kernels.encode == NULL && kernels.encode_weighted == NULL)
+        return *ret_reason = dtype_kernels(target.dtype).encode_weighted != NULL ? "no importance matrix says what matters in it"
+                                                                                 : "nothing is encoded to this type",
+               false;
     if (view_row_elements(view) % target.dtype->block_elements != 0)
         return *ret_reason = target.dtype->block_elements == 32    ? "its row length is not a multiple of 32"
                              : target.dtype->block_elements == 256 ? "its row length is not a multiple of 256"
                                                                    : "its row length is not a whole number of blocks",
                false;
     return true;
+}
+
+bool importance_fits(const struct importance *importance, const struct view *view)
+{
+    uint64_t n_matrices = view->rank >= 3 ? view->shape[view->rank - 3] : 1;
+    return importance->n_columns == view_row_elements(view) && importance->n_matrices == n_matrices;
 }
 
 uint64_t convert_bytes(const struct view *view, const struct dtype *dtype)
@@ -57,23 +67,14 @@ bool dtype_scales_finite(const struct dtype *dtype, const void *blocks, size_t n
     return true;
 }
 
-/* Encodes one piece; a block type refuses what llama-quantize refuses. */
-static bool encode_piece(struct encoding target, const float *values, size_t n_values, void *out, struct error *error)
-{
-    size_t n_blocks = n_values / target.dtype->block_elements;
-    if (target.dtype->kind == DTYPE_BLOCK && !values_finite(values, n_values))
-        return error_set(error, "a weight is not finite, so it has no %s value", target.dtype->name);
-    encoding_kernels(target).encode(values, out, n_blocks);
-    if (target.dtype->kind == DTYPE_BLOCK && !dtype_scales_finite(target.dtype, out, n_blocks))
-        return error_set(error, "a weight is too large for the scale of %s", target.dtype->name);
-    return true;
-}
-
 /* Where the units of a range come from, piece by piece: the view, or memory that all of them were read into. */
 struct input {
     const struct view *view;
     const unsigned char *gathered; /* units from first_gathered on, or NULL */
     uint64_t first_gathered;
+    bool row_known; /* the mean square of row `row` */
+    uint64_t row;
+    float mean_square;
 };
 
 static bool read_units(const struct input *input, uint64_t first, uint64_t count, void *out, struct error *error)
@@ -104,8 +105,70 @@ static bool decode_piece(const struct input *input, uint64_t first, size_t count
     return true;
 }
 
+/* The mean square of a row; the sum runs in the order of its elements, whatever part of it is wanted. */
+static bool find_mean_square(struct input *input, uint64_t row, float *ret_mean_square, struct error *error)
+{
+    _Alignas(64) float values[PIECE_ELEMENTS + 2 * MARGIN_ELEMENTS];
+    uint64_t n_columns = view_row_elements(input->view);
+    float sum = 0;
+    for (uint64_t at = 0; at < n_columns && !(input->row_known && input->row == row);) {
+        size_t piece = n_columns - at < PIECE_ELEMENTS ? (size_t)(n_columns - at) : PIECE_ELEMENTS, skip;
+        if (!decode_piece(input, row * n_columns + at, piece, values, &skip, error))
+            return false;
+        for (size_t i = skip; i < skip + piece; i++)
+            sum += values[i] * values[i];
+        at += piece;
+        if (at == n_columns) {
+            input->row_known = true;
+            input->row = row;
+            input->mean_square = sum / (float)n_columns;
+        }
+    }
+    *ret_mean_square = input->mean_square;
+    return true;
+}
+
+/* Encodes values from element `first` of the view on by the importance of their columns. */
+static bool encode_weighted(struct input *input, struct encoding target, uint64_t first, const float *values, size_t n_values,
+                            void *out, struct error *error)
+{
+    float importance[PIECE_ELEMENTS], mean_squares[PIECE_BLOCKS] = {0};
+    const struct importance *known = target.importance;
+    uint64_t n_columns = known->n_columns, rows_per_matrix = input->view->n_elements / n_columns / known->n_matrices;
+    size_t block = target.dtype->block_elements, run;
+    for (size_t at = 0; at < n_values; at += run) {
+        uint64_t row = (first + at) / n_columns, column = (first + at) % n_columns;
+        run = n_columns - column < n_values - at ? (size_t)(n_columns - column) : n_values - at;
+        memcpy(importance + at, known->columns + row / rows_per_matrix * n_columns + column, run * sizeof *importance);
+        float mean_square = 0;
+        if (target.dtype->weighs_rows && !find_mean_square(input, row, &mean_square, error))
+            return false;
+        for (size_t i = at / block; target.dtype->weighs_rows && i < (at + run) / block; i++)
+            mean_squares[i] = mean_square;
+    }
+    encoding_kernels(target).encode_weighted(values, importance, mean_squares, out, n_values / block);
+    return true;
+}
+
+/* Encodes one piece, from element `first` of the view on; a block type refuses what llama-quantize refuses. */
+static bool encode_piece(struct input *input, struct encoding target, uint64_t first, const float *values, size_t n_values,
+                         void *out, struct error *error)
+{
+    size_t n_blocks = n_values / target.dtype->block_elements;
+    struct kernels kernels = encoding_kernels(target);
+    if (target.dtype->kind == DTYPE_BLOCK && !values_finite(values, n_values))
+        return error_set(error, "a weight is not finite, so it has no %s value", target.dtype->name);
+    if (kernels.encode_weighted == NULL)
+        kernels.encode(values, out, n_blocks);
+    else if (!encode_weighted(input, target, first, values, n_values, out, error))
+        return false;
+    if (target.dtype->kind == DTYPE_BLOCK && !dtype_scales_finite(target.dtype, out, n_blocks))
+        return error_set(error, "a weight is too large for the scale of %s", target.dtype->name);
+    return true;
+}
+
 /* Converts elements [element, end). */
-static bool convert_elements(const struct input *input, struct encoding target, uint64_t element, uint64_t end, unsigned char *to,
+static bool convert_elements(struct input *input, struct encoding target, uint64_t element, uint64_t end, unsigned char *to,
                              struct error *error)
 {
     _Alignas(64) float values[PIECE_ELEMENTS + 2 * MARGIN_ELEMENTS];
@@ -115,7 +178,7 @@ static bool convert_elements(const struct input *input, struct encoding target, 
         bool direct = target.dtype == &f32_dtype && input->view->dtype->block_elements == 1 && (uintptr_t)to % sizeof(float) == 0;
         if (!decode_piece(input, element, piece, direct ? (float *)(void *)to : values, &skip, error))
             return false;
-        if (!direct && !encode_piece(target, values + skip, piece, to, error))
+        if (!direct && !encode_piece(input, target, element, values + skip, piece, to, error))
             return false;
         to += piece / target.dtype->block_elements * target.dtype->block_bytes;
         element += piece;
@@ -128,8 +191,10 @@ static bool convert_gathered(struct input *input, struct encoding target, uint64
                              struct error *error)
 {
     enum { MOST_BYTES = 8 << 20 };
-    uint64_t block = input->view->dtype->block_elements, first_unit = element / block;
-    uint64_t n_units = (end + block - 1) / block - first_unit, n_bytes = n_units * input->view->dtype->block_bytes;
+    uint64_t row = target.importance != NULL && target.dtype->weighs_rows ? view_row_elements(input->view) : 1;
+    uint64_t block = input->view->dtype->block_elements, first_unit = element / row * row / block;
+    uint64_t n_units = ((end + row - 1) / row * row + block - 1) / block - first_unit;
+    uint64_t n_bytes = n_units * input->view->dtype->block_bytes;
     if (n_bytes > MOST_BYTES)
         return convert_elements(input, target, element, end, to, error);
     unsigned char *gathered = memory_alloc(n_bytes);
@@ -146,6 +211,7 @@ bool convert_read(const struct view *view, struct encoding target, uint64_t firs
     if (view->dtype == target.dtype)
         return view_read(view, first, count, out, error);
     assert(view->dtype->block_elements <= MARGIN_ELEMENTS && PIECE_ELEMENTS % target.dtype->block_elements == 0);
+    assert(target.importance == NULL || importance_fits(target.importance, view));
     struct input input = {.view = view};
     uint64_t element = first * target.dtype->block_elements, end = element + count * target.dtype->block_elements;
     if (view->scattered && end - element > PIECE_ELEMENTS)

@@ -60,6 +60,8 @@ struct kernels dtype_kernels_at(const struct dtype *dtype, enum cpu_level level)
             best.decode = dtype->kernels[i].decode;
         if (dtype->kernels[i].encode != NULL)
             best.encode = dtype->kernels[i].encode;
+        if (dtype->kernels[i].encode_weighted != NULL)
+            best.encode_weighted = dtype->kernels[i].encode_weighted;
     }
     return best;
 }

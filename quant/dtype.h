@@ -20,9 +20,15 @@ typedef void decode_function(const void *blocks, float *values, size_t n_blocks)
 /* Turns n_blocks * block_elements values into `n_blocks` blocks. */
 typedef void encode_function(const float *values, void *blocks, size_t n_blocks);
 
+/* The same where errors count by how much a value matters: importance[i] says it of values[i], and mean_squares[j] is the mean
+ * square of the whole row that block j is part of, for dtypes whose `weighs_rows` is set. */
+typedef void encode_weighted_function(const float *values, const float *importance, const float *mean_squares, void *blocks,
+                                      size_t n_blocks);
+
 struct kernels {
     decode_function *decode;
     encode_function *encode;
+    encode_weighted_function *encode_weighted; /* NULL: the importance of values makes no difference */
 };
 
 /* What a processor offers to the kernels; each level includes those before it.
@@ -54,10 +60,12 @@ struct dtype {
     uint8_t n_scales;  /* number of F16 scales in a block, and where they are: none may be infinite or NaN */
     uint8_t scale_offset[2];
     bool (*scales_finite)(const void *block); /* the same, for a block whose scale is not in one place; NULL: see n_scales */
+    bool weighs_rows;                         /* encode_weighted looks at mean_squares */
     uint16_t encode_cost; /* rough picoseconds per element of the best kernel on one core, to decide what to split */
 
     /* Portable kernels at CPU_PORTABLE, faster ones where they exist; an absent level falls back to the one before.
-     * No decode: the values cannot be shown as numbers. No encode: never a target. */
+     * No decode: the values cannot be shown as numbers. No encode: a target only where the importance of values is known, or
+     * never. */
     struct kernels kernels[CPU_LEVELS];
 };
 

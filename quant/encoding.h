@@ -1,7 +1,7 @@
 /* Encodings: a dtype, with what else its encoder goes by.
  *
  * Most dtypes are encoded in one way, which their row says. Where there are others they are rules: encoders that take the
- * place of the dtype's own, to blocks of the same layout. */
+ * place of the dtype's own, to blocks of the same layout. Many can besides go by the importance of columns. */
 #pragma once
 
 #include "quant/dtype.h"
@@ -11,9 +11,16 @@ struct rule {
     encode_function *encode[CPU_LEVELS]; /* as kernels of a dtype: an absent level falls back to the one before */
 };
 
+/* How much each column of a tensor's rows matters; stacked matrices (experts) have columns of their own. */
+struct importance {
+    const float *columns; /* of the first matrix, then of the second ... */
+    uint64_t n_columns, n_matrices;
+};
+
 struct encoding {
     const struct dtype *dtype;
-    const struct rule *rule; /* NULL: the dtype's own */
+    const struct rule *rule;             /* NULL: the dtype's own */
+    const struct importance *importance; /* NULL: all columns matter alike */
 };
 
 /* `dtype` as its row has it. */
@@ -22,7 +29,7 @@ static inline struct encoding encoding_of(const struct dtype *dtype)
     return (struct encoding){.dtype = dtype};
 }
 
-/* The best kernels at `level` or below. */
+/* The best kernels at `level` or below; encode_weighted is NULL where it makes no difference. */
 struct kernels encoding_kernels_at(struct encoding encoding, enum cpu_level level);
 
 /* The best kernels for this processor. */

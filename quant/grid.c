@@ -1,7 +1,12 @@
 #include "quant/grid.h"
 
+#include "base/arena.h"
+
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
 
 /* A bit for each combination of levels in ascending order of code, the lowest of a word first: whether it is a point. Where all
  * points have an even sum of levels, the other combinations are left out. */
@@ -90,10 +95,11 @@ static const struct {
     const uint64_t *points;
     unsigned dimension, n_levels, n_points;
     bool even;
+    unsigned n_distances; /* at which points are neighbours */
 } rows[GRIDS] = {
-    [GRID_IQ1] = {iq1_points, 8, 3, 2048, false},      [GRID_IQ2_XXS] = {iq2xxs_points, 8, 3, 256, true},
-    [GRID_IQ2_XS] = {iq2xs_points, 8, 3, 512, true},   [GRID_IQ2_S] = {iq2s_points, 8, 3, 1024, true},
-    [GRID_IQ3_XXS] = {iq3xxs_points, 4, 8, 256, true}, [GRID_IQ3_S] = {iq3s_points, 4, 8, 512, false},
+    [GRID_IQ1] = {iq1_points, 8, 3, 2048, false, 3},      [GRID_IQ2_XXS] = {iq2xxs_points, 8, 3, 256, true, 2},
+    [GRID_IQ2_XS] = {iq2xs_points, 8, 3, 512, true, 2},   [GRID_IQ2_S] = {iq2s_points, 8, 3, 1024, true, 1},
+    [GRID_IQ3_XXS] = {iq3xxs_points, 4, 8, 256, true, 2}, [GRID_IQ3_S] = {iq3s_points, 4, 8, 512, false, 3},
 };
 
 enum { ALL_LEVELS = (2048 + 256 + 512 + 1024) * 8 + (256 + 512) * 4 };
@@ -143,4 +149,137 @@ const struct grid *grid_of(enum grid_name name)
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, make_grids);
     return &grids[name];
+}
+
+/* Neighbours. Distances are sums of squares of differences between levels: at most 32, or 4 * 49. */
+
+/* What each component of each point adds to the distance, by the level of the combination: squares[component][level]. */
+struct squares {
+    uint8_t of[8][8][GRID_MOST_POINTS];
+};
+
+struct lists {
+    uint16_t *neighbour, *packed;
+    uint32_t n_neighbours, capacity;
+};
+
+static struct squares *list_squares(const struct grid *grid)
+{
+    struct squares *squares = memory_alloc(sizeof *squares);
+    for (unsigned i = 0; i < grid->dimension; i++)
+        for (unsigned level = 0; level < grid->n_levels; level++)
+            for (unsigned point = 0; point < grid->n_points; point++) {
+                int difference = (int)level - grid_point(grid, point)[i];
+                squares->of[i][level][point] = (uint8_t)(difference * difference);
+            }
+    return squares;
+}
+
+/* In vectors: the number of points is a multiple of 16. */
+static void add_bytes(uint8_t *restrict sums, const uint8_t *restrict more, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++)
+        sums[i] = (uint8_t)(sums[i] + more[i]);
+}
+
+static void find_distances(const struct grid *grid, const struct squares *squares, const uint8_t *levels, uint8_t *distances)
+{
+    memcpy(distances, squares->of[0][levels[0]], grid->n_points);
+    for (unsigned i = 1; i < grid->dimension; i++)
+        add_bytes(distances, squares->of[i][levels[i]], grid->n_points);
+}
+
+/* The smallest distance that is above `least`: those up to it become the largest by wrapping around. */
+static int next_distance(const uint8_t *restrict distances, unsigned n_points, int least)
+{
+    uint8_t next = UINT8_MAX, below = (uint8_t)(least + 1);
+    for (unsigned point = 0; point < n_points; point++) {
+        uint8_t distance = (uint8_t)(distances[point] - below);
+        next = distance < next ? distance : next;
+    }
+    return next + below;
+}
+
+static uint16_t pack_levels(const struct grid *grid, const uint8_t *levels)
+{
+    unsigned packed = 0, bits = grid->dimension == 8 ? 2 : 3;
+    for (unsigned i = 0; i < grid->dimension; i++)
+        packed |= (unsigned)levels[i] << bits * i;
+    return (uint16_t)packed;
+}
+
+static void add_neighbour(struct lists *lists, const struct grid *grid, unsigned point)
+{
+    if (lists->n_neighbours == lists->capacity) {
+        lists->capacity = lists->capacity * 2 + 32768;
+        lists->neighbour = memory_resize(lists->neighbour, lists->capacity * sizeof *lists->neighbour);
+        lists->packed = memory_resize(lists->packed, lists->capacity * sizeof *lists->packed);
+    }
+    lists->neighbour[lists->n_neighbours] = (uint16_t)point;
+    lists->packed[lists->n_neighbours++] = pack_levels(grid, grid_point(grid, point));
+}
+
+/* Adds the points at a distance, in ascending order; eight are looked at together, of which most often none is one. */
+static void add_neighbours(struct lists *lists, const struct grid *grid, const uint8_t *distances, int distance)
+{
+    const uint64_t ones = 0x0101010101010101;
+    for (unsigned first = 0; first < grid->n_points; first += 8) {
+        uint64_t eight;
+        memcpy(&eight, distances + first, sizeof eight);
+        eight ^= ones * (unsigned)distance;
+        if (((eight - ones) & ~eight & ones << 7) == 0)
+            continue;
+        for (unsigned point = first; point < first + 8; point++)
+            if (distances[point] == distance)
+                add_neighbour(lists, grid, point);
+    }
+}
+
+static const struct grid_search *make_search(enum grid_name name)
+{
+    const struct grid *grid = grid_of(name);
+    unsigned n_codes = grid->dimension == 8 ? 6561 : 4096;
+    uint8_t levels[8] = {0}, distances[GRID_MOST_POINTS];
+    struct grid_search *search = memory_alloc(sizeof *search);
+    int16_t *index = memory_alloc(n_codes * sizeof *index);
+    uint32_t *first = memory_alloc((n_codes + 1) * sizeof *first);
+    struct lists lists = {0};
+    struct squares *squares = list_squares(grid);
+    memset(index, -1, n_codes * sizeof *index);
+    for (unsigned point = 0; point < grid->n_points; point++)
+        index[grid_code(grid, grid_point(grid, point))] = (int16_t)point;
+    for (unsigned code = 0; code < n_codes; code++) {
+        first[code] = lists.n_neighbours;
+        if (index[code] < 0) {
+            find_distances(grid, squares, levels, distances);
+            int distance = -1;
+            for (unsigned i = 0; i < rows[name].n_distances; i++) {
+                distance = next_distance(distances, grid->n_points, distance);
+                add_neighbours(&lists, grid, distances, distance);
+            }
+        }
+        next_combination(levels, grid->dimension, grid->n_levels);
+    }
+    first[n_codes] = lists.n_neighbours;
+    free(squares);
+    *search = (struct grid_search){grid, index, first, lists.neighbour, lists.packed};
+    return search;
+}
+
+/* The tables stay until the process ends. */
+const struct grid_search *grid_search_of(enum grid_name name)
+{
+    static _Atomic(const struct grid_search *) made[GRIDS];
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    const struct grid_search *search = atomic_load_explicit(&made[name], memory_order_acquire);
+    if (search != NULL)
+        return search;
+    pthread_mutex_lock(&lock);
+    search = atomic_load_explicit(&made[name], memory_order_relaxed);
+    if (search == NULL) {
+        search = make_search(name);
+        atomic_store_explicit(&made[name], search, memory_order_release);
+    }
+    pthread_mutex_unlock(&lock);
+    return search;
 }

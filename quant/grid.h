@@ -19,6 +19,27 @@ struct grid {
 /* Made on first use, by any thread. */
 const struct grid *grid_of(enum grid_name name);
 
+/* For encoders: which combinations of levels are on the grid, and what is near the others. A combination goes by its code. */
+struct grid_search {
+    const struct grid *grid;
+    const int16_t *index;      /* of the point with this code; negative where there is none */
+    const uint32_t *first;     /* where the neighbours of a combination off the grid begin; they end where the next ones begin */
+    const uint16_t *neighbour; /* indices of points, by distance and then in ascending order */
+    const uint16_t *packed;    /* the same points: each level in two bits of its own, or in three of a grid of four components */
+};
+
+/* The neighbours of a combination are the points at the smallest distances that there are: at one to three of them, as the
+ * grid has it. The tables are made on first use, by any thread. */
+const struct grid_search *grid_search_of(enum grid_name name);
+
+static inline unsigned grid_code(const struct grid *grid, const uint8_t *levels)
+{
+    unsigned code = 0;
+    for (unsigned i = grid->dimension; i-- > 0;)
+        code = code * grid->n_levels + levels[i];
+    return code;
+}
+
 static inline const uint8_t *grid_point(const struct grid *grid, unsigned index)
 {
     return grid->levels + index * grid->dimension;

@@ -15,6 +15,16 @@ static inline unsigned iq_even_signs(unsigned stored)
     return stored | (unsigned)__builtin_parity(stored) << 7;
 }
 
+/* Four times seven signs, and a share in the highest four bits. */
+static inline void iq_pack_signs(const uint8_t signs[4], unsigned share, uint8_t *bytes)
+{
+    uint32_t bits = share << 28;
+    for (int k = 0; k < 4; k++)
+        bits |= (uint32_t)signs[k] << 7 * k;
+    for (int k = 0; k < 4; k++)
+        bytes[k] = (uint8_t)(bits >> 8 * k);
+}
+
 /* Values of one point: scale * magnitude, negative where a bit of `signs` is set. */
 static inline void iq_decode_point(const uint8_t *levels, unsigned dimension, const float *magnitudes, unsigned signs,
                                    float scale, float *values)

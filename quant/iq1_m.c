@@ -4,10 +4,14 @@
 #include "quant/dtype.h"
 #include "quant/f16.h"
 #include "quant/iq1.h"
+#include "quant/k_search.h"
+#include "quant/weights.h"
 
 #include "base/checked.h"
 
-enum { SUB_BLOCKS = 16, QH = 32, SCALES = 48, BLOCK_BYTES = 56 };
+#include <float.h>
+
+enum { SUB_BLOCKS = 16, SUB_ELEMENTS = 16, QH = 32, SCALES = 48, BLOCK_BYTES = 56 };
 
 static uint16_t load_d(const uint8_t *block)
 {
@@ -37,6 +41,150 @@ static void decode_block(const uint8_t *block, float *values)
     }
 }
 
+/* Which of the two groups of a sub-block are moved down: bit 1 for the first, bit 0 for the second. */
+static const float *numbers_of(unsigned down, int group)
+{
+    return down >> (1 - group) & 1 ? iq1_down : iq1_up;
+}
+
+struct division {
+    int first_one, first_two; /* the places of levels 1 and 2 in ascending order */
+    unsigned down;
+    float scale;
+};
+
+/* The sums of one way to divide the values, for each way to move the groups. */
+static void sum_up(const float *values, const float *weights, const uint8_t *order, int one, int two, float sums_qx[4],
+                   float sums_q2[4])
+{
+    for (unsigned down = 0; down < 4; down++)
+        sums_qx[down] = sums_q2[down] = 0;
+    for (int j = 0; j < SUB_ELEMENTS; j++) {
+        int i = order[j], level = (j >= one) + (j >= two);
+        for (unsigned down = 0; down < 4; down++) {
+            float weighted = weights[i] * numbers_of(down, i / IQ_GROUP)[level];
+            sums_qx[down] += weighted * values[i];
+            sums_q2[down] += weighted * numbers_of(down, i / IQ_GROUP)[level];
+        }
+    }
+}
+
+static bool divide(const float *values, const float *weights, const uint8_t *order, struct division *ret_division)
+{
+    float sums_qx[4], sums_q2[4], best = -FLT_MAX;
+    bool found = false;
+    for (int one = 0; one <= SUB_ELEMENTS; one++)
+        for (int two = one; two <= SUB_ELEMENTS; two++) {
+            sum_up(values, weights, order, one, two, sums_qx, sums_q2);
+            for (unsigned down = 0; down < 4; down++) {
+                if (!(sums_q2[down] > 0 && sums_qx[down] * sums_qx[down] > best * sums_q2[down]))
+                    continue;
+                *ret_division = (struct division){one, two, down, sums_qx[down] / sums_q2[down]};
+                best = ret_division->scale * sums_qx[down];
+                found = true;
+            }
+        }
+    return found;
+}
+
+struct sub_block {
+    uint16_t points[2];
+    unsigned down;
+    float scale;
+};
+
+static struct sub_block search_sub_block(const struct grid_search *tables, const float *values, const float *weights)
+{
+    uint8_t order[SUB_ELEMENTS], levels[SUB_ELEMENTS];
+    struct division division;
+    if (largest_magnitude(values, SUB_ELEMENTS) < 1e-7f)
+        return (struct sub_block){0};
+    iq1_sort(values, SUB_ELEMENTS, order);
+    if (!divide(values, weights, order, &division))
+        return (struct sub_block){0};
+    bool reversed = division.scale < 0, on_grid = true;
+    struct sub_block found = {.down = reversed ? 3 - division.down : division.down, .scale = fabsf(division.scale)};
+    for (int j = 0; j < SUB_ELEMENTS; j++) {
+        int level = (j >= division.first_one) + (j >= division.first_two);
+        levels[order[j]] = (uint8_t)(reversed ? 2 - level : level);
+    }
+    for (int k = 0, at = 0; k < 2; k++, at += IQ_GROUP)
+        on_grid &=
+            iq1_snap(tables, values + at, weights + at, numbers_of(found.down, k), found.scale, levels + at, &found.points[k]);
+    float sum_qx = 0, sum_q2 = 0;
+    for (int i = 0; i < SUB_ELEMENTS; i++) {
+        float q = numbers_of(found.down, i / IQ_GROUP)[levels[i]];
+        sum_qx += weights[i] * q * values[i];
+        sum_q2 += weights[i] * q * q;
+    }
+    if (!on_grid && sum_qx > 0 && sum_q2 > 0)
+        found.scale = sum_qx / sum_q2;
+    return found;
+}
+
+/* Stores the scales of sub-blocks as shares of d; returns the d that then suits all values best. */
+static float store_shares(const struct grid *grid, const struct sub_block *found, const float *values, const float *weights,
+                          float d, uint8_t *block)
+{
+    float inverse = 1 / d, sum_qx = 0, sum_q2 = 0;
+    for (int j = 0; j < SUB_BLOCKS; j++) {
+        int share = clamp_int(nearest_int(0.5f * (inverse * found[j].scale - 1)), 0, 7);
+        unsigned shifted = (unsigned)share << 3 * (j % 4);
+        block[SCALES + 2 * (j / 4)] |= (uint8_t)shifted;
+        block[SCALES + 2 * (j / 4) + 1] |= (uint8_t)(shifted >> 8);
+        block[QH + j] |= (uint8_t)((found[j].down >> 1 & 1) << 3 | (found[j].down & 1) << 7);
+        for (int i = 0; i < SUB_ELEMENTS; i++) {
+            uint8_t level = grid_point(grid, found[j].points[i / IQ_GROUP])[i % IQ_GROUP];
+            float q = numbers_of(found[j].down, i / IQ_GROUP)[level] * (float)(2 * share + 1);
+            sum_qx += weights[j * SUB_ELEMENTS + i] * q * values[j * SUB_ELEMENTS + i];
+            sum_q2 += weights[j * SUB_ELEMENTS + i] * q * q;
+        }
+    }
+    return sum_q2 > 0 ? sum_qx / sum_q2 : d;
+}
+
+static void encode_block(const struct grid_search *tables, const float *values, const float *importance, uint8_t *block)
+{
+    struct sub_block found[SUB_BLOCKS];
+    float weights[IQ_ELEMENTS], largest = 0;
+    if (importance != NULL)
+        importance_weights(values, importance, 2 * sum_of_squares(values, IQ_ELEMENTS) / IQ_ELEMENTS, IQ_ELEMENTS, weights);
+    for (int i = 0; importance == NULL && i < IQ_ELEMENTS; i++)
+        weights[i] = values[i] * values[i];
+    memset(block, 0, BLOCK_BYTES);
+    for (int j = 0; j < SUB_BLOCKS; j++) {
+        found[j] = search_sub_block(tables, values + j * SUB_ELEMENTS, weights + j * SUB_ELEMENTS);
+        largest = found[j].scale > largest ? found[j].scale : largest;
+        for (int k = 0; k < 2; k++) {
+            block[2 * j + k] = (uint8_t)found[j].points[k];
+            block[QH + j] |= (uint8_t)(found[j].points[k] >> 8 << 4 * k);
+        }
+    }
+    if (largest == 0) {
+        memset(block, 0, BLOCK_BYTES);
+        return;
+    }
+    uint8_t d[2];
+    f16_store(d, store_shares(tables->grid, found, values, weights, largest / 15, block) * 1.1125f);
+    for (int k = 0; k < 4; k++)
+        block[SCALES + 2 * k + 1] |= (uint8_t)((d[k / 2] >> 4 * (k % 2) & 15) << 4);
+}
+
+static void iq1_m_encode_weighted(const float *values, const float *importance, const float *mean_squares, void *blocks,
+                                  size_t n_blocks)
+{
+    (void)mean_squares;
+    const struct grid_search *tables = n_blocks != 0 ? grid_search_of(GRID_IQ1) : NULL;
+    for (size_t i = 0; i < n_blocks; i++)
+        encode_block(tables, values + i * IQ_ELEMENTS, importance != NULL ? importance + i * IQ_ELEMENTS : NULL,
+                     (uint8_t *)blocks + i * BLOCK_BYTES);
+}
+
+static void iq1_m_encode(const float *values, void *blocks, size_t n_blocks)
+{
+    iq1_m_encode_weighted(values, NULL, NULL, blocks, n_blocks);
+}
+
 static void iq1_m_decode(const void *blocks, float *values, size_t n_blocks)
 {
     for (size_t i = 0; i < n_blocks; i++)
@@ -51,5 +199,6 @@ const struct dtype iq1_m_dtype = {
     .block_bytes = BLOCK_BYTES,
     .ggml_type = 29,
     .scales_finite = scale_finite,
-    .kernels[CPU_PORTABLE] = {iq1_m_decode, NULL},
+    .encode_cost = 60000,
+    .kernels[CPU_PORTABLE] = {iq1_m_decode, iq1_m_encode, iq1_m_encode_weighted},
 };

@@ -4,10 +4,14 @@
 #include "quant/dtype.h"
 #include "quant/f16.h"
 #include "quant/iq1.h"
+#include "quant/k_search.h"
+#include "quant/weights.h"
 
 #include "base/checked.h"
 
-enum { SUB_BLOCKS = 8, QS = 2, QH = 34, BLOCK_BYTES = 50 };
+#include <float.h>
+
+enum { SUB_BLOCKS = 8, SUB_ELEMENTS = 32, QS = 2, QH = 34, BLOCK_BYTES = 50 };
 
 static void decode_block(const uint8_t *block, float *values)
 {
@@ -19,6 +23,109 @@ static void decode_block(const uint8_t *block, float *values)
         for (int k = 0; k < 4; k++, values += IQ_GROUP)
             iq1_decode_point(grid_point(grid, block[QS + 4 * j + k] | (high >> 3 * k & 7) << 8), scale, shift, values);
     }
+}
+
+/* How a sub-block is divided, and moved. */
+struct division {
+    int first_one, first_two; /* the places of levels 1 and 2 in ascending order */
+    bool down;
+    float scale;
+};
+
+/* The best way to divide the values, by sums over the first so many of them; false where there is none. */
+static bool divide(const float *values, const float *weights, const uint8_t *order, struct division *ret_division)
+{
+    float sums_x[SUB_ELEMENTS + 1] = {0}, sums_w[SUB_ELEMENTS + 1] = {0}, best = -FLT_MAX;
+    bool found = false;
+    for (int j = 0; j < SUB_ELEMENTS; j++) {
+        sums_x[j + 1] = sums_x[j] + weights[order[j]] * values[order[j]];
+        sums_w[j + 1] = sums_w[j] + weights[order[j]];
+    }
+    for (int one = 0; one <= SUB_ELEMENTS; one++)
+        for (int two = one; two <= SUB_ELEMENTS; two++)
+            for (int down = 0; down < 2; down++) {
+                const float *p = down ? iq1_down : iq1_up;
+                float sum_qx =
+                    sums_x[one] * p[0] + (sums_x[two] - sums_x[one]) * p[1] + (sums_x[SUB_ELEMENTS] - sums_x[two]) * p[2];
+                float sum_q2 = sums_w[one] * p[0] * p[0] + (sums_w[two] - sums_w[one]) * p[1] * p[1] +
+                               (sums_w[SUB_ELEMENTS] - sums_w[two]) * p[2] * p[2];
+                if (!(sum_q2 > 0 && sum_qx * sum_qx > best * sum_q2))
+                    continue;
+                *ret_division = (struct division){one, two, down, sum_qx / sum_q2};
+                best = ret_division->scale * sum_qx;
+                found = true;
+            }
+    return found;
+}
+
+struct sub_block {
+    uint16_t points[4];
+    bool down;
+    float scale;
+};
+
+static struct sub_block search_sub_block(const struct grid_search *tables, const float *values, const float *weights)
+{
+    uint8_t order[SUB_ELEMENTS], levels[SUB_ELEMENTS];
+    struct division division;
+    if (largest_magnitude(values, SUB_ELEMENTS) < 1e-12f)
+        return (struct sub_block){0};
+    iq1_sort(values, SUB_ELEMENTS, order);
+    if (!divide(values, weights, order, &division))
+        return (struct sub_block){0};
+    bool reversed = division.scale < 0, on_grid = true;
+    struct sub_block found = {.down = division.down != reversed, .scale = fabsf(division.scale)};
+    const float *numbers = found.down ? iq1_down : iq1_up;
+    for (int j = 0; j < SUB_ELEMENTS; j++) {
+        int level = (j >= division.first_one) + (j >= division.first_two);
+        levels[order[j]] = (uint8_t)(reversed ? 2 - level : level);
+    }
+    for (int k = 0, at = 0; k < 4; k++, at += IQ_GROUP)
+        on_grid &= iq1_snap(tables, values + at, weights + at, numbers, found.scale, levels + at, &found.points[k]);
+    float sum_qx = 0, sum_q2 = 0;
+    for (int i = 0; i < SUB_ELEMENTS; i++) {
+        float q = numbers[levels[i]];
+        sum_qx += weights[i] * q * values[i];
+        sum_q2 += weights[i] * q * q;
+    }
+    if (!on_grid && sum_qx > 0 && sum_q2 > 0)
+        found.scale = sum_qx / sum_q2;
+    return found;
+}
+
+static void encode_block(const struct grid_search *tables, const float *values, const float *importance, uint8_t *block)
+{
+    struct sub_block found[SUB_BLOCKS];
+    float weights[IQ_ELEMENTS], largest = 0;
+    importance_weights(values, importance, 2 * sum_of_squares(values, IQ_ELEMENTS) / IQ_ELEMENTS, IQ_ELEMENTS, weights);
+    for (int j = 0; j < SUB_BLOCKS; j++) {
+        found[j] = search_sub_block(tables, values + j * SUB_ELEMENTS, weights + j * SUB_ELEMENTS);
+        largest = found[j].scale > largest ? found[j].scale : largest;
+    }
+    memset(block, 0, BLOCK_BYTES);
+    if (largest == 0)
+        return;
+    float d = largest / 15, inverse = 1 / d;
+    f16_store(block, d * 1.125f);
+    for (int j = 0; j < SUB_BLOCKS; j++) {
+        int share = clamp_int(nearest_int(0.5f * (inverse * found[j].scale - 1)), 0, 7);
+        unsigned high = (unsigned)(share | (found[j].down ? 8 : 0)) << 12;
+        for (int k = 0; k < 4; k++) {
+            block[QS + 4 * j + k] = (uint8_t)found[j].points[k];
+            high |= (unsigned)(found[j].points[k] >> 8) << 3 * k;
+        }
+        block[QH + 2 * j] = (uint8_t)high;
+        block[QH + 2 * j + 1] = (uint8_t)(high >> 8);
+    }
+}
+
+static void iq1_s_encode_weighted(const float *values, const float *importance, const float *mean_squares, void *blocks,
+                                  size_t n_blocks)
+{
+    (void)mean_squares;
+    const struct grid_search *tables = n_blocks != 0 ? grid_search_of(GRID_IQ1) : NULL;
+    for (size_t i = 0; i < n_blocks; i++)
+        encode_block(tables, values + i * IQ_ELEMENTS, importance + i * IQ_ELEMENTS, (uint8_t *)blocks + i * BLOCK_BYTES);
 }
 
 static void iq1_s_decode(const void *blocks, float *values, size_t n_blocks)
@@ -35,5 +142,6 @@ const struct dtype iq1_s_dtype = {
     .block_bytes = BLOCK_BYTES,
     .ggml_type = 19,
     .n_scales = 1,
-    .kernels[CPU_PORTABLE] = {iq1_s_decode, NULL},
+    .encode_cost = 60000,
+    .kernels[CPU_PORTABLE] = {iq1_s_decode, NULL, iq1_s_encode_weighted},
 };

@@ -1,9 +1,8 @@
 /* IQ2_S: 256 values in 82 bytes. F16 d, for every eight values the low byte of the index of a point, then for each a byte of
  * signs, then two bits for each that are high in the index, and scales of four bits for every 16;
  * value = d * (0.5 + scale) / 4 * magnitude. */
-#include "quant/dtype.h"
 #include "quant/f16.h"
-#include "quant/iq.h"
+#include "quant/iq_format.h"
 
 enum { SUB_BLOCKS = 16, QS = 2, SIGNS = 34, QH = 66, SCALES = 74, BLOCK_BYTES = 82 };
 
@@ -20,11 +19,34 @@ static void decode_block(const uint8_t *block, float *values)
     }
 }
 
-static void iq2_s_decode(const void *blocks, float *values, size_t n_blocks)
+static void pack(const struct iq_found *found, uint8_t *block)
 {
-    for (size_t i = 0; i < n_blocks; i++)
-        decode_block((const uint8_t *)blocks + i * BLOCK_BYTES, values + i * IQ_ELEMENTS);
+    for (int i = 0; i < 2 * SUB_BLOCKS; i++) {
+        block[QS + i] = (uint8_t)found->points[i];
+        block[QH + i / 4] |= (uint8_t)(found->points[i] >> 8 << 2 * (i % 4));
+        block[SIGNS + i] = found->signs[i];
+    }
+    for (int j = 0; j < SUB_BLOCKS; j++)
+        block[SCALES + j / 2] |= (uint8_t)(found->shares[j] << 4 * (j % 2));
 }
+
+static const struct iq_format iq2_s_format = {
+    .grid = GRID_IQ2_S,
+    .block_bytes = BLOCK_BYTES,
+    .sub_elements = 16,
+    .negligible = 1e-8f,
+    .keeps_points = true,
+    .n_steps = 9,
+    .step = 0.1f,
+    .mean_factor = 2,
+    .plain_share = 0.25f,
+    .fudge = 0.9875f,
+    .pack = pack,
+};
+
+DEFINE_IQ_DECODER(iq2_s, BLOCK_BYTES)
+DEFINE_IQ_ENCODER(iq2_s, , iq_search)
+DEFINE_WEIGHTED_IQ_ENCODER(iq2_s, , iq_search)
 
 const struct dtype iq2_s_dtype = {
     .name = "IQ2_S",
@@ -34,5 +56,6 @@ const struct dtype iq2_s_dtype = {
     .block_bytes = BLOCK_BYTES,
     .ggml_type = 22,
     .n_scales = 1,
-    .kernels[CPU_PORTABLE] = {iq2_s_decode, NULL},
+    .encode_cost = 60000,
+    .kernels[CPU_PORTABLE] = {iq2_s_decode, iq2_s_encode, iq2_s_encode_weighted},
 };

@@ -1,8 +1,7 @@
 /* IQ2_XS: 256 values in 74 bytes. F16 d, a u16 for every eight values (nine bits of the index of a point, seven of signs), and
  * scales of four bits for every 16; value = d * (0.5 + scale) / 4 * magnitude. */
-#include "quant/dtype.h"
 #include "quant/f16.h"
-#include "quant/iq.h"
+#include "quant/iq_format.h"
 
 #include "base/checked.h"
 
@@ -21,11 +20,32 @@ static void decode_block(const uint8_t *block, float *values)
     }
 }
 
-static void iq2_xs_decode(const void *blocks, float *values, size_t n_blocks)
+static void pack(const struct iq_found *found, uint8_t *block)
 {
-    for (size_t i = 0; i < n_blocks; i++)
-        decode_block((const uint8_t *)blocks + i * BLOCK_BYTES, values + i * IQ_ELEMENTS);
+    for (int i = 0; i < 2 * SUB_BLOCKS; i++) {
+        unsigned q = found->points[i] | (unsigned)found->signs[i] << 9;
+        block[QS + 2 * i] = (uint8_t)q;
+        block[QS + 2 * i + 1] = (uint8_t)(q >> 8);
+    }
+    for (int j = 0; j < SUB_BLOCKS; j++)
+        block[SCALES + j / 2] |= (uint8_t)(found->shares[j] << 4 * (j % 2));
 }
+
+static const struct iq_format iq2_xs_format = {
+    .grid = GRID_IQ2_XS,
+    .block_bytes = BLOCK_BYTES,
+    .sub_elements = 16,
+    .even_signs = true,
+    .negligible = 1e-15f,
+    .n_steps = 9,
+    .step = 0.1f,
+    .mean_factor = 1,
+    .fudge = 1,
+    .pack = pack,
+};
+
+DEFINE_IQ_DECODER(iq2_xs, BLOCK_BYTES)
+DEFINE_WEIGHTED_IQ_ENCODER(iq2_xs, , iq_search)
 
 const struct dtype iq2_xs_dtype = {
     .name = "IQ2_XS",
@@ -35,5 +55,6 @@ const struct dtype iq2_xs_dtype = {
     .block_bytes = BLOCK_BYTES,
     .ggml_type = 17,
     .n_scales = 1,
-    .kernels[CPU_PORTABLE] = {iq2_xs_decode, NULL},
+    .encode_cost = 60000,
+    .kernels[CPU_PORTABLE] = {iq2_xs_decode, NULL, iq2_xs_encode_weighted},
 };

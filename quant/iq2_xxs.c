@@ -1,8 +1,7 @@
 /* IQ2_XXS: 256 values in 66 bytes. F16 d, then for every 32 values four indices of points and 32 bits: four times seven of
  * signs, and a scale in the highest four; value = d * (0.5 + scale) / 4 * magnitude. */
-#include "quant/dtype.h"
 #include "quant/f16.h"
-#include "quant/iq.h"
+#include "quant/iq_format.h"
 
 #include "base/checked.h"
 
@@ -21,11 +20,33 @@ static void decode_block(const uint8_t *block, float *values)
     }
 }
 
-static void iq2_xxs_decode(const void *blocks, float *values, size_t n_blocks)
+static void pack(const struct iq_found *found, uint8_t *block)
 {
-    for (size_t i = 0; i < n_blocks; i++)
-        decode_block((const uint8_t *)blocks + i * BLOCK_BYTES, values + i * IQ_ELEMENTS);
+    uint8_t *sub_block = block + 2;
+    for (int j = 0; j < SUB_BLOCKS; j++, sub_block += SUB_BLOCK_BYTES) {
+        for (int k = 0; k < 4; k++)
+            sub_block[k] = (uint8_t)found->points[4 * j + k];
+        iq_pack_signs(found->signs + 4 * j, found->shares[j], sub_block + 4);
+    }
 }
+
+static const struct iq_format iq2_xxs_format = {
+    .grid = GRID_IQ2_XXS,
+    .block_bytes = BLOCK_BYTES,
+    .sub_elements = 32,
+    .even_signs = true,
+    .negligible = 1e-15f,
+    .positive = true,
+    .redoes_all = true,
+    .n_steps = 6,
+    .step = 0.1f,
+    .mean_factor = 1,
+    .fudge = 1,
+    .pack = pack,
+};
+
+DEFINE_IQ_DECODER(iq2_xxs, BLOCK_BYTES)
+DEFINE_WEIGHTED_IQ_ENCODER(iq2_xxs, , iq_search)
 
 const struct dtype iq2_xxs_dtype = {
     .name = "IQ2_XXS",
@@ -35,5 +56,6 @@ const struct dtype iq2_xxs_dtype = {
     .block_bytes = BLOCK_BYTES,
     .ggml_type = 16,
     .n_scales = 1,
-    .kernels[CPU_PORTABLE] = {iq2_xxs_decode, NULL},
+    .encode_cost = 60000,
+    .kernels[CPU_PORTABLE] = {iq2_xxs_decode, NULL, iq2_xxs_encode_weighted},
 };

@@ -1,9 +1,10 @@
 /* IQ3_S: 256 values in 110 bytes. F16 d, for every four values the low byte of the index of a point, then a bit for each that is
  * the ninth, then a byte of signs for every eight values, and scales of four bits for every 32;
  * value = d * (1 + 2 * scale) * magnitude. */
-#include "quant/dtype.h"
 #include "quant/f16.h"
-#include "quant/iq.h"
+#include "quant/iq_format.h"
+
+#include <string.h>
 
 enum { SUB_BLOCKS = 8, QS = 2, QH = 66, SIGNS = 74, SCALES = 106, BLOCK_BYTES = 110 };
 
@@ -23,11 +24,41 @@ static void decode_block(const uint8_t *block, float *values)
     }
 }
 
-static void iq3_s_decode(const void *blocks, float *values, size_t n_blocks)
+/* A sub-block of zeros leaves no room for its points and signs: those of the next ones move forward, to where no decoder looks
+ * for them. The reference does so, and to be identical is the purpose. */
+static void pack(const struct iq_found *found, uint8_t *block)
 {
-    for (size_t i = 0; i < n_blocks; i++)
-        decode_block((const uint8_t *)blocks + i * BLOCK_BYTES, values + i * IQ_ELEMENTS);
+    uint8_t *qs = block + QS, *signs = block + SIGNS;
+    for (int j = 0; j < SUB_BLOCKS; j++) {
+        block[SCALES + j / 2] |= (uint8_t)(found->shares[j] << 4 * (j % 2));
+        if (!found->searched[j])
+            continue;
+        for (int k = 0; k < 8; k++) {
+            *qs++ = (uint8_t)found->points[8 * j + k];
+            block[QH + j] |= (uint8_t)(found->points[8 * j + k] >> 8 << k);
+        }
+        memcpy(signs, found->signs + 4 * j, 4);
+        signs += 4;
+    }
 }
+
+static const struct iq_format iq3_s_format = {
+    .grid = GRID_IQ3_S,
+    .block_bytes = BLOCK_BYTES,
+    .sub_elements = 32,
+    .redoes_all = true,
+    .begins_off = true,
+    .keeps_points = true,
+    .n_steps = 9,
+    .step = 0.2f,
+    .mean_factor = 2,
+    .fudge = 1.033f,
+    .pack = pack,
+};
+
+DEFINE_IQ_DECODER(iq3_s, BLOCK_BYTES)
+DEFINE_IQ_ENCODER(iq3_s, , iq_search)
+DEFINE_WEIGHTED_IQ_ENCODER(iq3_s, , iq_search)
 
 const struct dtype iq3_s_dtype = {
     .name = "IQ3_S",
@@ -37,5 +68,6 @@ const struct dtype iq3_s_dtype = {
     .block_bytes = BLOCK_BYTES,
     .ggml_type = 21,
     .n_scales = 1,
-    .kernels[CPU_PORTABLE] = {iq3_s_decode, NULL},
+    .encode_cost = 60000,
+    .kernels[CPU_PORTABLE] = {iq3_s_decode, iq3_s_encode, iq3_s_encode_weighted},
 };

@@ -1,8 +1,7 @@
 /* IQ3_XXS: 256 values in 98 bytes. F16 d, the index of a point for every four values, and 32 bits for every 32: four times seven
  * of signs, and a scale in the highest four; value = d * (0.5 + scale) / 2 * magnitude. */
-#include "quant/dtype.h"
 #include "quant/f16.h"
-#include "quant/iq.h"
+#include "quant/iq_format.h"
 
 #include "base/checked.h"
 
@@ -24,11 +23,30 @@ static void decode_block(const uint8_t *block, float *values)
     }
 }
 
-static void iq3_xxs_decode(const void *blocks, float *values, size_t n_blocks)
+static void pack(const struct iq_found *found, uint8_t *block)
 {
-    for (size_t i = 0; i < n_blocks; i++)
-        decode_block((const uint8_t *)blocks + i * BLOCK_BYTES, values + i * IQ_ELEMENTS);
+    for (int i = 0; i < 8 * SUB_BLOCKS; i++)
+        block[QS + i] = (uint8_t)found->points[i];
+    for (int j = 0; j < SUB_BLOCKS; j++)
+        iq_pack_signs(found->signs + 4 * j, found->shares[j], block + SIGNS_SCALES + 4 * j);
 }
+
+static const struct iq_format iq3_xxs_format = {
+    .grid = GRID_IQ3_XXS,
+    .block_bytes = BLOCK_BYTES,
+    .sub_elements = 32,
+    .even_signs = true,
+    .negligible = 1e-8f,
+    .n_steps = 15,
+    .step = 0.2f,
+    .mean_factor = 2,
+    .fudge = 1.0125f,
+    .pack = pack,
+};
+
+DEFINE_IQ_DECODER(iq3_xxs, BLOCK_BYTES)
+DEFINE_IQ_ENCODER(iq3_xxs, , iq_search)
+DEFINE_WEIGHTED_IQ_ENCODER(iq3_xxs, , iq_search)
 
 const struct dtype iq3_xxs_dtype = {
     .name = "IQ3_XXS",
@@ -38,5 +56,6 @@ const struct dtype iq3_xxs_dtype = {
     .block_bytes = BLOCK_BYTES,
     .ggml_type = 18,
     .n_scales = 1,
-    .kernels[CPU_PORTABLE] = {iq3_xxs_decode, NULL},
+    .encode_cost = 60000,
+    .kernels[CPU_PORTABLE] = {iq3_xxs_decode, iq3_xxs_encode, iq3_xxs_encode_weighted},
 };

@@ -2,7 +2,7 @@
  *
  * The search tries sixteen scales, of which the sums run in index order in F32: that is part of the format. The loops over
  * values are what takes the time; there are faster ones (iq4_avx2.c, iq4_avx512.c) with one scale a lane.
- * Source: quantize_row_iq4_nl_impl in ggml-quants.c of llama.cpp, with seven tries and the weight x * x. */
+ * Source: quantize_row_iq4_nl_impl in ggml-quants.c of llama.cpp, with seven tries. */
 #pragma once
 
 #include <stddef.h>
@@ -26,13 +26,31 @@ float iq4_best_scale(const float sums_qx[IQ4_TRIES], const float sums_q2[IQ4_TRI
 
 struct iq4_loops {
     /* The best scale of 32 values: 0 where they are negligible. */
-    float (*search)(const float *values);
+    float (*search)(const float *values, const float *weights);
     /* The nearest levels of 32 values times `inverse`. */
     void (*quantize)(const float *values, float inverse, uint8_t levels[IQ4_ELEMENTS]);
 };
 
-/* The encoders by these loops. */
-void iq4_nl_encode_by(const struct iq4_loops *loops, const float *values, uint8_t *blocks, size_t n_blocks);
-void iq4_xs_encode_by(const struct iq4_loops *loops, const float *values, uint8_t *blocks, size_t n_blocks);
+/* The weights of the n values of a block: their squares, or by their importance where that is not NULL. */
+void iq4_weights(const float *values, const float *importance, int n, float *weights);
+
+/* The encoders by these loops; `importance` may be NULL. */
+void iq4_nl_encode_by(const struct iq4_loops *loops, const float *values, const float *importance, uint8_t *blocks,
+                      size_t n_blocks);
+void iq4_xs_encode_by(const struct iq4_loops *loops, const float *values, const float *importance, uint8_t *blocks,
+                      size_t n_blocks);
+
+/* Defines NAME_encode##suffix and NAME_encode_weighted##suffix by `loops`. */
+#define DEFINE_IQ4_ENCODERS(linkage, name, suffix, loops)                                                                        \
+    linkage void name##_encode##suffix(const float *values, void *blocks, size_t n_blocks)                                       \
+    {                                                                                                                            \
+        name##_encode_by(&loops, values, NULL, blocks, n_blocks);                                                                \
+    }                                                                                                                            \
+    linkage void name##_encode_weighted##suffix(const float *values, const float *importance, const float *mean_squares,         \
+                                                void *blocks, size_t n_blocks)                                                   \
+    {                                                                                                                            \
+        (void)mean_squares;                                                                                                      \
+        name##_encode_by(&loops, values, importance, blocks, n_blocks);                                                          \
+    }
 
 extern const struct iq4_loops iq4_portable_loops;

@@ -43,7 +43,7 @@ static inline __m256 nearest_number(__m256 value)
                             nearest.upper);
 }
 
-static float search(const float *values)
+static float search(const float *values, const float *weights)
 {
     float largest = signed_largest(values);
     if (__builtin_fabsf(largest) < IQ4_NEGLIGIBLE)
@@ -53,7 +53,7 @@ static float search(const float *values)
     __m256 inverse[2] = {_mm256_loadu_ps(inverses), _mm256_loadu_ps(inverses + 8)};
     __m256 sum_qx[2] = {_mm256_setzero_ps(), _mm256_setzero_ps()}, sum_q2[2] = {_mm256_setzero_ps(), _mm256_setzero_ps()};
     for (int i = 0; i < IQ4_ELEMENTS; i++) {
-        __m256 value = _mm256_set1_ps(values[i]), weight = _mm256_mul_ps(value, value);
+        __m256 value = _mm256_set1_ps(values[i]), weight = _mm256_set1_ps(weights[i]);
         for (int j = 0; j < 2; j++) {
             __m256 q = nearest_number(_mm256_mul_ps(inverse[j], value)), weighted = _mm256_mul_ps(weight, q);
             sum_qx[j] = _mm256_add_ps(sum_qx[j], _mm256_mul_ps(weighted, value));
@@ -81,17 +81,11 @@ static void quantize(const float *values, float inverse, uint8_t levels[IQ4_ELEM
 static const struct iq4_loops loops = {search, quantize};
 
 encode_function iq4_nl_encode_avx2, iq4_xs_encode_avx2;
+encode_weighted_function iq4_nl_encode_weighted_avx2, iq4_xs_encode_weighted_avx2;
+DEFINE_IQ4_ENCODERS(, iq4_nl, _avx2, loops)
+DEFINE_IQ4_ENCODERS(, iq4_xs, _avx2, loops)
+
 decode_function iq4_nl_decode_avx2, iq4_xs_decode_avx2;
-
-void iq4_nl_encode_avx2(const float *values, void *blocks, size_t n_blocks)
-{
-    iq4_nl_encode_by(&loops, values, blocks, n_blocks);
-}
-
-void iq4_xs_encode_avx2(const float *values, void *blocks, size_t n_blocks)
-{
-    iq4_xs_encode_by(&loops, values, blocks, n_blocks);
-}
 
 static inline void decode_levels(const uint8_t *qs, float scale, float *values)
 {

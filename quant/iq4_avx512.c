@@ -18,7 +18,7 @@ static inline __m512i find_nearest(__m512 value)
     return _mm512_mask_or_epi32(level, sixteenth, level, _mm512_set1_epi32(1));
 }
 
-static float search(const float *values)
+static float search(const float *values, const float *weights)
 {
     float largest = signed_largest(values);
     if (__builtin_fabsf(largest) < IQ4_NEGLIGIBLE)
@@ -28,7 +28,7 @@ static float search(const float *values)
     __m512 numbers = _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)(const void *)iq4_levels)));
     __m512 inverse = _mm512_loadu_ps(inverses), sum_qx = _mm512_setzero_ps(), sum_q2 = _mm512_setzero_ps();
     for (int i = 0; i < IQ4_ELEMENTS; i++) {
-        __m512 value = _mm512_set1_ps(values[i]), weight = _mm512_mul_ps(value, value);
+        __m512 value = _mm512_set1_ps(values[i]), weight = _mm512_set1_ps(weights[i]);
         __m512 q = _mm512_permutexvar_ps(find_nearest(_mm512_mul_ps(inverse, value)), numbers);
         __m512 weighted = _mm512_mul_ps(weight, q);
         sum_qx = _mm512_add_ps(sum_qx, _mm512_mul_ps(weighted, value));
@@ -50,13 +50,6 @@ static void quantize(const float *values, float inverse, uint8_t levels[IQ4_ELEM
 static const struct iq4_loops loops = {search, quantize};
 
 encode_function iq4_nl_encode_avx512, iq4_xs_encode_avx512;
-
-void iq4_nl_encode_avx512(const float *values, void *blocks, size_t n_blocks)
-{
-    iq4_nl_encode_by(&loops, values, blocks, n_blocks);
-}
-
-void iq4_xs_encode_avx512(const float *values, void *blocks, size_t n_blocks)
-{
-    iq4_xs_encode_by(&loops, values, blocks, n_blocks);
-}
+encode_weighted_function iq4_nl_encode_weighted_avx512, iq4_xs_encode_weighted_avx512;
+DEFINE_IQ4_ENCODERS(, iq4_nl, _avx512, loops)
+DEFINE_IQ4_ENCODERS(, iq4_xs, _avx512, loops)

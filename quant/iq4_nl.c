@@ -13,11 +13,14 @@ static void decode_block(const uint8_t *block, float *values)
         values[i] = d * (float)iq4_levels[block32_nibble(block + QS, i)];
 }
 
-void iq4_nl_encode_by(const struct iq4_loops *loops, const float *values, uint8_t *block, size_t n_blocks)
+void iq4_nl_encode_by(const struct iq4_loops *loops, const float *values, const float *importance, uint8_t *block,
+                      size_t n_blocks)
 {
     for (size_t i = 0; i < n_blocks; i++, values += IQ4_ELEMENTS, block += BLOCK_BYTES) {
         uint8_t levels[IQ4_ELEMENTS];
-        float d = loops->search(values);
+        float weights[IQ4_ELEMENTS];
+        iq4_weights(values, importance != NULL ? importance + i * IQ4_ELEMENTS : NULL, IQ4_ELEMENTS, weights);
+        float d = loops->search(values, weights);
         loops->quantize(values, block32_inverse(d), levels);
         f16_store(block, d);
         block32_pack_nibbles(levels, block + QS);
@@ -30,14 +33,12 @@ static void iq4_nl_decode(const void *blocks, float *values, size_t n_blocks)
         decode_block((const uint8_t *)blocks + i * BLOCK_BYTES, values + i * IQ4_ELEMENTS);
 }
 
-static void iq4_nl_encode(const float *values, void *blocks, size_t n_blocks)
-{
-    iq4_nl_encode_by(&iq4_portable_loops, values, blocks, n_blocks);
-}
+DEFINE_IQ4_ENCODERS(static, iq4_nl, , iq4_portable_loops)
 
 #if defined(__x86_64__)
 decode_function iq4_nl_decode_avx2;
 encode_function iq4_nl_encode_avx2, iq4_nl_encode_avx512;
+encode_weighted_function iq4_nl_encode_weighted_avx2, iq4_nl_encode_weighted_avx512;
 #endif
 
 const struct dtype iq4_nl_dtype = {
@@ -49,9 +50,9 @@ const struct dtype iq4_nl_dtype = {
     .ggml_type = 20,
     .n_scales = 1,
     .encode_cost = 9000,
-    .kernels[CPU_PORTABLE] = {iq4_nl_decode, iq4_nl_encode},
+    .kernels[CPU_PORTABLE] = {iq4_nl_decode, iq4_nl_encode, iq4_nl_encode_weighted},
 #if defined(__x86_64__)
-    .kernels[CPU_AVX2] = {iq4_nl_decode_avx2, iq4_nl_encode_avx2},
-    .kernels[CPU_AVX512] = {.encode = iq4_nl_encode_avx512},
+    .kernels[CPU_AVX2] = {iq4_nl_decode_avx2, iq4_nl_encode_avx2, iq4_nl_encode_weighted_avx2},
+    .kernels[CPU_AVX512] = {.encode = iq4_nl_encode_avx512, .encode_weighted = iq4_nl_encode_weighted_avx512},
 #endif
 };

@@ -28,11 +28,12 @@ static void pack_scale(uint8_t *block, int j, int share)
     block[SCALES_H + j / 4] |= (uint8_t)(stored >> 4 << (2 * (j % 4)));
 }
 
-static void encode_block(const struct iq4_loops *loops, const float *values, uint8_t *block)
+static void encode_block(const struct iq4_loops *loops, const float *values, const float *importance, uint8_t *block)
 {
-    float scales[SUB_BLOCKS], largest = 0, magnitude = 0;
+    float scales[SUB_BLOCKS], weights[K_ELEMENTS], largest = 0, magnitude = 0;
+    iq4_weights(values, importance, K_ELEMENTS, weights);
     for (int j = 0; j < SUB_BLOCKS; j++) {
-        scales[j] = loops->search(values + j * IQ4_ELEMENTS);
+        scales[j] = loops->search(values + j * IQ4_ELEMENTS, weights + j * IQ4_ELEMENTS);
         if (fabsf(scales[j]) > magnitude) {
             magnitude = fabsf(scales[j]);
             largest = scales[j];
@@ -50,10 +51,12 @@ static void encode_block(const struct iq4_loops *loops, const float *values, uin
     }
 }
 
-void iq4_xs_encode_by(const struct iq4_loops *loops, const float *values, uint8_t *blocks, size_t n_blocks)
+void iq4_xs_encode_by(const struct iq4_loops *loops, const float *values, const float *importance, uint8_t *blocks,
+                      size_t n_blocks)
 {
     for (size_t i = 0; i < n_blocks; i++)
-        encode_block(loops, values + i * K_ELEMENTS, blocks + i * BLOCK_BYTES);
+        encode_block(loops, values + i * K_ELEMENTS, importance != NULL ? importance + i * K_ELEMENTS : NULL,
+                     blocks + i * BLOCK_BYTES);
 }
 
 static void iq4_xs_decode(const void *blocks, float *values, size_t n_blocks)
@@ -62,14 +65,12 @@ static void iq4_xs_decode(const void *blocks, float *values, size_t n_blocks)
         decode_block((const uint8_t *)blocks + i * BLOCK_BYTES, values + i * K_ELEMENTS);
 }
 
-static void iq4_xs_encode(const float *values, void *blocks, size_t n_blocks)
-{
-    iq4_xs_encode_by(&iq4_portable_loops, values, blocks, n_blocks);
-}
+DEFINE_IQ4_ENCODERS(static, iq4_xs, , iq4_portable_loops)
 
 #if defined(__x86_64__)
 decode_function iq4_xs_decode_avx2;
 encode_function iq4_xs_encode_avx2, iq4_xs_encode_avx512;
+encode_weighted_function iq4_xs_encode_weighted_avx2, iq4_xs_encode_weighted_avx512;
 #endif
 
 const struct dtype iq4_xs_dtype = {
@@ -81,9 +82,9 @@ const struct dtype iq4_xs_dtype = {
     .ggml_type = 23,
     .n_scales = 1,
     .encode_cost = 9000,
-    .kernels[CPU_PORTABLE] = {iq4_xs_decode, iq4_xs_encode},
+    .kernels[CPU_PORTABLE] = {iq4_xs_decode, iq4_xs_encode, iq4_xs_encode_weighted},
 #if defined(__x86_64__)
-    .kernels[CPU_AVX2] = {iq4_xs_decode_avx2, iq4_xs_encode_avx2},
-    .kernels[CPU_AVX512] = {.encode = iq4_xs_encode_avx512},
+    .kernels[CPU_AVX2] = {iq4_xs_decode_avx2, iq4_xs_encode_avx2, iq4_xs_encode_weighted_avx2},
+    .kernels[CPU_AVX512] = {.encode = iq4_xs_encode_avx512, .encode_weighted = iq4_xs_encode_weighted_avx512},
 #endif
 };

@@ -1,38 +1,28 @@
 #include "quant/k_format.h"
 
-#include <math.h>
+#include "quant/weights.h"
 
 /* The scale of one sub-block, with the minimum where the kind has one. */
 static float search(const struct k_format *format, const float *values, uint8_t *levels, float *ret_minimum)
 {
-    float weights[32], squares = 0, average = 0;
+    float weights[32], average = 0;
     int n = format->sub_elements;
     if (format->kind == K_REFINED)
         return k_search_refined(n, -format->low, values, levels);
-    if (format->kind == K_SYMMETRIC)
-        return k_search_symmetric(n, -format->low, values, levels);
-    if (format->kind == K_RANGE_AVERAGE) {
-        for (int i = 0; i < n; i++)
-            squares += values[i] * values[i];
-        average = sqrtf(squares / (float)n);
-    }
+    if (format->kind == K_RANGE_AVERAGE)
+        average = sqrtf(sum_of_squares(values, n) / (float)n);
     for (int i = 0; i < n; i++)
-        weights[i] = average + fabsf(values[i]);
+        weights[i] = format->kind == K_SYMMETRIC ? values[i] * values[i] : average + fabsf(values[i]);
+    if (format->kind == K_SYMMETRIC)
+        return k_search_symmetric(n, -format->low, values, weights, levels);
     return k_search_range(&format->range, n, values, weights, levels, ret_minimum);
 }
 
-static void encode_block(const struct k_format *format, const float *values, uint8_t *block)
+/* The levels under the scales that were stored; where one is 0 those of the search. */
+static void finish_block(const struct k_format *format, const float *values, uint8_t *levels, uint8_t *block)
 {
-    uint8_t levels[K_ELEMENTS];
-    float scales[K_MOST_SUB_BLOCKS] = {0}, minimums[K_MOST_SUB_BLOCKS] = {0};
+    float scales[K_MOST_SUB_BLOCKS], minimums[K_MOST_SUB_BLOCKS], low = (float)format->low, high = (float)format->high;
     int n = format->sub_elements;
-    float low = (float)format->low, high = (float)format->high;
-    for (int j = 0; j < K_ELEMENTS / n; j++)
-        scales[j] = search(format, values + j * n, levels + j * n, &minimums[j]);
-    if (!format->store_scales(scales, minimums, block)) {
-        memset(block, 0, format->block_bytes);
-        return;
-    }
     format->load_scales(block, scales, minimums);
     for (int j = 0; j < K_ELEMENTS / n; j++)
         for (int i = j * n; scales[j] != 0 && i < (j + 1) * n; i++)
@@ -40,8 +30,61 @@ static void encode_block(const struct k_format *format, const float *values, uin
     format->pack(levels, block);
 }
 
+static void encode_block(const struct k_format *format, const float *values, uint8_t *block)
+{
+    uint8_t levels[K_ELEMENTS];
+    float scales[K_MOST_SUB_BLOCKS] = {0}, minimums[K_MOST_SUB_BLOCKS] = {0};
+    int n = format->sub_elements;
+    for (int j = 0; j < K_ELEMENTS / n; j++)
+        scales[j] = search(format, values + j * n, levels + j * n, &minimums[j]);
+    if (format->store_scales(scales, minimums, block))
+        finish_block(format, values, levels, block);
+    else
+        memset(block, 0, format->block_bytes);
+}
+
 void k_encode(const struct k_format *format, const float *values, uint8_t *blocks, size_t n_blocks)
 {
     for (size_t i = 0; i < n_blocks; i++)
         encode_block(format, values + i * K_ELEMENTS, blocks + i * format->block_bytes);
+}
+
+void k_weights(const struct k_format *format, const float *values, const float *importance, float weights[K_ELEMENTS])
+{
+    if (format->mean_factor == 0)
+        memcpy(weights, importance, K_ELEMENTS * sizeof *weights);
+    else
+        importance_weights(values, importance, format->mean_factor * sum_of_squares(values, K_ELEMENTS) / K_ELEMENTS, K_ELEMENTS,
+                           weights);
+}
+
+static void encode_weighted_block(const struct k_format *format, const float *values, const float *importance, uint8_t *block)
+{
+    uint8_t levels[K_ELEMENTS];
+    float weights[K_ELEMENTS], scales[K_MOST_SUB_BLOCKS], minimums[K_MOST_SUB_BLOCKS] = {0}, sums[K_MOST_SUB_BLOCKS] = {0};
+    const struct k_range_search range = K_WEIGHTED_RANGE(format->high);
+    int n = format->sub_elements;
+    k_weights(format, values, importance, weights);
+    for (int j = 0, at = 0; j < K_ELEMENTS / n; j++, at += n) {
+        for (int i = at; i < at + n; i++)
+            sums[j] += weights[i];
+        if (format->low == 0)
+            scales[j] = k_search_range(&range, n, values + at, weights + at, levels + at, &minimums[j]);
+        else
+            scales[j] = k_search_symmetric(n, -format->low, values + at, weights + at, levels + at);
+    }
+    if (format->store_weighted_scales != NULL)
+        format->store_weighted_scales(scales, minimums, sums, block);
+    else if (!format->store_scales(scales, minimums, block)) {
+        memset(block, 0, format->block_bytes);
+        return;
+    }
+    finish_block(format, values, levels, block);
+}
+
+void k_encode_weighted(const struct k_format *format, const float *values, const float *importance, uint8_t *blocks,
+                       size_t n_blocks)
+{
+    for (size_t i = 0; i < n_blocks; i++)
+        encode_weighted_block(format, values + i * K_ELEMENTS, importance + i * K_ELEMENTS, blocks + i * format->block_bytes);
 }

@@ -22,8 +22,14 @@ struct k_format {
     size_t block_bytes;
     struct k_range_search range; /* for the range kinds */
 
+    /* What the mean square of a block is multiplied with for the weights of its values; 0: the importance is the weight. */
+    float mean_factor;
+
     /* Quantizes the scales (and minimums) of a block's sub-blocks and stores them. False: the whole block is zero bytes. */
     bool (*store_scales)(const float *scales, const float *minimums, uint8_t *block);
+
+    /* The same by the weights of the sub-blocks. NULL: these make no difference. */
+    void (*store_weighted_scales)(const float *scales, const float *minimums, const float *weights, uint8_t *block);
 
     /* What was stored for every sub-block, as values; a kind without minimums sets them to 0. */
     void (*load_scales)(const uint8_t *block, float *ret_scales, float *ret_minimums);
@@ -33,11 +39,24 @@ struct k_format {
 };
 
 void k_encode(const struct k_format *format, const float *values, uint8_t *blocks, size_t n_blocks);
+void k_encode_weighted(const struct k_format *format, const float *values, const float *importance, uint8_t *blocks,
+                       size_t n_blocks);
+
+/* The weights of a block's values by their importance. */
+void k_weights(const struct k_format *format, const float *values, const float *importance, float weights[K_ELEMENTS]);
+
 void k_encode_avx2(const struct k_format *format, const float *values, uint8_t *blocks, size_t n_blocks);
 void k_encode_avx512(const struct k_format *format, const float *values, uint8_t *blocks, size_t n_blocks);
 
 /* Defines NAME_encode and, for x86-64, NAME_encode_avx2 and NAME_encode_avx512 over NAME_format, and NAME_ENCODERS(decode): the
  * kernels of its dtype. */
+#define DEFINE_WEIGHTED_K_ENCODER(name, suffix)                                                                                  \
+    static void name##_encode_weighted##suffix(const float *values, const float *importance, const float *mean_squares,          \
+                                               void *blocks, size_t n_blocks)                                                    \
+    {                                                                                                                            \
+        (void)mean_squares;                                                                                                      \
+        k_encode_weighted##suffix(&name##_format, values, importance, blocks, n_blocks);                                         \
+    }
 #define DEFINE_K_ENCODER(name, suffix)                                                                                           \
     static void name##_encode##suffix(const float *values, void *blocks, size_t n_blocks)                                        \
     {                                                                                                                            \
@@ -46,17 +65,20 @@ void k_encode_avx512(const struct k_format *format, const float *values, uint8_t
 #if defined(__x86_64__)
 #define DEFINE_K_ENCODERS(name)                                                                                                  \
     DEFINE_K_ENCODER(name, )                                                                                                     \
+    DEFINE_WEIGHTED_K_ENCODER(name, )                                                                                            \
     DEFINE_K_ENCODER(name, _avx2)                                                                                                \
     DEFINE_K_ENCODER(name, _avx512)
 #define K_KERNELS(name)                                                                                                          \
     {                                                                                                                            \
-        [CPU_PORTABLE] = {name##_decode, name##_encode}, [CPU_AVX2] = {.encode = name##_encode_avx2},                            \
+        [CPU_PORTABLE] = {name##_decode, name##_encode, name##_encode_weighted}, [CPU_AVX2] = {.encode = name##_encode_avx2},    \
         [CPU_AVX512] = {.encode = name##_encode_avx512},                                                                         \
     }
 #else
-#define DEFINE_K_ENCODERS(name) DEFINE_K_ENCODER(name, )
+#define DEFINE_K_ENCODERS(name)                                                                                                  \
+    DEFINE_K_ENCODER(name, )                                                                                                     \
+    DEFINE_WEIGHTED_K_ENCODER(name, )
 #define K_KERNELS(name)                                                                                                          \
     {                                                                                                                            \
-        [CPU_PORTABLE] = {name##_decode, name##_encode},                                                                         \
+        [CPU_PORTABLE] = {name##_decode, name##_encode, name##_encode_weighted},                                                 \
     }
 #endif

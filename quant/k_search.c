@@ -14,7 +14,7 @@ static float signed_largest(int n, const float *values)
     return largest;
 }
 
-float k_search_symmetric(int n, int n_max, const float *values, uint8_t *levels)
+float k_search_symmetric(int n, int n_max, const float *values, const float *weights, uint8_t *levels)
 {
     float largest = signed_largest(n, values);
     if (fabsf(largest) < K_NEGLIGIBLE) {
@@ -28,9 +28,9 @@ float k_search_symmetric(int n, int n_max, const float *values, uint8_t *levels)
         float inverse = step == 0 ? -(float)n_max / largest : -((float)n_max + 0.1f * (float)tenths) / largest;
         float sum_lx = 0, sum_l2 = 0;
         for (int i = 0; i < n; i++) {
-            float level = k_level(inverse * values[i], low, high), weight = values[i] * values[i];
-            sum_lx += weight * values[i] * level;
-            sum_l2 += weight * level * level;
+            float level = k_level(inverse * values[i], low, high);
+            sum_lx += weights[i] * values[i] * level;
+            sum_l2 += weights[i] * level * level;
         }
         if (step != 0 && !(sum_l2 > 0 && sum_lx * sum_lx > best * sum_l2))
             continue;
@@ -166,4 +166,87 @@ float k_search_range(const struct k_range_search *search, int n, const float *va
         levels[i] = (uint8_t)best_levels[i];
     *ret_minimum = -minimum;
     return scale;
+}
+
+static float positive_error(int n, const float *values, const float *weights, const int *levels, float scale)
+{
+    float error = 0;
+    for (int i = 0; i < n; i++) {
+        float difference = values[i] - scale * (float)levels[i];
+        error += weights[i] * difference * difference;
+    }
+    return error;
+}
+
+/* The inverse scale of the least error: of the plain one, and of those up to four tenths of a level beside it. */
+static float positive_inverse(int n, int n_max, const float *values, const float *weights, float largest)
+{
+    int tried[32];
+    float inverse = (float)n_max / largest;
+    for (int i = 0; i < n; i++)
+        tried[i] = (uint8_t)nearest_int(inverse * values[i]);
+    float best = positive_error(n, values, weights, tried, 1 / inverse);
+    for (int tenths = -4; tenths <= 4; tenths++) {
+        if (tenths == 0)
+            continue;
+        float other = (0.1f * (float)tenths + (float)n_max) / largest;
+        for (int i = 0; i < n; i++) {
+            int level = nearest_int(other * values[i]);
+            tried[i] = level < n_max ? level : n_max;
+        }
+        float error = positive_error(n, values, weights, tried, 1 / other);
+        if (error < best) {
+            best = error;
+            inverse = other;
+        }
+    }
+    return inverse;
+}
+
+static bool refine_positive(int n, int n_max, const float *values, const float *weights, uint8_t *levels, float *sum_lx,
+                            float *sum_l2)
+{
+    bool changed = false;
+    for (int i = 0; i < n; i++) {
+        float kept = (float)levels[i];
+        float lx = *sum_lx - weights[i] * values[i] * kept, l2 = *sum_l2 - weights[i] * kept * kept;
+        if (!(lx > 0 && l2 > 0))
+            continue;
+        int level = nearest_int(values[i] * l2 / lx);
+        level = level < n_max ? level : n_max;
+        if (level == levels[i])
+            continue;
+        lx += weights[i] * values[i] * (float)level;
+        l2 += weights[i] * (float)level * (float)level;
+        if (lx * lx * *sum_l2 > *sum_lx * *sum_lx * l2) {
+            levels[i] = (uint8_t)level;
+            *sum_lx = lx;
+            *sum_l2 = l2;
+            changed = true;
+        }
+    }
+    return changed;
+}
+
+float k_search_positive(int n, int n_max, const float *values, const float *weights, uint8_t *levels)
+{
+    float largest = 0, sum_lx = 0, sum_l2 = 0;
+    for (int i = 0; i < n; i++)
+        largest = values[i] > largest ? values[i] : largest;
+    if (largest < K_NEGLIGIBLE) {
+        memset(levels, 0, (size_t)n);
+        return 0;
+    }
+    float inverse = positive_inverse(n, n_max, values, weights, largest);
+    for (int i = 0; i < n; i++) {
+        int level = nearest_int(inverse * values[i]);
+        level = level < n_max ? level : n_max;
+        levels[i] = (uint8_t)level;
+        sum_lx += weights[i] * values[i] * (float)level;
+        sum_l2 += weights[i] * (float)level * (float)level;
+    }
+    for (int pass = 0; pass < 5; pass++)
+        if (!refine_positive(n, n_max, values, weights, levels, &sum_lx, &sum_l2))
+            break;
+    return sum_l2 > 0 ? sum_lx / sum_l2 : 0;
 }

@@ -4,7 +4,7 @@
  * own under one F16 scale. Each search tries a few scales and keeps the one with the least weighted error; its sums run in
  * index order in F32, which is part of the format: another order gives other bits.
  *
- * Source: ggml-quants.c of llama.cpp (make_qx_quants, make_q3_quants, make_qkx2_quants), without importance matrix. */
+ * Source: ggml-quants.c of llama.cpp (make_qx_quants, make_q3_quants, make_qkx2_quants, make_qkx3_quants, make_qp_quants). */
 #pragma once
 
 #include <stdbool.h>
@@ -42,10 +42,10 @@ static inline int clamp_int(int value, int low, int high)
     return value < low ? low : value > high ? high : value;
 }
 
-/* A symmetric scale for levels -n_max .. n_max - 1, with the weight x * x. Levels are stored plus n_max. */
-float k_search_symmetric(int n, int n_max, const float *values, uint8_t *levels);
+/* A symmetric scale for levels -n_max .. n_max - 1. Levels are stored plus n_max. */
+float k_search_symmetric(int n, int n_max, const float *values, const float *weights, uint8_t *levels);
 
-/* The same for Q3_K: refined level by level, in up to five passes. */
+/* The same for Q3_K, with the weight x * x: refined level by level, in up to five passes. */
 float k_search_refined(int n, int n_max, const float *values, uint8_t *levels);
 
 /* A scale and a minimum (>= 0, to be subtracted) for levels 0 .. n_max, trying steps 0 .. n_steps of r_min + r_delta * step.
@@ -55,5 +55,13 @@ struct k_range_search {
     float r_min, r_delta;
     bool absolute;
 };
+#define K_WEIGHTED_RANGE(n_max)                                                                                                  \
+    {                                                                                                                            \
+        n_max, 36, -0.9f, 0.05f, false                                                                                           \
+    } /* what the reference tries where importance is known */
 float k_search_range(const struct k_range_search *search, int n, const float *values, const float *weights, uint8_t *levels,
                      float *ret_minimum);
+
+/* A scale for levels 0 .. n_max of the scales or minimums of a block's sub-blocks, refined in up to five passes. A level is a
+ * byte: a negative value may get one above n_max, which is 256 more than what was meant. */
+float k_search_positive(int n, int n_max, const float *values, const float *weights, uint8_t *levels);

@@ -28,6 +28,15 @@ static bool store_scales(const float *scales, const float *minimums, uint8_t *bl
     return true;
 }
 
+static void store_weighted_scales(const float *scales, const float *minimums, const float *weights, uint8_t *block)
+{
+    uint8_t scale_shares[SUB_BLOCKS], minimum_shares[SUB_BLOCKS];
+    f16_store(block + D, k_search_positive(SUB_BLOCKS, 15, scales, weights, scale_shares));
+    f16_store(block + D_MIN, k_search_positive(SUB_BLOCKS, 15, minimums, weights, minimum_shares));
+    for (int j = 0; j < SUB_BLOCKS; j++)
+        block[j] = (uint8_t)(scale_shares[j] | minimum_shares[j] << 4);
+}
+
 static void load_scales(const uint8_t *block, float *ret_scales, float *ret_minimums)
 {
     float d = f16_load(block + D), d_min = f16_load(block + D_MIN);
@@ -52,7 +61,9 @@ static const struct k_format q2_k_format = {
     .high = 3,
     .block_bytes = BLOCK_BYTES,
     .range = {.n_max = 3, .n_steps = 15, .r_min = -0.5f, .r_delta = 0.1f, .absolute = true},
+    .mean_factor = 1,
     .store_scales = store_scales,
+    .store_weighted_scales = store_weighted_scales,
     .load_scales = load_scales,
     .pack = pack,
 };

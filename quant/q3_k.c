@@ -55,6 +55,14 @@ static bool store_scales(const float *scales, const float *minimums, uint8_t *bl
     return true;
 }
 
+static void store_weighted_scales(const float *scales, const float *minimums, const float *weights, uint8_t *block)
+{
+    (void)minimums;
+    uint8_t shares[SUB_BLOCKS];
+    f16_store(block + D, k_search_symmetric(SUB_BLOCKS, 32, scales, weights, shares));
+    pack_scales(shares, block + SCALES);
+}
+
 static void load_scales(const uint8_t *block, float *ret_scales, float *ret_minimums)
 {
     const uint8_t *low = block + SCALES, *high = low + 8;
@@ -93,7 +101,9 @@ static const struct k_format q3_k_format = {
     .low = -4,
     .high = 3,
     .block_bytes = BLOCK_BYTES,
+    .mean_factor = 2,
     .store_scales = store_scales,
+    .store_weighted_scales = store_weighted_scales,
     .load_scales = load_scales,
     .pack = pack,
 };

@@ -3,6 +3,8 @@
 #include "quant/block32.h"
 #include "quant/dtype.h"
 #include "quant/f16.h"
+#include "quant/k_search.h"
+#include "quant/weights.h"
 
 enum { QS = 2, BLOCK_BYTES = 18 };
 
@@ -23,7 +25,17 @@ static void encode_block(const float *values, uint8_t *block)
     block32_pack_nibbles(levels, block + QS);
 }
 
+static void encode_weighted_block(const float *values, const float *importance, float mean_square, uint8_t *block)
+{
+    uint8_t levels[BLOCK32_ELEMENTS];
+    float weights[BLOCK32_ELEMENTS];
+    importance_weights(values, importance, mean_square, BLOCK32_ELEMENTS, weights);
+    f16_store(block, k_search_symmetric(BLOCK32_ELEMENTS, 8, values, weights, levels));
+    block32_pack_nibbles(levels, block + QS);
+}
+
 DEFINE_BLOCK_KERNELS(q4_0, BLOCK32_ELEMENTS, BLOCK_BYTES)
+DEFINE_WEIGHTED_KERNEL(q4_0, BLOCK32_ELEMENTS, BLOCK_BYTES)
 
 #if defined(__x86_64__)
 decode_function q4_0_decode_avx2;
@@ -38,8 +50,9 @@ const struct dtype q4_0_dtype = {
     .block_bytes = BLOCK_BYTES,
     .ggml_type = 2,
     .n_scales = 1,
+    .weighs_rows = true,
     .encode_cost = 250,
-    .kernels[CPU_PORTABLE] = {q4_0_decode, q4_0_encode},
+    .kernels[CPU_PORTABLE] = {q4_0_decode, q4_0_encode, q4_0_encode_weighted},
 #if defined(__x86_64__)
     .kernels[CPU_AVX2] = {q4_0_decode_avx2, q4_0_encode_avx2},
 #endif

@@ -49,6 +49,16 @@ bool q45_store_scales(const float *scales, const float *minimums, uint8_t *block
     return true;
 }
 
+void q45_store_weighted_scales(const float *scales, const float *minimums, const float *weights, uint8_t *block)
+{
+    uint8_t scale_shares[Q45_SUB_BLOCKS], minimum_shares[Q45_SUB_BLOCKS];
+    f16_store(block + Q45_D, k_search_positive(Q45_SUB_BLOCKS, 63, scales, weights, scale_shares));
+    f16_store(block + Q45_D_MIN, k_search_positive(Q45_SUB_BLOCKS, 63, minimums, weights, minimum_shares));
+    memset(block + Q45_SCALES, 0, 12);
+    for (int j = 0; j < Q45_SUB_BLOCKS; j++)
+        pack_scale_min(block + Q45_SCALES, j, scale_shares[j], minimum_shares[j]);
+}
+
 void q45_load_scales(const uint8_t *block, float *ret_scales, float *ret_minimums)
 {
     float d = f16_load(block + Q45_D), d_min = f16_load(block + Q45_D_MIN);
@@ -73,7 +83,9 @@ static const struct k_format q4_k_format = {
     .high = 15,
     .block_bytes = BLOCK_BYTES,
     .range = {.n_max = 15, .n_steps = 20, .r_min = -1.f, .r_delta = 0.1f},
+    .mean_factor = 2,
     .store_scales = q45_store_scales,
+    .store_weighted_scales = q45_store_weighted_scales,
     .load_scales = q45_load_scales,
     .pack = pack,
 };

@@ -2,6 +2,8 @@
 #include "quant/block32.h"
 #include "quant/dtype.h"
 #include "quant/f16.h"
+#include "quant/k_search.h"
+#include "quant/weights.h"
 
 enum { M = 2, QH = 4, QS = 8, BLOCK_BYTES = 24 };
 
@@ -26,7 +28,20 @@ static void encode_block(const float *values, uint8_t *block)
     block32_pack_nibbles(levels, block + QS);
 }
 
+static void encode_weighted_block(const float *values, const float *importance, float mean_square, uint8_t *block)
+{
+    const struct k_range_search range = K_WEIGHTED_RANGE(31);
+    uint8_t levels[BLOCK32_ELEMENTS];
+    float weights[BLOCK32_ELEMENTS], minimum;
+    importance_weights(values, importance, mean_square, BLOCK32_ELEMENTS, weights);
+    f16_store(block, k_search_range(&range, BLOCK32_ELEMENTS, values, weights, levels, &minimum));
+    f16_store(block + M, -minimum);
+    block32_pack_fifth_bits(levels, block + QH);
+    block32_pack_nibbles(levels, block + QS);
+}
+
 DEFINE_BLOCK_KERNELS(q5_1, BLOCK32_ELEMENTS, BLOCK_BYTES)
+DEFINE_WEIGHTED_KERNEL(q5_1, BLOCK32_ELEMENTS, BLOCK_BYTES)
 
 #if defined(__x86_64__)
 decode_function q5_1_decode_avx2;
@@ -42,8 +57,9 @@ const struct dtype q5_1_dtype = {
     .ggml_type = 7,
     .n_scales = 2,
     .scale_offset = {0, M},
+    .weighs_rows = true,
     .encode_cost = 250,
-    .kernels[CPU_PORTABLE] = {q5_1_decode, q5_1_encode},
+    .kernels[CPU_PORTABLE] = {q5_1_decode, q5_1_encode, q5_1_encode_weighted},
 #if defined(__x86_64__)
     .kernels[CPU_AVX2] = {q5_1_decode_avx2, q5_1_encode_avx2},
 #endif

@@ -22,7 +22,9 @@ static const struct k_format q5_k_format = {
     .high = 31,
     .block_bytes = BLOCK_BYTES,
     .range = {.n_max = 31, .n_steps = 15, .r_min = -0.5f, .r_delta = 0.1f},
+    .mean_factor = 2,
     .store_scales = q45_store_scales,
+    .store_weighted_scales = q45_store_weighted_scales,
     .load_scales = q45_load_scales,
     .pack = pack,
 };

@@ -133,7 +133,7 @@ int main(int argc, char **argv)
     print_heading();
     for (size_t i = 0; dtypes[i] != NULL; i++)
         measure_both(encoding_of(dtypes[i]), dtypes[i]->name, &buffers, argc, argv);
-    measure_both((struct encoding){&q4_0_dtype, &q4_0_absmax7_rule}, "absmax7", &buffers, argc, argv);
+    measure_both((struct encoding){.dtype = &q4_0_dtype, .rule = &q4_0_absmax7_rule}, "absmax7", &buffers, argc, argv);
     double copy = 0;
     for (int turn = 0; turn < TURNS; turn++)
         copy = fmax(copy, copy_rate(&buffers));

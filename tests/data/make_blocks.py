@@ -107,7 +107,7 @@ def main():
         weighted = encode(ggml, name, source, weights)
         if plain is not None:
             plain.tofile(FOLDER / f"{name.lower()}.blocks")
-        if plain is None or weighted.tobytes() != plain.tobytes():
+        if name != "IQ1_M" and (plain is None or weighted.tobytes() != plain.tobytes()):
             weighted.tofile(FOLDER / f"{name.lower()}.weighted.blocks")
         kept = (weighted if plain is None else plain)[: DECODED // block_elements * block_bytes]
         decode(ggml, name, kept).tofile(FOLDER / f"{name.lower()}.f32")

@@ -1,35 +1,63 @@
 /* encode DTYPE <values >blocks, or encode -d DTYPE <blocks >values: one dtype's kernels as a filter of F32 values.
+ * encode DTYPE IMPORTANCE: by the importance of columns, F32 numbers in a file; rows have as many values. Rows of 256 otherwise.
  * WFS_CPU chooses the kernels, as everywhere. */
 #include "base/arena.h"
-#include "quant/dtype.h"
+#include "base/buffer.h"
+#include "quant/convert.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+static void read_all(FILE *file, struct buffer *out)
+{
+    unsigned char piece[65536];
+    for (size_t length; (length = fread(piece, 1, sizeof piece, file)) > 0;)
+        buffer_append(out, piece, length);
+}
+
+static bool convert(const struct dtype *from, struct encoding to, uint64_t n_columns, const struct buffer *input,
+                    struct error *error)
+{
+    struct arena *arena = arena_new();
+    uint64_t row = n_columns / from->block_elements * from->block_bytes, shape[] = {input->length / row, n_columns};
+    const struct view *view = view_literal(arena, from, 2, shape, input->bytes);
+    unsigned char *out = memory_alloc(convert_bytes(view, to.dtype) + 1);
+    bool converted = convert_possible(view, to, &(const char *){NULL}) &&
+                     convert_read(view, to, 0, view->n_elements / to.dtype->block_elements, out, error);
+    if (converted)
+        fwrite(out, 1, convert_bytes(view, to.dtype), stdout);
+    free(out);
+    arena_free(arena);
+    return converted;
+}
+
 int main(int argc, char **argv)
 {
     bool decode = argc == 3 && strcmp(argv[1], "-d") == 0;
-    const struct dtype *dtype = argc == 2 || decode ? dtype_by_name(argv[argc - 1]) : NULL;
-    struct kernels kernels = dtype != NULL ? dtype_kernels(dtype) : (struct kernels){0};
-    if (decode ? kernels.decode == NULL : kernels.encode == NULL) {
-        fprintf(stderr, "usage: encode [-d] DTYPE\n");
+    const struct dtype *dtype = argc >= 2 ? dtype_by_name(argv[decode ? 2 : 1]) : NULL;
+    struct encoding encoding = encoding_of(dtype);
+    struct buffer columns = {0}, input = {0};
+    struct importance importance = {.n_columns = 256, .n_matrices = 1};
+    struct error error = {"not possible"};
+    if (dtype == NULL || argc > 3) {
+        fprintf(stderr, "usage: encode [-d] DTYPE [IMPORTANCE]\n");
         return 2;
     }
-    enum { BLOCKS = 256 };
-    size_t values_size = dtype->block_elements * sizeof(float), block_size = dtype->block_bytes, n_blocks;
-    float *values = memory_alloc(BLOCKS * values_size);
-    unsigned char *blocks = memory_alloc(BLOCKS * block_size);
-    while ((n_blocks = decode ? fread(blocks, block_size, BLOCKS, stdin) : fread(values, values_size, BLOCKS, stdin)) > 0) {
-        if (decode) {
-            kernels.decode(blocks, values, n_blocks);
-            fwrite(values, values_size, n_blocks, stdout);
-        } else {
-            kernels.encode(values, blocks, n_blocks);
-            fwrite(blocks, block_size, n_blocks, stdout);
-        }
+    FILE *file = argc == 3 && !decode ? fopen(argv[2], "rb") : NULL;
+    if (file != NULL) {
+        read_all(file, &columns);
+        fclose(file);
+        importance.columns = (const float *)(const void *)columns.bytes;
+        importance.n_columns = columns.length / sizeof(float);
+        encoding.importance = &importance;
     }
-    free(values);
-    free(blocks);
-    return fflush(stdout) != 0;
+    read_all(stdin, &input);
+    bool converted = decode ? convert(dtype, encoding_of(&f32_dtype), importance.n_columns, &input, &error)
+                            : convert(&f32_dtype, encoding, importance.n_columns, &input, &error);
+    if (!converted)
+        fprintf(stderr, "encode: %s\n", error.message);
+    buffer_free(&columns);
+    buffer_free(&input);
+    return fflush(stdout) != 0 || !converted;
 }

@@ -3,6 +3,7 @@ import ctypes
 import os
 import pathlib
 import subprocess
+import tempfile
 
 import llama_cpp
 import numpy as np
@@ -16,10 +17,11 @@ FORMATS = {  # ggml's type number, elements and bytes of a block
     "IQ4_NL": (20, 32, 18), "IQ4_XS": (23, 256, 136), "TQ1_0": (34, 256, 54), "TQ2_0": (35, 256, 66), "MXFP4": (39, 32, 17),
     "NVFP4": (40, 64, 36), "Q1_0": (41, 128, 18), "Q2_0": (42, 64, 18),
 }
-DECODED = {  # formats that are encoded only with the importance of columns
-    "IQ2_XXS": (256, 66), "IQ2_XS": (256, 74), "IQ3_XXS": (256, 98), "IQ1_S": (256, 50), "IQ3_S": (256, 110), "IQ2_S": (256, 82),
-    "IQ1_M": (256, 56),
+GRIDS = {  # slow to encode; of IQ1_M the package's search differs from llama.cpp 34af94cd9's
+    "IQ2_XXS": (16, 256, 66), "IQ2_XS": (17, 256, 74), "IQ3_XXS": (18, 256, 98), "IQ1_S": (19, 256, 50), "IQ3_S": (21, 256, 110),
+    "IQ2_S": (22, 256, 82), "IQ1_M": (29, 256, 56),
 }
+COLUMNS = 1024
 N_VALUES = int(os.environ.get("WFS_QUANT_VALUES", 1 << 20))
 GGML = ctypes.CDLL(str(next((pathlib.Path(llama_cpp.__file__).parent / "lib").glob("libggml-base.so"))))
 GGML.ggml_quantize_chunk.argtypes = [ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p] + [ctypes.c_int64] * 3 + [ctypes.c_void_p]
@@ -57,9 +59,11 @@ def differing(ours, theirs, size):
     return int((ours != theirs).any(axis=1).sum()) if ours.shape == theirs.shape else -1
 
 
-def ggml_encode(number, values, size):
+def ggml_encode(number, values, size, columns=None):
     blocks = np.zeros(size, "u1")
-    GGML.ggml_quantize_chunk(number, values.ctypes.data, blocks.ctypes.data, 0, 1, len(values), None)
+    width = len(values) if columns is None else len(columns)
+    pointer = None if columns is None else columns.ctypes.data
+    GGML.ggml_quantize_chunk(number, values.ctypes.data, blocks.ctypes.data, 0, len(values) // width, width, pointer)
     return blocks.tobytes()
 
 
@@ -69,6 +73,21 @@ def ggml_decode(name, blocks, n_values):
     dequantize = getattr(GGML, "dequantize_row_" + name.lower().replace("_k", "_K"))
     dequantize(*map(ctypes.c_void_p, (data.ctypes.data, values.ctypes.data)), ctypes.c_int64(n_values))
     return values.tobytes()
+
+
+def weights(*formats):
+    """By the importance of columns, a few rows of each."""
+    random = np.random.default_rng(13)
+    columns = (np.where(random.random(COLUMNS) < 0.02, 0, random.exponential(1, COLUMNS)) ** 2).astype("<f4")
+    with tempfile.NamedTemporaryFile() as file:
+        columns.tofile(file.name)
+        for kind, values in inputs().items():
+            rows = values[: 16 * COLUMNS]
+            for name, (number, elements, size) in formats:
+                expected = ggml_encode(number, rows, len(rows) // elements * size, columns)
+                for level in ("portable", "avx2", "avx512") if name != "IQ1_M" else ():
+                    differences = differing(run([name, file.name], rows.tobytes(), level), expected, size)
+                    check(differences == 0, f"{name} of {kind} with weights, {level}: {differences} blocks differ from ggml's")
 
 
 def main():
@@ -82,7 +101,8 @@ def main():
                 check(encode_differences == 0 == decode_differences,
                       f"{name} of {kind}, {level}: of {len(values) // elements} blocks {encode_differences} encoded and "
                       f"{decode_differences} decoded otherwise than by ggml")
-    for name, (elements, size) in DECODED.items():
+    weights(*FORMATS.items(), *GRIDS.items())
+    for name, (_, elements, size) in GRIDS.items():
         blocks = np.random.default_rng(12).integers(0, 256, N_VALUES // elements * size, "u1").tobytes()
         decoded = np.frombuffer(ggml_decode(name, blocks, N_VALUES), "<f4")
         for level in ("portable", "avx2", "avx512"):

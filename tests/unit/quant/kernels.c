@@ -199,8 +199,31 @@ static bool same_encoded(struct encoding encoding, enum cpu_level level, size_t 
     return memcmp(blocks[0], blocks[1], skew + n_bytes + ROOM) == 0;
 }
 
-static void check_encode(struct encoding encoding, enum cpu_level level)
+/* Of every value and block, in all magnitudes, and some of none. */
+static float importance[MAX_ELEMENTS], mean_squares[MAX_BLOCKS];
+
+static void make_importance(void)
 {
+    for (int i = 0; i < MAX_ELEMENTS; i++)
+        importance[i] =
+            i / 256 % 5 == 4 || random_bits() % 50 == 0 ? 0 : ldexpf(fabsf(bell()), (int)(random_bits() % 9) * (i / 256 % 5));
+    for (int i = 0; i < MAX_BLOCKS; i++)
+        mean_squares[i] = fabsf(bell());
+}
+
+static bool same_weighted(const struct dtype *dtype, enum cpu_level level, size_t n_blocks, size_t skew)
+{
+    size_t n_bytes = n_blocks * dtype->block_bytes;
+    memset(blocks, 0xa5, sizeof blocks);
+    dtype_kernels_at(dtype, CPU_PORTABLE)
+        .encode_weighted(values + skew % 2, importance, mean_squares, blocks[0] + skew, n_blocks);
+    dtype_kernels_at(dtype, level).encode_weighted(values + skew % 2, importance, mean_squares, blocks[1] + skew, n_blocks);
+    return memcmp(blocks[0], blocks[1], skew + n_bytes + ROOM) == 0;
+}
+
+static void check_encode(struct encoding encoding, enum cpu_level level, bool weighted)
+{
+    size_t most = encoding.dtype->encode_cost < 20000 ? MAX_BLOCKS : 3; /* slow formats have no batches */
     for (int kind = 0; kind < N_KINDS; kind++) {
         float block = 0;
         for (unsigned i = 0; i < 1 + MAX_ELEMENTS; i++) {
@@ -209,11 +232,15 @@ static void check_encode(struct encoding encoding, enum cpu_level level)
             values[i] = kinds[kind].value(i, block);
         }
         bool same = true;
-        for (size_t n_blocks = 0; n_blocks <= MAX_BLOCKS; n_blocks += n_blocks < 17 ? 1 : 5)
-            same &= same_encoded(encoding, level, n_blocks, n_blocks * 7 % 33);
+        for (size_t n_blocks = 0; n_blocks <= most; n_blocks += n_blocks < 17 ? 1 : 5)
+            same &= weighted ? same_weighted(encoding.dtype, level, n_blocks, n_blocks * 7 % 33)
+                             : same_encoded(encoding, level, n_blocks, n_blocks * 7 % 33);
         char what[96];
         snprintf(what, sizeof what, "%s, %s, %s, encodes %s", encoding.dtype->name,
-                 encoding.rule != NULL ? encoding.rule->name : "its own rule", cpu_level_name(level), kinds[kind].name);
+                 encoding.rule != NULL ? encoding.rule->name
+                 : weighted            ? "weighted"
+                                       : "plain",
+                 cpu_level_name(level), kinds[kind].name);
         CHECK_NAMED(same, what);
     }
 }
@@ -254,7 +281,9 @@ static void check_dtype(const struct dtype *dtype)
 {
     for (int level = CPU_AVX2; level <= (int)cpu_level(); level++) {
         if (dtype->kernels[level].encode != NULL)
-            check_encode(encoding_of(dtype), (enum cpu_level)level);
+            check_encode(encoding_of(dtype), (enum cpu_level)level, false);
+        if (dtype->kernels[level].encode_weighted != NULL)
+            check_encode(encoding_of(dtype), (enum cpu_level)level, true);
         if (dtype->kernels[level].decode != NULL)
             check_decode(dtype, (enum cpu_level)level);
     }
@@ -262,10 +291,11 @@ static void check_dtype(const struct dtype *dtype)
 
 int main(void)
 {
+    make_importance();
     for (size_t i = 0; dtypes[i] != NULL; i++)
         check_dtype(dtypes[i]);
     for (int level = CPU_AVX2; level <= (int)cpu_level(); level++)
-        check_encode((struct encoding){&q4_0_dtype, &q4_0_absmax7_rule}, (enum cpu_level)level);
+        check_encode((struct encoding){.dtype = &q4_0_dtype, .rule = &q4_0_absmax7_rule}, (enum cpu_level)level, false);
     CHECK_NAMED(true, "levels compared: as many as this processor has");
     return check_done();
 }

@@ -1,0 +1,78 @@
+/* IQ2 and IQ3 as data: the search for the points of a sub-block's groups is one for all five.
+ *
+ * The search tries some scales for each sub-block, snaps the levels that each gives to points of the grid, and keeps the scale
+ * with the least weighted error. Its sums run in index order in F32: that is part of the formats. Source:
+ * quantize_row_iq2_xxs_impl and its kin in ggml-quants.c of llama.cpp. */
+#pragma once
+
+#include "quant/dtype.h"
+#include "quant/iq.h"
+
+enum { IQ_MOST_SUB_BLOCKS = 16, IQ_MOST_SUB_ELEMENTS = 32, IQ_MOST_POINTS = 64 };
+
+/* What is stored of a block beside its scale. A sub-block that was not searched, being negligible, has points 0 and no signs. */
+struct iq_found {
+    bool searched[IQ_MOST_SUB_BLOCKS];
+    uint8_t shares[IQ_MOST_SUB_BLOCKS]; /* the scale of the sub-block is 2 * share + 1 of the block's */
+    uint16_t points[IQ_MOST_POINTS];
+    uint8_t signs[IQ_ELEMENTS / IQ_GROUP]; /* a bit is set where a value is negative; seven of them with even_signs */
+};
+
+struct iq_format {
+    enum grid_name grid;
+    size_t block_bytes;
+    int sub_elements;  /* 16 or 32 */
+    bool even_signs;   /* seven bits are stored of eight signs */
+    float negligible;  /* a sub-block of which nothing is as large is not searched; 0: one of zeros is not */
+    bool positive;     /* the tries are around the scale that k_search_positive() finds, not around the plain one */
+    bool redoes_all;   /* where a point is off the grid all are snapped again under the scale found, not those alone */
+    bool begins_off;   /* so too where no try gave anything */
+    bool keeps_points; /* where all scales are 0 though there are values, so small are they */
+    int n_steps;       /* tries on either side of the scale they begin at */
+    float step;
+    float mean_factor; /* what the mean square of a block is multiplied with for the weights of its values */
+    float plain_share; /* how much of that is added to the squares that are the weights where no importance is known */
+    float fudge;       /* what the stored scale of a block is multiplied with */
+
+    /* Packs what was found; the block's scale is stored, all else is zero. */
+    void (*pack)(const struct iq_found *found, uint8_t *block);
+};
+
+/* Finds the scale of a sub-block and the points of its groups, by the magnitudes of its values. The tries are around the inverse
+ * scale (2 * n_levels - 1) / begin; `scale` is the result where none of them gives anything. One magnitude of a group is negative
+ * where the signs had to be made even, and the result may be too, where such a magnitude outweighs the rest. */
+typedef float iq_search_function(const struct iq_format *format, const struct grid_search *search, const float *magnitudes,
+                                 const float *weights, float begin, float scale, uint16_t *points);
+iq_search_function iq_search;
+
+/* The inverse of the scale of a try. */
+static inline float iq_inverse(const struct iq_format *format, const struct grid *grid, int step, float begin)
+{
+    return ((float)(2 * grid->n_levels - 1) + (float)step * format->step) / begin;
+}
+
+/* Encodes by that search; `importance` may be NULL where the format allows it. */
+void iq_encode_by(iq_search_function *search, const struct iq_format *format, const float *values, const float *importance,
+                  uint8_t *blocks, size_t n_blocks);
+
+/* Defines NAME_decode over decode_block(). */
+#define DEFINE_IQ_DECODER(name, bytes)                                                                                           \
+    static void name##_decode(const void *blocks, float *values, size_t n_blocks)                                                \
+    {                                                                                                                            \
+        for (size_t i = 0; i < n_blocks; i++)                                                                                    \
+            decode_block((const uint8_t *)blocks + i * (bytes), values + i * IQ_ELEMENTS);                                       \
+    }
+
+/* Defines NAME_encode##suffix, and NAME_encode_weighted##suffix, over NAME_format. */
+#define DEFINE_IQ_ENCODER(name, suffix, search)                                                                                  \
+    static void name##_encode##suffix(const float *values, void *blocks, size_t n_blocks)                                        \
+    {                                                                                                                            \
+        iq_encode_by(search, &name##_format, values, NULL, blocks, n_blocks);                                                    \
+    }
+#define DEFINE_WEIGHTED_IQ_ENCODER(name, suffix, search)                                                                         \
+    static void name##_encode_weighted##suffix(const float *values, const float *importance, const float *mean_squares,          \
+                                               void *blocks, size_t n_blocks)                                                    \
+    {                                                                                                                            \
+        (void)mean_squares;                                                                                                      \
+        iq_encode_by(search, &name##_format, values, importance, blocks, n_blocks);                                              \
+    }

@@ -1,9 +1,10 @@
 /* Sources: one read-only run of input bytes each.
  *
- * A source is a regular file, held open from the moment it was checked, or a compressed member of one that is inflated on demand.
- * Bytes are read with pread: a truncated file or a medium error is an error for the reader and for nobody else. A file is
- * mapped as well, only so that the kernel can copy from the mapping (fuse_reply_iov): no code of ours ever
- * dereferences source_mapping(). Everything here may be used from any number of threads.
+ * A source is operations on bytes that are somewhere: a regular file, held open from the moment it was checked (source_file.c), a
+ * compressed member of one that is inflated on demand, a text in memory. What one kind cannot do, such as being mapped, it leaves
+ * out. A file is read with pread: a truncated file or a medium error is an error for the
+ * reader and for nobody else. It is mapped as well, only so that the kernel can copy from the mapping (fuse_reply_iov): no code
+ * of ours ever dereferences source_mapping(). Everything here may be used from any number of threads.
  *
  * Identity is what stat said when the source was opened: device and inode, size, time of modification. A file that is replaced by
  * a rename, linked or given other permissions is the same, and keeps being served from the open descriptor; ctime therefore does
@@ -31,15 +32,28 @@ int source_find(int directory, const char *path, const char *name, struct error 
 char *source_found_path(int found);
 struct source *source_open_found(int found, const char *name, struct error *error);
 
-/* A source of another kind, for members that must be computed (see formats/torch/): `read` gives any range and must be
- * safe to call from several threads; `release` frees `context`. `base` is the file it belongs to: its identity is the member's.
- */
+/* What a kind of source can do. Each is called from any number of threads, and only with ranges inside the source. All but the
+ * first two may be NULL. */
 struct source_ops {
     bool (*read)(void *context, uint64_t offset, size_t length, void *out, struct error *error);
-    void (*release)(void *context);
+    void (*release)(void *context); /* frees the context */
+
+    /* Runs, as source_read_runs(); false, without an error, where they are to be read one by one. */
+    bool (*gather)(void *context, uint64_t offset, uint64_t count, size_t length, uint64_t stride, unsigned char *out);
+
+    const void *(*map)(void *context, uint64_t offset, uint64_t length); /* as source_mapping() */
+    void (*prefetch)(void *context, uint64_t offset, uint64_t length);   /* as source_prefetch() */
+    bool (*identify)(void *context, struct stat *ret_identity);          /* what it is now; false where that is not known */
+    int (*watch)(void *context, int inotify);                            /* as source_watch() */
 };
+
+/* A source that belongs to a file, `base`, which must live longer: a member that is computed, a text that is derived. The
+ * identity is that of the file. Takes the context. */
 struct source *source_new(const struct source *base, const char *name, uint64_t size, const struct source_ops *ops,
                           void *context);
+
+/* A source that is a file of that identity, and as long. Takes the context. */
+struct source *source_new_file(const struct stat *identity, const char *name, const struct source_ops *ops, void *context);
 
 /* A source made of memory, for side files that are derived from others: a copy of the text. `base` as above. */
 struct source *source_of_text(const struct source *base, const char *name, const char *text, size_t length);

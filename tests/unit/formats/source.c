@@ -229,6 +229,23 @@ static void runs(void)
     source_close(source);
 }
 
+/* What a kind leaves out is nothing, and read runs are read one by one. */
+static void text(void)
+{
+    struct error error = {""};
+    char out[4] = "";
+    files_write_text("file", "content");
+    struct source *base = source_open(AT_FDCWD, "file", "file", &error);
+    struct source *source = source_of_text(base, "text", "abcdef", 6);
+    CHECK(source_size(source) == 6 && source_mapping(source, 0, 6) == NULL && source_watch(source, 0) == -1);
+    CHECK(source_same_file(source, base) && !source_changed(source));
+    source_prefetch(source, 0, 6);
+    CHECK(source_read_runs(source, 1, 3, 1, 2, out, &error) && strcmp(out, "bdf") == 0);
+    CHECK(!source_read_runs(source, 2, 3, 1, 2, out, &error));
+    source_close(source);
+    source_close(base);
+}
+
 static void many(void)
 {
     enum { SOFT_LIMIT = 64, N_FILES = 80 };
@@ -256,6 +273,7 @@ int main(void)
     watch();
     texts();
     runs();
+    text();
     many();
     files_remove();
     return check_done();

@@ -1,0 +1,242 @@
+/* Sources that are files. */
+#include "formats/source.h"
+
+#include "base/arena.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+enum { MAPPED_BYTES = 16 << 20 };
+
+struct file {
+    const struct source *source; /* that it is */
+    int fd;
+    uint64_t size;
+    void *mapping;               /* MAP_FAILED where there is none */
+    _Atomic uint64_t handed_out; /* bytes of the mapping since its pages were last given back */
+};
+
+static bool file_read(void *context, uint64_t offset, size_t length, void *out, struct error *error)
+{
+    const struct file *file = context;
+    const struct source *source = file->source;
+    unsigned char *at = out;
+    while (length > 0) {
+        ssize_t n = pread(file->fd, at, length, (off_t)offset);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return error_set_errno(error, errno, "%s: offset %llu", source_name(source), (unsigned long long)offset);
+        if (n == 0) {
+            source_verify(source);
+            return error_set(error, "%s: ends at offset %llu, was %llu bytes long when it was opened", source_name(source),
+                             (unsigned long long)offset, (unsigned long long)file->size);
+        }
+        at += n;
+        offset += (uint64_t)n;
+        length -= (size_t)n;
+    }
+    return true;
+}
+
+/* Gathering: the kernel copies from the mapping into a file of our own in memory (pwritev), which is mapped too. A page that the
+ * source has lost is EFAULT for that call, where touching it would be SIGBUS. A thread has one such file. */
+
+enum { GATHER_BYTES = 256 * 1024, GATHER_RUNS = 1024, GATHER_LONGEST = 2048 };
+
+struct gather {
+    int fd;
+    unsigned char *bytes; /* GATHER_BYTES, the content of fd */
+};
+
+static pthread_key_t gather_key;
+static pthread_once_t gather_once = PTHREAD_ONCE_INIT;
+
+static void gather_free(void *pointer)
+{
+    struct gather *gather = pointer;
+    munmap(gather->bytes, GATHER_BYTES);
+    close(gather->fd);
+    free(gather);
+}
+
+static void gather_make_key(void)
+{
+    pthread_key_create(&gather_key, gather_free);
+}
+
+/* That of this thread, or NULL where it cannot be had. */
+static struct gather *gather_get(void)
+{
+    pthread_once(&gather_once, gather_make_key);
+    struct gather *gather = pthread_getspecific(gather_key);
+    if (gather != NULL)
+        return gather;
+    int fd = memfd_create("wfs-gather", MFD_CLOEXEC);
+    void *bytes = MAP_FAILED;
+    if (fd >= 0 && ftruncate(fd, GATHER_BYTES) == 0)
+        bytes = mmap(NULL, GATHER_BYTES, PROT_READ, MAP_SHARED | MAP_POPULATE, fd, 0);
+    if (bytes == MAP_FAILED) {
+        if (fd >= 0)
+            close(fd);
+        return NULL;
+    }
+    gather = memory_alloc(sizeof *gather);
+    *gather = (struct gather){fd, bytes};
+    pthread_setspecific(gather_key, gather);
+    return gather;
+}
+
+/* False where the kernel did not copy everything: the runs are then to be read one by one, which tells why. */
+static bool file_gather(void *context, uint64_t offset, uint64_t count, size_t length, uint64_t stride, unsigned char *out)
+{
+    const struct file *file = context;
+    if (file->mapping == MAP_FAILED || length == 0 || length > GATHER_LONGEST)
+        return false;
+    struct gather *gather = gather_get();
+    struct iovec runs[GATHER_RUNS];
+    if (gather == NULL)
+        return false;
+    uint64_t most = GATHER_BYTES / length < GATHER_RUNS ? GATHER_BYTES / length : GATHER_RUNS;
+    for (uint64_t done = 0; done < count;) {
+        uint64_t n = count - done < most ? count - done : most;
+        for (uint64_t i = 0; i < n; i++)
+            runs[i] = (struct iovec){(unsigned char *)file->mapping + offset + (done + i) * stride, length};
+        if (pwritev(gather->fd, runs, (int)n, 0) != (ssize_t)(n * length))
+            return false;
+        memcpy(out + done * length, gather->bytes, n * length);
+        done += n;
+    }
+    return true;
+}
+
+static const void *file_map(void *context, uint64_t offset, uint64_t length)
+{
+    struct file *file = context;
+    if (file->mapping == MAP_FAILED)
+        return NULL;
+    if (atomic_fetch_add(&file->handed_out, length) + length >= MAPPED_BYTES) {
+        atomic_store(&file->handed_out, 0);
+        madvise(file->mapping, (size_t)file->size, MADV_DONTNEED); /* whoever is copying from it faults it in again */
+    }
+    return (const unsigned char *)file->mapping + offset;
+}
+
+static void file_prefetch(void *context, uint64_t offset, uint64_t length)
+{
+    const struct file *file = context;
+    posix_fadvise(file->fd, (off_t)offset, (off_t)length, POSIX_FADV_WILLNEED);
+}
+
+static bool file_identify(void *context, struct stat *ret_identity)
+{
+    const struct file *file = context;
+    return fstat(file->fd, ret_identity) == 0;
+}
+
+static int file_watch(void *context, int inotify)
+{
+    const struct file *file = context;
+    char link[64];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", file->fd);
+    return inotify_add_watch(inotify, link, IN_MODIFY);
+}
+
+static void file_release(void *context)
+{
+    struct file *file = context;
+    if (file->mapping != MAP_FAILED)
+        munmap(file->mapping, (size_t)file->size);
+    close(file->fd);
+    free(file);
+}
+
+static const struct source_ops file_ops = {
+    .read = file_read,
+    .release = file_release,
+    .gather = file_gather,
+    .map = file_map,
+    .prefetch = file_prefetch,
+    .identify = file_identify,
+    .watch = file_watch,
+};
+
+/* Shells set a soft limit of descriptors that a checkpoint of many files exceeds; the hard one is meant to be used. */
+static bool raise_descriptor_limit(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max)
+        return false;
+    limit.rlim_cur = limit.rlim_max;
+    return setrlimit(RLIMIT_NOFILE, &limit) == 0;
+}
+
+static int open_again(int directory, const char *path, int flags)
+{
+    int fd = openat(directory, path, flags | O_CLOEXEC);
+    return fd < 0 && errno == EMFILE && raise_descriptor_limit() ? openat(directory, path, flags | O_CLOEXEC) : fd;
+}
+
+int source_find(int directory, const char *path, const char *name, struct error *error)
+{
+    struct stat identity;
+    int found = open_again(directory, path, O_PATH);
+    if (found < 0 || fstat(found, &identity) != 0)
+        error_set_errno(error, errno, "%s", name);
+    else if (!S_ISREG(identity.st_mode))
+        error_set(error, "%s: not a regular file", name);
+    else
+        return found;
+    if (found >= 0)
+        close(found);
+    return -1;
+}
+
+char *source_found_path(int found)
+{
+    char link[64], path[PATH_MAX];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", found);
+    ssize_t length = readlink(link, path, sizeof path);
+    return length >= 0 && (size_t)length < sizeof path ? strndup(path, (size_t)length) : NULL;
+}
+
+struct source *source_open_found(int found, const char *name, struct error *error)
+{
+    char link[64];
+    struct stat identity;
+    snprintf(link, sizeof link, "/proc/self/fd/%d", found);
+    int fd = open_again(AT_FDCWD, link, O_RDONLY);
+    if (fd < 0 || fstat(fd, &identity) != 0) {
+        error_set_errno(error, errno, "%s", name);
+        if (fd >= 0)
+            close(fd);
+        return NULL;
+    }
+    struct file *file = memory_alloc(sizeof *file);
+    *file = (struct file){.fd = fd, .size = (uint64_t)identity.st_size, .mapping = MAP_FAILED};
+    if (file->size != 0 && file->size <= SIZE_MAX)
+        file->mapping = mmap(NULL, (size_t)file->size, PROT_READ, MAP_SHARED, fd, 0);
+    struct source *source = source_new_file(&identity, name, &file_ops, file);
+    file->source = source;
+    return source;
+}
+
+struct source *source_open(int directory, const char *path, const char *name, struct error *error)
+{
+    int found = source_find(directory, path, name, error);
+    struct source *source = found >= 0 ? source_open_found(found, name, error) : NULL;
+    if (found >= 0)
+        close(found);
+    return source;
+}

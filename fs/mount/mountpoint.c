@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <mntent.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,9 +16,12 @@
 #include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <sys/xattr.h>
+#include <time.h>
 #include <unistd.h>
 
 extern char **environ;
+
+enum { MAX_LINKS = 40, ANSWER_MILLISECONDS = 1000 };
 
 /* On a directory that we made, where the file system has extended attributes: the pid of who made it. It tells `wfs umount` to
  * remove the directory after a wfs that was killed, and keeps a wfs that was replaced from removing it. */
@@ -28,48 +32,63 @@ bool mountpoint_is_descriptor(const char *path)
     return strncmp(path, "/dev/fd/", 8) == 0;
 }
 
-/* The path without links in it. The last part may be missing, or a mount that is dead and cannot be looked at. */
+/* DIRECTORY/NAME; frees the directory, which may be NULL. */
+static char *join(char *directory, const char *name)
+{
+    if (directory == NULL)
+        return NULL;
+    size_t capacity = strlen(directory) + strlen(name) + 2;
+    char *whole = memory_alloc(capacity);
+    snprintf(whole, capacity, "%s/%s", strcmp(directory, "/") == 0 ? "" : directory, name);
+    free(directory);
+    return whole;
+}
+
+/* The path without links in it. The last part may be missing, or a mount whose server is dead or stopped: it is not touched, but
+ * for asking whether it is a link, which the kernel answers by itself. */
 static char *resolve(const char *path, struct error *error)
 {
-    char *whole = realpath(path, NULL);
-    if (whole != NULL)
-        return whole;
-    if (errno != ENOENT && errno != ENOTCONN) {
+    char current[PATH_MAX], target[PATH_MAX], *whole = NULL;
+    snprintf(current, sizeof current, "%s", path);
+    for (int n_links = 0; n_links < MAX_LINKS; n_links++) {
+        size_t length = strlen(current);
+        while (length > 1 && current[length - 1] == '/')
+            current[--length] = '\0';
+        char *slash = strrchr(current, '/'), *name = slash != NULL ? slash + 1 : current;
+        if (*name == '\0' || strcmp(name, ".") == 0 || strcmp(name, "..") == 0) {
+            whole = realpath(current, NULL);
+            break;
+        }
+        char *above = slash == NULL ? strdup(".") : strndup(current, slash == current ? 1 : (size_t)(slash - current));
+        char *directory = realpath(above, NULL);
+        free(above);
+        whole = join(directory, name);
+        ssize_t n = whole == NULL ? -1 : readlink(whole, target, sizeof target - 1);
+        if (n < 0)
+            break;
+        target[n] = '\0';
+        whole[strlen(whole) - strlen(name)] = '\0';
+        int n_bytes = snprintf(current, sizeof current, "%s%s", *target == '/' ? "" : whole, target);
+        free(whole);
+        whole = NULL;
+        errno = n_bytes < 0 || n_bytes >= (int)sizeof current ? ENAMETOOLONG : ELOOP;
+        if (errno == ENAMETOOLONG)
+            break;
+    }
+    if (whole == NULL)
         error_set_errno(error, errno, "%s", path);
-        return NULL;
-    }
-    size_t length = strlen(path);
-    while (length > 1 && path[length - 1] == '/')
-        length--;
-    char *copy = strndup(path, length), *slash = strrchr(copy, '/');
-    const char *name = slash != NULL ? slash + 1 : copy;
-    char *parent = slash == NULL ? realpath(".", NULL) : NULL;
-    if (slash != NULL) {
-        *slash = '\0';
-        parent = realpath(slash == copy ? "/" : copy, NULL);
-    }
-    if (parent != NULL) {
-        size_t capacity = strlen(parent) + strlen(name) + 2;
-        whole = memory_alloc(capacity);
-        snprintf(whole, capacity, "%s/%s", strcmp(parent, "/") == 0 ? "" : parent, name);
-    } else {
-        error_set_errno(error, errno, "%s", path);
-    }
-    free(parent);
-    free(copy);
     return whole;
 }
 
 /* What is mounted at a path: the topmost. */
 struct mounted {
-    bool there, ours, dead;
+    bool there, ours;
     char source[256];
 };
 
 static struct mounted find_mount(const char *path)
 {
     struct mounted mounted = {0};
-    struct statvfs status;
     FILE *table = setmntent("/proc/self/mounts", "re");
     char line[PATH_MAX * 2];
     struct mntent entry;
@@ -82,9 +101,28 @@ static struct mounted find_mount(const char *path)
     }
     if (table != NULL)
         endmntent(table);
-    /* stat would be answered from the kernel's cache */
-    mounted.dead = mounted.there && statvfs(path, &status) != 0 && errno == ENOTCONN;
     return mounted;
+}
+
+enum answer { ANSWERS, DIED, IS_SILENT };
+
+/* Whether somebody serves a mount. A child asks, since whoever asks a server that is stopped waits for it; stat would be answered
+ * from the kernel's cache. A server that is just ending drops the question: the connection is aborted. */
+static enum answer ask(const char *path)
+{
+    struct statvfs status;
+    pid_t child = fork();
+    if (child == 0)
+        _exit(statvfs(path, &status) != 0 && (errno == ENOTCONN || errno == ECONNABORTED) ? DIED : ANSWERS);
+    int result;
+    for (int i = 0; child > 0 && i < ANSWER_MILLISECONDS; i++) {
+        if (waitpid(child, &result, WNOHANG) == child)
+            return WIFEXITED(result) && WEXITSTATUS(result) == DIED ? DIED : ANSWERS;
+        nanosleep(&(struct timespec){.tv_nsec = 1000 * 1000}, NULL);
+    }
+    if (child > 0)
+        kill(child, SIGKILL);
+    return IS_SILENT;
 }
 
 /* Makes the directory ours, to be removed at the end. */
@@ -121,8 +159,12 @@ static bool take_away(const char *path, const struct mounted *mounted, bool repl
 {
     if (replace)
         return mountpoint_detach(path, DETACH_LAZY, error);
-    if (mounted->dead)
+    enum answer answer = ask(path);
+    if (answer == DIED)
         return error_set(error, "%s: the wfs that was mounted here has died; --replace or `wfs umount` clears it", path);
+    if (answer == IS_SILENT)
+        return error_set(error, "%s: %s is mounted here, and its wfs does not answer; --replace takes it away first", path,
+                         mounted->source);
     return error_set(error, "%s: %s is mounted here; --replace takes it away first", path, mounted->source);
 }
 
@@ -222,7 +264,7 @@ bool mountpoint_clear(const char *path, enum detach how, struct error *error)
         error_set(error, "%s: no wfs is mounted here", path);
     else
         done = mountpoint_detach(whole, how, error);
-    if (done && marked_by(whole) != 0)
+    if (done && !find_mount(whole).there && marked_by(whole) != 0)
         rmdir(whole);
     free(whole);
     return done;

@@ -292,3 +292,19 @@ END
     done
     [ "$refused" -gt 0 ] || skip "no amount of memory lets it mount and not serve"
 }
+
+@test "a server that is stopped holds up none of those who take its mount away" {
+    need timeout
+    ln -s mnt "$BATS_TEST_TMPDIR/link"
+    for how in "umount $BATS_TEST_TMPDIR/link/" "umount -l $MNT" "mount --replace $SOURCE $MNT"; do
+        serve "$SOURCE" "$MNT"
+        kill -STOP "$SERVER"
+        run --separate-stderr timeout -k 1 60 "$WFS" mount "$SOURCE" "$MNT"
+        [ "$status" -eq 1 ]
+        [[ $stderr == *"does not answer; --replace"* ]]
+        timeout -k 1 60 "$WFS" $how
+        kill -CONT "$SERVER"
+        server_ends_with 0
+    done
+    "$WFS" umount "$MNT"
+}

@@ -3,6 +3,7 @@
 #include "fs/mount/mountpoint.h"
 #include "fs/tree/pool.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fuse.h>
@@ -137,6 +138,7 @@ struct session *session_new(const struct served *served, const char *mountpoint,
     pthread_sigmask(SIG_BLOCK, &signals, NULL);
     signal(SIGPIPE, SIG_IGN);
     fuse_set_log_func(keep_words);
+    dlopen("libgcc_s.so.1", RTLD_NOW); /* pthread_cancel() needs it, and aborts where it is too late to have it */
     char *words = mount_options(options), *arguments[] = {"wfs", "-o", words, NULL};
     struct fuse_args args = FUSE_ARGS_INIT(3, arguments);
     struct session *session = memory_alloc(sizeof *session);

@@ -2,6 +2,7 @@
 
 #include "formats/layout.h"
 #include "quant/convert.h"
+#include "quant/unpack.h"
 
 #include <string.h>
 
@@ -41,44 +42,15 @@ static const struct view *widen(struct arena *arena, const struct view *inner, c
     return &widened->view;
 }
 
-/* The same bytes as another dtype, with `n_parts` elements for each one: on an axis of their own where there are several. */
-
-static bool relabelled_read(const struct view *view, uint64_t first, uint64_t count, void *out, struct error *error)
-{
-    const struct widened *relabelled = (const struct widened *)view;
-    const struct view *inner = relabelled->inner;
-    unsigned n_parts = inner->dtype->block_bytes / view->dtype->block_bytes;
-    unsigned char element[16], *at = out;
-    for (uint64_t i = first; i < first + count; i++, at += view->dtype->block_bytes) {
-        uint64_t part = i % n_parts;
-        if (part == 0 && first + count - i >= n_parts) { /* whole elements go straight to their place */
-            uint64_t whole = (first + count - i) / n_parts;
-            if (!view_read(inner, i / n_parts, whole, at, error))
-                return false;
-            i += whole * n_parts - 1;
-            at += (whole * n_parts - 1) * view->dtype->block_bytes;
-            continue;
-        }
-        if (!view_read(inner, i / n_parts, 1, element, error))
-            return false;
-        memcpy(at, element + part * view->dtype->block_bytes, view->dtype->block_bytes);
-    }
-    return true;
-}
-
-static const struct view_op relabelled_op = {"relabelled", relabelled_read, NULL};
-
+/* The same bytes as another dtype: of smaller elements there are several for each one, on an axis of their own. */
 static const struct view *relabel(struct arena *arena, const struct view *inner, const struct dtype *dtype)
 {
-    struct widened *relabelled = arena_alloc(arena, sizeof *relabelled);
     uint64_t shape[VIEW_MAX_RANK + 1];
     unsigned n_parts = inner->dtype->block_bytes / dtype->block_bytes, rank = inner->rank;
     memcpy(shape, inner->shape, rank * sizeof *shape);
     if (n_parts > 1)
         shape[rank++] = n_parts;
-    view_init(&relabelled->view, arena, &relabelled_op, dtype, rank, shape);
-    relabelled->inner = inner;
-    return &relabelled->view;
+    return view_reshape(arena, view_reinterpret(arena, inner, dtype), rank, shape);
 }
 
 static const struct substitute {

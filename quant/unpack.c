@@ -1,0 +1,499 @@
+#include "quant/unpack.h"
+
+#include "base/checked.h"
+#include "quant/convert.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Reinterpret: the same bytes. */
+
+struct reinterpreted {
+    struct view view;
+    const struct view *inner;
+};
+
+static bool reinterpreted_read(const struct view *view, uint64_t first, uint64_t count, void *out, struct error *error)
+{
+    const struct view *inner = ((const struct reinterpreted *)view)->inner;
+    uint64_t unit = view->dtype->block_bytes, inner_unit = inner->dtype->block_bytes;
+    uint64_t at = first * unit, end = at + count * unit;
+    unsigned char *to = out, one[16];
+    assert(inner_unit <= sizeof one);
+    while (at < end) {
+        uint64_t within = at % inner_unit, n = (end - at) / inner_unit * inner_unit;
+        if (within == 0 && n > 0) {
+            if (!view_read(inner, at / inner_unit, n / inner_unit, to, error))
+                return false;
+        } else {
+            n = inner_unit - within < end - at ? inner_unit - within : end - at;
+            if (!view_read(inner, at / inner_unit, 1, one, error))
+                return false;
+            memcpy(to, one + within, n);
+        }
+        at += n;
+        to += n;
+    }
+    return true;
+}
+
+static const struct view_op reinterpreted_op = {"reinterpret", reinterpreted_read, NULL, NULL};
+
+const struct view *view_reinterpret(struct arena *arena, const struct view *view, const struct dtype *dtype)
+{
+    if (view->dtype == dtype)
+        return view;
+    struct reinterpreted *reinterpreted = arena_alloc(arena, sizeof *reinterpreted);
+    uint64_t shape[VIEW_MAX_RANK] = {1}, row_bytes = dtype_bytes(view->dtype, view_row_elements(view));
+    unsigned rank = view->rank > 0 ? view->rank : 1;
+    memcpy(shape, view->shape, view->rank * sizeof *shape);
+    assert(row_bytes % dtype->block_bytes == 0);
+    shape[rank - 1] = row_bytes / dtype->block_bytes * dtype->block_elements;
+    view_init(&reinterpreted->view, arena, &reinterpreted_op, dtype, rank, shape);
+    reinterpreted->inner = view;
+    reinterpreted->view.scattered = view->scattered;
+    return &reinterpreted->view;
+}
+
+/* Fields. */
+
+enum { WORDS_BYTES = 16 * 1024 }; /* of words that are read at once, on the stack */
+
+struct cut {
+    struct view view;
+    const struct view *words;
+    struct fields fields;
+};
+
+struct fields fields_of_words(unsigned word_bits, unsigned bits)
+{
+    struct fields fields = {.word_units = 1, .n_fields = (uint8_t)(word_bits / bits), .bits = (uint8_t)bits};
+    for (unsigned i = 0; i < fields.n_fields; i++)
+        fields.shifts[i] = (uint8_t)(i * bits);
+    return fields;
+}
+
+struct fields fields_of_stream(unsigned bits)
+{
+    struct fields fields = fields_of_words(8 * bits, bits);
+    fields.word_units = (uint8_t)bits;
+    return fields;
+}
+
+/* Of one word, fields [from, to). */
+static unsigned char *cut_some(const struct fields *fields, const unsigned char *word, size_t word_bytes, unsigned from,
+                               unsigned to, unsigned char *out)
+{
+    uint64_t bits = read_le(word, (unsigned)word_bytes), mask = (1u << fields->bits) - 1;
+    for (unsigned i = from; i < to; i++)
+        *out++ = (unsigned char)(bits >> fields->shifts[i] & mask);
+    return out;
+}
+
+/* Words of four bytes, whose number of fields the compiler knows. */
+static inline void cut_fours(const struct fields *fields, const unsigned char *words, size_t n_words, unsigned n_fields,
+                             unsigned char *out)
+{
+    uint32_t mask = (1u << fields->bits) - 1, shifts[FIELDS_MAX];
+    for (unsigned i = 0; i < n_fields; i++)
+        shifts[i] = fields->shifts[i];
+    for (size_t i = 0; i < n_words; i++, out += n_fields) {
+        uint32_t word;
+        memcpy(&word, words + 4 * i, sizeof word);
+        for (unsigned j = 0; j < n_fields; j++)
+            out[j] = (unsigned char)(word >> shifts[j] & mask);
+    }
+}
+
+static void cut_pairs(const struct fields *fields, const unsigned char *words, size_t n_words, unsigned char *out)
+{
+    unsigned first = fields->shifts[0], second = fields->shifts[1], mask = (1u << fields->bits) - 1;
+    for (size_t i = 0; i < n_words; i++) {
+        out[2 * i] = (unsigned char)(words[i] >> first & mask);
+        out[2 * i + 1] = (unsigned char)(words[i] >> second & mask);
+    }
+}
+
+static void cut_words(const struct fields *fields, const unsigned char *words, size_t word_bytes, size_t n_words,
+                      unsigned char *out)
+{
+    if (word_bytes == 4 && fields->n_fields == 8)
+        cut_fours(fields, words, n_words, 8, out);
+    else if (word_bytes == 4 && fields->n_fields == 16)
+        cut_fours(fields, words, n_words, 16, out);
+    else if (word_bytes == 4 && fields->n_fields == 4)
+        cut_fours(fields, words, n_words, 4, out);
+    else if (word_bytes == 1 && fields->n_fields == 2)
+        cut_pairs(fields, words, n_words, out);
+    else
+        for (size_t i = 0; i < n_words; i++)
+            out = cut_some(fields, words + i * word_bytes, word_bytes, 0, fields->n_fields, out);
+}
+
+/* Cuts what words [first / n_fields, ...) in memory hold of the range. */
+static void cut_range(const struct fields *fields, const unsigned char *words, size_t word_bytes, uint64_t first, uint64_t count,
+                      unsigned char *out)
+{
+    unsigned n = fields->n_fields, from = (unsigned)(first % n);
+    if (from != 0) {
+        unsigned to = count < n - from ? from + (unsigned)count : n;
+        out = cut_some(fields, words, word_bytes, from, to, out);
+        words += word_bytes;
+        count -= to - from;
+    }
+    cut_words(fields, words, word_bytes, count / n, out);
+    cut_some(fields, words + count / n * word_bytes, count % n ? word_bytes : 0, 0, (unsigned)(count % n), out + count / n * n);
+}
+
+static bool fields_read(const struct view *view, uint64_t first, uint64_t count, void *out, struct error *error)
+{
+    const struct cut *cut = (const struct cut *)view;
+    uint64_t n_fields = cut->fields.n_fields, units = cut->fields.word_units;
+    size_t word_bytes = units * cut->words->dtype->block_bytes;
+    unsigned char here[WORDS_BYTES], *words = here, *to = out;
+    uint64_t most = (WORDS_BYTES / word_bytes - 1) * n_fields; /* fields at once */
+    if (cut->words->scattered && count > most) {               /* neighbours lie apart: all in one go */
+        most = count;
+        words = memory_alloc((count / n_fields + 2) * word_bytes);
+    }
+    bool good = true;
+    for (uint64_t end = first + count; first < end && good;) {
+        uint64_t n = end - first < most ? end - first : most;
+        uint64_t word = first / n_fields, n_words = (first + n + n_fields - 1) / n_fields - word;
+        good = view_read(cut->words, word * units, n_words * units, words, error);
+        if (good)
+            cut_range(&cut->fields, words, word_bytes, first, n, to);
+        to += n;
+        first += n;
+    }
+    if (words != here)
+        free(words);
+    return good;
+}
+
+/* Runs whose distance is a whole number of words: as runs of words. */
+static bool fields_read_runs(const struct view *view, const struct runs *runs, void *out, struct error *error)
+{
+    const struct cut *cut = (const struct cut *)view;
+    uint64_t n_fields = cut->fields.n_fields, units = cut->fields.word_units;
+    size_t word_bytes = units * cut->words->dtype->block_bytes;
+    uint64_t word = runs->first / n_fields, n_words = (runs->first + runs->length + n_fields - 1) / n_fields - word;
+    unsigned char words[WORDS_BYTES], *to = out;
+    uint64_t most = n_words > 0 ? WORDS_BYTES / (n_words * word_bytes) : 0;
+    if (runs->stride % n_fields != 0 || most == 0) {
+        for (uint64_t i = 0; i < runs->count; i++, to += runs->length)
+            if (!fields_read(view, runs->first + i * runs->stride, runs->length, to, error))
+                return false;
+        return true;
+    }
+    uint64_t stride = runs->stride / n_fields * units;
+    for (uint64_t i = 0; i < runs->count; i += most) {
+        uint64_t n = runs->count - i < most ? runs->count - i : most;
+        const struct runs some = {word * units + i * stride, n, n_words * units, stride};
+        if (!view_read_runs(cut->words, &some, words, error))
+            return false;
+        for (uint64_t j = 0; j < n; j++, to += runs->length)
+            cut_range(&cut->fields, words + j * n_words * word_bytes, word_bytes, runs->first, runs->length, to);
+    }
+    return true;
+}
+
+static const struct view_op fields_op = {"fields", fields_read, NULL, fields_read_runs};
+
+const struct view *view_fields(struct arena *arena, const struct view *words, const struct fields *fields)
+{
+    assert(words->dtype->block_elements == 1 && words->rank > 0 && fields->bits >= 1 && fields->bits <= 8);
+    assert(words->dtype->block_bytes * fields->word_units <= FIELDS_MAX_BYTES);
+    assert(words->shape[words->rank - 1] % fields->word_units == 0);
+    struct cut *cut = arena_alloc(arena, sizeof *cut);
+    uint64_t shape[VIEW_MAX_RANK];
+    memcpy(shape, words->shape, words->rank * sizeof *shape);
+    shape[words->rank - 1] = shape[words->rank - 1] / fields->word_units * fields->n_fields;
+    view_init(&cut->view, arena, &fields_op, &u8_dtype, words->rank, shape);
+    cut->words = words;
+    cut->fields = *fields;
+    cut->view.scattered = words->scattered;
+    return &cut->view;
+}
+
+/* Lookup. */
+
+enum { TABLE_MAX = 256, CODES = 16384 };
+
+struct looked_up {
+    struct view view;
+    const struct view *codes, *table;
+};
+
+static bool lookup_read(const struct view *view, uint64_t first, uint64_t count, void *out, struct error *error)
+{
+    const struct looked_up *lookup = (const struct looked_up *)view;
+    unsigned char here[CODES], *codes = here, *to = out;
+    float table[TABLE_MAX] = {0};
+    uint64_t most = CODES;
+    if (!convert_read(lookup->table, encoding_of(&f32_dtype), 0, lookup->table->n_elements, table, error))
+        return false;
+    if (view->scattered && count > most) {
+        most = count;
+        codes = memory_alloc(count);
+    }
+    bool good = true;
+    for (uint64_t done = 0; done < count && good; done += most) {
+        uint64_t n = count - done < most ? count - done : most;
+        good = view_read(lookup->codes, first + done, n, codes, error);
+        for (uint64_t i = 0; i < n && good; i++, to += sizeof *table)
+            memcpy(to, &table[codes[i]], sizeof *table);
+    }
+    if (codes != here)
+        free(codes);
+    return good;
+}
+
+static const struct view_op lookup_op = {"lookup", lookup_read, NULL, NULL};
+
+const struct view *view_lookup(struct arena *arena, const struct view *codes, const struct view *table)
+{
+    assert(codes->dtype == &u8_dtype && table->n_elements <= TABLE_MAX);
+    struct looked_up *lookup = arena_alloc(arena, sizeof *lookup);
+    view_init(&lookup->view, arena, &lookup_op, &f32_dtype, codes->rank, codes->shape);
+    lookup->codes = codes;
+    lookup->table = table;
+    lookup->view.scattered = codes->scattered;
+    return &lookup->view;
+}
+
+/* Combine. */
+
+enum { CHUNK_ELEMENTS = 16384, SCATTERED_ELEMENTS = 1 << 21 };
+
+struct combined {
+    struct view view;
+    const struct view *left, *right;
+    enum combination op;
+    struct sharing sharing;
+    uint64_t n_rows, n_columns;           /* of a matrix of the left */
+    uint64_t shared_rows, shared_columns; /* of one of the right */
+    uint64_t shared_matrix;               /* elements from one matrix of the right to the next; 0: there is one */
+};
+
+/* Some whole rows, or a part of one. */
+struct chunk {
+    uint64_t row, n_rows, column, n_columns; /* the row counts those of all matrices */
+};
+
+static void combine_with_one(enum combination op, float *values, size_t n, float other)
+{
+    switch (op) {
+    case ADD:
+        for (size_t i = 0; i < n; i++)
+            values[i] += other;
+        break;
+    case SUBTRACT:
+        for (size_t i = 0; i < n; i++)
+            values[i] -= other;
+        break;
+    case MULTIPLY:
+        for (size_t i = 0; i < n; i++)
+            values[i] *= other;
+        break;
+    case DIVIDE:
+        for (size_t i = 0; i < n; i++)
+            values[i] /= other;
+        break;
+    }
+}
+
+static void combine_with_each(enum combination op, float *restrict values, size_t n, const float *restrict others)
+{
+    switch (op) {
+    case ADD:
+        for (size_t i = 0; i < n; i++)
+            values[i] += others[i];
+        break;
+    case SUBTRACT:
+        for (size_t i = 0; i < n; i++)
+            values[i] -= others[i];
+        break;
+    case MULTIPLY:
+        for (size_t i = 0; i < n; i++)
+            values[i] *= others[i];
+        break;
+    case DIVIDE:
+        for (size_t i = 0; i < n; i++)
+            values[i] /= others[i];
+        break;
+    }
+}
+
+/* What a chunk needs of the right side: `width` elements for each row of blocks, from column `first_column` on. */
+struct shared {
+    float *values, *spread; /* spread: one value for each column, where columns have groups */
+    int64_t *groups;
+    uint64_t first_row, first_column, width;
+};
+
+static void combine_row(const struct combined *combined, const struct shared *shared, const struct chunk *chunk, uint64_t row,
+                        float *values)
+{
+    const float *others = shared->values + (row / combined->sharing.rows - shared->first_row) * shared->width;
+    uint64_t each = combined->sharing.columns;
+    if (shared->groups != NULL) {
+        for (uint64_t i = 0; i < chunk->n_columns; i++)
+            shared->spread[i] = others[shared->groups[i]];
+        combine_with_each(combined->op, values, chunk->n_columns, shared->spread);
+    } else if (each == 1) {
+        combine_with_each(combined->op, values, chunk->n_columns, others);
+    } else {
+        for (uint64_t done = 0, n; done < chunk->n_columns; done += n, others++) {
+            n = each - (chunk->column + done) % each;
+            if (n > chunk->n_columns - done)
+                n = chunk->n_columns - done;
+            combine_with_one(combined->op, values + done, n, *others);
+        }
+    }
+}
+
+static bool read_groups(const struct combined *combined, const struct chunk *chunk, int64_t *groups, struct error *error)
+{
+    const struct view *view = combined->sharing.groups;
+    unsigned size = view->dtype->block_bytes;
+    int64_t n_groups = (int64_t)combined->shared_columns;
+    unsigned char *stored = (unsigned char *)(groups + chunk->n_columns) - chunk->n_columns * size;
+    if (!view_read(view, chunk->column, chunk->n_columns, stored, error))
+        return false;
+    for (uint64_t i = 0; i < chunk->n_columns; i++) {
+        uint64_t bits = read_le(stored + i * size, size);
+        int64_t group = size == 4 ? (int32_t)bits : (int64_t)bits;
+        if (group < -n_groups || group >= n_groups)
+            return error_set(error, "column %" PRIu64 " is of group %" PRId64 ", where there are %" PRId64, chunk->column + i,
+                             group, n_groups);
+        groups[i] = group < 0 ? group + n_groups : group;
+    }
+    return true;
+}
+
+/* Reads the elements of the right side that a chunk of one matrix needs. */
+static bool read_shared(const struct combined *combined, const struct chunk *chunk, struct shared *shared, struct error *error)
+{
+    const struct sharing *sharing = &combined->sharing;
+    uint64_t matrix = chunk->row / combined->n_rows, row = chunk->row % combined->n_rows;
+    shared->first_row = row / sharing->rows;
+    uint64_t n_rows = (row + chunk->n_rows - 1) / sharing->rows - shared->first_row + 1;
+    shared->width = combined->shared_columns;
+    if (chunk->n_columns < combined->n_columns && sharing->groups == NULL) {
+        shared->first_column = chunk->column / sharing->columns;
+        shared->width = (chunk->column + chunk->n_columns - 1) / sharing->columns - shared->first_column + 1;
+    }
+    uint64_t first = matrix * combined->shared_matrix + shared->first_row * combined->shared_columns + shared->first_column;
+    return convert_read(combined->right, encoding_of(&f32_dtype), first, n_rows * shared->width, shared->values, error) &&
+           (sharing->groups == NULL || read_groups(combined, chunk, shared->groups, error));
+}
+
+static bool combine_chunk(const struct combined *combined, const struct chunk *chunk, float *values, struct error *error)
+{
+    const struct sharing *sharing = &combined->sharing;
+    uint64_t n_shared = (chunk->n_rows / sharing->rows + 2) * combined->shared_columns;
+    if (chunk->n_rows == 1)
+        n_shared = sharing->groups != NULL ? combined->shared_columns : chunk->n_columns / sharing->columns + 2;
+    float here[CHUNK_ELEMENTS];
+    struct shared shared = {.values = n_shared <= CHUNK_ELEMENTS ? here : memory_alloc(n_shared * sizeof *here)};
+    if (sharing->groups != NULL) {
+        shared.groups = memory_alloc(chunk->n_columns * sizeof *shared.groups);
+        shared.spread = memory_alloc(chunk->n_columns * sizeof *shared.spread);
+    }
+    bool good = read_shared(combined, chunk, &shared, error);
+    uint64_t row = chunk->row % combined->n_rows;
+    for (uint64_t i = 0; i < chunk->n_rows && good; i++)
+        combine_row(combined, &shared, chunk, row + i, values + i * chunk->n_columns);
+    if (shared.values != here)
+        free(shared.values);
+    free(shared.groups);
+    free(shared.spread);
+    return good;
+}
+
+/* The next part of a range that is whole rows of one matrix, or within a row. */
+static struct chunk next_chunk(const struct combined *combined, uint64_t first, uint64_t count, uint64_t most)
+{
+    uint64_t row = first / combined->n_columns, column = first % combined->n_columns;
+    struct chunk chunk = {row, 1, column, combined->n_columns - column};
+    if (column == 0 && combined->n_columns <= most && combined->n_columns <= count) {
+        uint64_t left = combined->n_rows - row % combined->n_rows;
+        chunk.n_rows = (count < most ? count : most) / combined->n_columns;
+        chunk.n_rows = chunk.n_rows < left ? chunk.n_rows : left;
+        return chunk;
+    }
+    chunk.n_columns = chunk.n_columns < count ? chunk.n_columns : count;
+    chunk.n_columns = chunk.n_columns < most ? chunk.n_columns : most;
+    return chunk;
+}
+
+static bool combined_read(const struct view *view, uint64_t first, uint64_t count, void *out, struct error *error)
+{
+    const struct combined *combined = (const struct combined *)view;
+    uint64_t most = view->scattered ? SCATTERED_ELEMENTS : CHUNK_ELEMENTS;
+    bool aligned = (uintptr_t)out % sizeof(float) == 0, good = true;
+    float *values = aligned ? out : memory_alloc((count < most ? count : most) * sizeof *values);
+    unsigned char *to = out;
+    while (count > 0 && good) {
+        struct chunk chunk = next_chunk(combined, first, count, most);
+        uint64_t n = chunk.n_rows * chunk.n_columns;
+        good = convert_read(combined->left, encoding_of(&f32_dtype), first, n, values, error) &&
+               combine_chunk(combined, &chunk, values, error);
+        if (aligned)
+            values += n;
+        else if (good)
+            memcpy(to, values, n * sizeof *values);
+        to += n * sizeof *values;
+        first += n;
+        count -= n;
+    }
+    if (!aligned)
+        free(values);
+    return good;
+}
+
+static const struct view_op combined_op = {"combine", combined_read, NULL, NULL};
+
+const struct view *view_combine(struct arena *arena, const struct view *left, enum combination op, const struct view *right,
+                                const struct sharing *sharing)
+{
+    struct combined *combined = arena_alloc(arena, sizeof *combined);
+    view_init(&combined->view, arena, &combined_op, &f32_dtype, left->rank, left->shape);
+    combined->left = left;
+    combined->right = right;
+    combined->op = op;
+    combined->sharing = *sharing;
+    combined->n_columns = view_row_elements(left);
+    combined->n_rows = left->rank >= 2 ? left->shape[left->rank - 2] : 1;
+    combined->shared_columns = view_row_elements(right);
+    combined->shared_rows = right->rank >= 2 ? right->shape[right->rank - 2] : 1;
+    uint64_t shared_matrix = combined->shared_rows * combined->shared_columns;
+    combined->shared_matrix = right->n_elements > shared_matrix ? shared_matrix : 0;
+    assert(left->n_elements == 0 || right->n_elements % shared_matrix == 0);
+    assert(left->n_elements == 0 || combined->shared_rows == (combined->n_rows + sharing->rows - 1) / sharing->rows);
+    assert(left->n_elements == 0 || sharing->groups != NULL ||
+           combined->shared_columns == (combined->n_columns + sharing->columns - 1) / sharing->columns);
+    assert(sharing->groups == NULL ||
+           (sharing->groups->n_elements == combined->n_columns && sharing->groups->dtype->kind == DTYPE_INTEGER &&
+            sharing->groups->dtype->block_bytes >= 4 && combined->shared_columns <= SHARING_MAX_GROUPS));
+    combined->view.scattered = left->scattered || right->scattered;
+    return &combined->view;
+}
+
+const struct view *view_combine_one(struct arena *arena, const struct view *left, enum combination op, const struct view *right)
+{
+    uint64_t n_rows = left->rank >= 2 ? left->shape[left->rank - 2] : 1, n_columns = view_row_elements(left);
+    const struct sharing all = {n_rows > 0 ? n_rows : 1, n_columns > 0 ? n_columns : 1, NULL};
+    const uint64_t none[1] = {0};
+    return view_combine(arena, left, op, view_reshape(arena, right, 0, none), &all);
+}
+
+const struct view *view_combine_number(struct arena *arena, const struct view *left, enum combination op, float number)
+{
+    const void *bytes = arena_copy(arena, &number, sizeof number);
+    const uint64_t none[1] = {0};
+    return view_combine_one(arena, left, op, view_literal(arena, &f32_dtype, 0, none, bytes));
+}

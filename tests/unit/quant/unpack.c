@@ -1,0 +1,257 @@
+/* Unpacking views against the plainest loops that say the same: bit by bit, element by element. Random shapes, read in random
+ * ranges, at any alignment. */
+#include "quant/unpack.h"
+
+#include "base/checked.h"
+#include "tests/unit/check.h"
+
+#include <stdlib.h>
+
+static struct arena *arena;
+static uint64_t state = 5;
+
+static uint64_t below(uint64_t limit)
+{
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return (state >> 33) % limit;
+}
+
+static const struct view *random_leaf(const char *dtype, unsigned rank, const uint64_t *shape)
+{
+    const struct dtype *type = dtype_by_name(dtype);
+    uint64_t n_bytes = type->block_bytes;
+    for (unsigned i = 0; i < rank; i++)
+        n_bytes *= shape[i];
+    unsigned char *bytes = arena_alloc(arena, n_bytes + 1);
+    for (uint64_t i = 0; i < n_bytes; i++)
+        bytes[i] = (unsigned char)below(256);
+    return view_literal(arena, type, rank, shape, bytes);
+}
+
+/* Small numbers, none of them 0. */
+static const struct view *numbers(unsigned rank, const uint64_t *shape)
+{
+    uint64_t n = 1;
+    for (unsigned i = 0; i < rank; i++)
+        n *= shape[i];
+    float *values = arena_alloc(arena, (n + 1) * sizeof *values);
+    for (uint64_t i = 0; i < n; i++)
+        values[i] = ((float)below(1000) - 500.5f) / 7;
+    return view_literal(arena, &f32_dtype, rank, shape, values);
+}
+
+static unsigned char *read_all(const struct view *view)
+{
+    struct error error;
+    unsigned char *bytes = arena_alloc(arena, view_bytes(view) + 1);
+    if (!view_read(view, 0, view->n_units, bytes, &error))
+        printf("# %s\n", error.message);
+    return bytes;
+}
+
+/* Whether ranges, and runs, are what the whole says. */
+static bool ranges_agree(const struct view *view, const unsigned char *whole)
+{
+    size_t unit = view->dtype->block_bytes;
+    unsigned char *part = malloc(view_bytes(view) + 8);
+    bool good = true;
+    for (int i = 0; i < 60 && view->n_units > 0; i++) {
+        struct error error;
+        uint64_t first = below(view->n_units), count = below(view->n_units - first) + 1, shift = below(4);
+        good &=
+            view_read(view, first, count, part + shift, &error) && memcmp(part + shift, whole + first * unit, count * unit) == 0;
+        uint64_t length = below(count) + 1, stride = length + below(count), n_runs = (count - length) / stride + 1;
+        const struct runs runs = {first, n_runs, length, stride};
+        good &= n_runs * length > view->n_units || view_read_runs(view, &runs, part, &error);
+        for (uint64_t j = 0; j < n_runs && good && n_runs * length <= view->n_units; j++)
+            good &= memcmp(part + j * length * unit, whole + (first + j * stride) * unit, length * unit) == 0;
+    }
+    free(part);
+    return good;
+}
+
+static bool cuts(const char *dtype, struct fields fields)
+{
+    unsigned unit = dtype_by_name(dtype)->block_bytes, word_bytes = unit * fields.word_units;
+    uint64_t n_words = below(40) + 1, shape[2] = {below(5) + 1, n_words * fields.word_units};
+    const struct view *words = random_leaf(dtype, 2, shape), *view = view_fields(arena, words, &fields);
+    unsigned char *stored = read_all(words), *out = read_all(view);
+    bool good = view->rank == 2 && view->shape[1] == n_words * fields.n_fields;
+    for (uint64_t i = 0; i < view->n_elements && good; i++) {
+        const unsigned char *word = stored + i / fields.n_fields * word_bytes;
+        unsigned value = 0, shift = fields.shifts[i % fields.n_fields];
+        for (unsigned bit = 0; bit < fields.bits; bit++)
+            value |= (word[(shift + bit) / 8] >> (shift + bit) % 8 & 1u) << bit;
+        good = out[i] == value;
+    }
+    return good && ranges_agree(view, out);
+}
+
+static void test_fields(void)
+{
+    static const struct {
+        const char *dtype;
+        unsigned bits;
+    } words[] = {{"U8", 8}, {"I16", 16}, {"I32", 32}, {"I64", 64}};
+    bool good = true;
+    for (unsigned i = 0; i < 4; i++)
+        for (unsigned bits = words[i].bits > 32 ? 2 : 1; bits <= 8; bits++)
+            good &= cuts(words[i].dtype, fields_of_words(words[i].bits, bits));
+    CHECK_NAMED(good, "fields of words of 8 to 64 bits");
+    good = true;
+    for (unsigned bits = 1; bits <= 8; bits++)
+        good &= cuts("U8", fields_of_stream(bits));
+    CHECK_NAMED(good, "fields of a stream of bytes");
+    CHECK(cuts("I32", (struct fields){1, 8, 4, {0, 16, 4, 20, 8, 24, 12, 28}}));
+    CHECK(cuts("U8", (struct fields){1, 2, 4, {4, 0}}));
+    CHECK(cuts("U8", (struct fields){1, 1, 2, {6}}));
+}
+
+/* Many columns at once, gathered. */
+static void test_transposed_fields(void)
+{
+    uint64_t shape[2] = {300, 70};
+    const struct fields fields = fields_of_words(32, 4);
+    const struct view *codes = view_fields(arena, random_leaf("I32", 2, shape), &fields);
+    const struct view *view = view_transpose(arena, codes);
+    unsigned char *plain = read_all(codes), *out = read_all(view);
+    bool good = true;
+    for (uint64_t i = 0; i < view->n_elements; i++)
+        good &= out[i] == plain[i % 300 * 560 + i / 300];
+    CHECK_NAMED(good && ranges_agree(view, out), "fields transposed");
+    codes = view_fields(arena, view_transpose(arena, random_leaf("I32", 2, shape)), &fields);
+    CHECK_NAMED(ranges_agree(codes, read_all(codes)), "fields of transposed words");
+}
+
+static void test_reinterpret(void)
+{
+    static const char *const names[] = {"U8", "I16", "F32", "I64", "F4", "BF16"};
+    bool good = true;
+    for (unsigned i = 0; i < 36; i++) {
+        const struct dtype *to = dtype_by_name(names[i % 6]);
+        if (dtype_by_name(names[i / 6])->block_elements > 1)
+            continue;
+        uint64_t shape[2] = {below(4) + 1, 8 * (below(9) + 1)};
+        const struct view *leaf = random_leaf(names[i / 6], 2, shape), *view = view_reinterpret(arena, leaf, to);
+        unsigned char *bytes = read_all(leaf);
+        good &= view_bytes(view) == view_bytes(leaf) && memcmp(read_all(view), bytes, view_bytes(view)) == 0;
+        good &= ranges_agree(view, bytes);
+    }
+    CHECK_NAMED(good, "the same bytes as units of other sizes");
+}
+
+static void test_lookup(void)
+{
+    uint64_t shape[2] = {9, 4000}, n = 16;
+    const struct fields fields = fields_of_words(8, 4);
+    const struct view *codes = view_fields(arena, random_leaf("U8", 2, shape), &fields), *table = numbers(1, &n);
+    const struct view *view = view_lookup(arena, codes, table);
+    unsigned char *plain = read_all(codes), *out = read_all(view);
+    float *entries = (float *)(void *)read_all(table);
+    bool good = true;
+    for (uint64_t i = 0; i < view->n_elements; i++)
+        good &= memcmp(out + 4 * i, &entries[plain[i]], sizeof(float)) == 0;
+    CHECK_NAMED(good && ranges_agree(view, out), "codes looked up");
+}
+
+static float combine(enum combination op, float left, float right)
+{
+    switch (op) {
+    case ADD:
+        return left + right;
+    case SUBTRACT:
+        return left - right;
+    case MULTIPLY:
+        return left * right;
+    default:
+        return left / right;
+    }
+}
+
+/* Matrices of rows x columns in blocks of block[0] x block[1]; the scales for all matrices, or the same for each. */
+static bool combines(uint64_t matrices, uint64_t rows, uint64_t columns, const uint64_t *block, bool all, enum combination op)
+{
+    uint64_t shape[3] = {matrices, rows, columns};
+    uint64_t shared[3] = {matrices, (rows + block[0] - 1) / block[0], (columns + block[1] - 1) / block[1]};
+    const struct view *left = random_leaf("I8", 3, shape);
+    const struct view *right = all ? numbers(2, shared + 1) : numbers(3, shared);
+    const struct sharing sharing = {block[0], block[1], NULL};
+    const struct view *view = view_combine(arena, left, op, right, &sharing);
+    int8_t *codes = (int8_t *)read_all(left);
+    float *scales = (float *)(void *)read_all(right), *out = (float *)(void *)read_all(view);
+    bool good = true;
+    for (uint64_t i = 0; i < view->n_elements && good; i++) {
+        uint64_t matrix = all ? 0 : i / columns / rows, row = i / columns % rows / block[0], column = i % columns / block[1];
+        float expected = combine(op, codes[i], scales[(matrix * shared[1] + row) * shared[2] + column]);
+        good = memcmp(&out[i], &expected, sizeof expected) == 0;
+    }
+    return good && ranges_agree(view, (unsigned char *)out);
+}
+
+static void test_combine(void)
+{
+    static const uint64_t blocks[][2] = {{1, 1}, {1, 16}, {128, 128}, {3, 5}, {1, 1 << 20}, {1 << 20, 1}, {1 << 20, 1 << 20}};
+    bool good = true;
+    for (unsigned i = 0; i < sizeof blocks / sizeof *blocks; i++)
+        for (enum combination op = ADD; op <= DIVIDE; op++) {
+            good &= combines(1, below(50) + 1, below(300) + 1, blocks[i], true, op);
+            good &= combines(below(4) + 1, below(30) + 1, below(70) + 1, blocks[i], false, op);
+            good &= combines(below(4) + 1, below(30) + 1, below(70) + 1, blocks[i], true, op);
+        }
+    CHECK_NAMED(good, "elements combined with those of blocks");
+    CHECK_NAMED(combines(1, 3, 40000, blocks[2], true, MULTIPLY), "rows longer than what is read at once");
+    CHECK_NAMED(combines(2, 700, 90, blocks[1], false, MULTIPLY), "many rows");
+}
+
+static void test_groups(void)
+{
+    uint64_t shape[2] = {20, 96}, shared[2] = {20, 6}, n_columns = 96;
+    int32_t *groups = arena_alloc(arena, 96 * sizeof *groups);
+    for (unsigned i = 0; i < 96; i++)
+        groups[i] = (int32_t)below(12) - 6;
+    const struct view *left = numbers(2, shape), *right = numbers(2, shared);
+    const struct view *indices = view_literal(arena, dtype_by_name("I32"), 1, &n_columns, groups);
+    const struct sharing sharing = {1, 1, indices};
+    const struct view *view = view_combine(arena, left, MULTIPLY, right, &sharing);
+    float *a = (float *)(void *)read_all(left), *b = (float *)(void *)read_all(right), *out = (float *)(void *)read_all(view);
+    bool good = true;
+    for (unsigned i = 0; i < 20 * 96; i++)
+        good &= out[i] == a[i] * b[i / 96 * 6 + (unsigned)(groups[i % 96] < 0 ? groups[i % 96] + 6 : groups[i % 96])];
+    CHECK_NAMED(good && ranges_agree(view, (unsigned char *)out), "groups in any order, counted from either end");
+
+    struct error error = {0};
+    float some[96];
+    groups[40] = 6;
+    CHECK(!view_read(view, 0, 96, some, &error));
+    CHECK_TEXT(error.message, "column 40 is of group 6, where there are 6");
+    CHECK(view_read(view, 0, 40, some, &error) && view_read(view, 41, 55, some, &error));
+    groups[40] = -7;
+    CHECK(!view_read(view, 30, 20, some, &error));
+}
+
+static void test_numbers(void)
+{
+    uint64_t shape[2] = {3, 5}, one[1] = {1};
+    const struct view *left = numbers(2, shape), *right = numbers(1, one);
+    float *a = (float *)(void *)read_all(left), *b = (float *)(void *)read_all(right);
+    float *divided = (float *)(void *)read_all(view_combine_one(arena, left, DIVIDE, right));
+    float *less = (float *)(void *)read_all(view_combine_number(arena, left, SUBTRACT, 8));
+    bool good = true;
+    for (unsigned i = 0; i < 15; i++)
+        good &= divided[i] == a[i] / b[0] && less[i] == a[i] - 8;
+    CHECK_NAMED(good, "one number for all");
+}
+
+int main(void)
+{
+    arena = arena_new();
+    test_fields();
+    test_transposed_fields();
+    test_reinterpret();
+    test_lookup();
+    test_combine();
+    test_groups();
+    test_numbers();
+    arena_free(arena);
+    return check_done();
+}

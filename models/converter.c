@@ -90,19 +90,17 @@ bool gguf_plan_converter(const struct gguf_model *model, const char *outtype_nam
     if (outtype == NULL)
         return error_set(error, "the converter has no output type '%s'", outtype_name);
     const struct tensor_set *set = model->tensors;
-    struct gguf_plan plan = {.places = memory_alloc(set->n_tensors * sizeof *plan.places), .n_tensors = set->n_tensors};
+    struct gguf_plan plan = {
+        .kvs = gguf_kvs_copy(&model->kvs),
+        .places = memory_alloc(set->n_tensors * sizeof *plan.places),
+        .n_tensors = set->n_tensors,
+    };
     for (size_t i = 0; i < set->n_tensors; i++) {
         const struct tensor *tensor = &set->tensors[i];
         plan.places[i] = (struct gguf_place){tensor, tensor_type(tensor, model->forced[i], outtype), 0};
     }
-    struct gguf_kvs kvs = gguf_kvs_copy(&model->kvs);
-    if (gguf_kvs_find(&kvs, "general.file_type") != NULL)
-        gguf_set_u32(&kvs, "general.file_type", model->is_mxfp4 && outtype->is_plain ? FILE_TYPE_MXFP4 : outtype->file_type);
-    bool laid_out = gguf_plan_lay_out(&plan, model, &kvs, NULL, false, error);
-    gguf_kvs_free(&kvs);
-    if (laid_out)
-        *ret_plan = plan;
-    else
-        gguf_plan_free(&plan);
-    return laid_out;
+    if (gguf_kvs_find(&plan.kvs, "general.file_type") != NULL)
+        gguf_set_u32(&plan.kvs, "general.file_type", model->is_mxfp4 && outtype->is_plain ? FILE_TYPE_MXFP4 : outtype->file_type);
+    *ret_plan = plan;
+    return true;
 }

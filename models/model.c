@@ -17,7 +17,6 @@ void gguf_model_free(struct gguf_model *model)
         return;
     hparams_free(model->hparams);
     gguf_kvs_free(&model->kvs);
-    buffer_free(&model->tokenizer);
     free(model->forced);
     arena_free(model->arena);
     free(model);
@@ -132,18 +131,6 @@ static bool add_vocab(struct synthesis *synthesis, struct error *error)
     return family->after_vocab == NULL || family->after_vocab(synthesis, &input, error);
 }
 
-/* Turns the keys from number `first` on into bytes, which is all that is wanted of a tokenizer. */
-static bool pack_tokenizer(struct gguf_model *model, size_t first, struct error *error)
-{
-    struct gguf_kvs *kvs = &model->kvs;
-    model->n_tokenizer_kvs = kvs->n_kvs - first;
-    for (size_t i = first; i < kvs->n_kvs; i++)
-        if (!gguf_write_kv(&model->tokenizer, &kvs->kvs[i], error))
-            return false;
-    gguf_kvs_cut(kvs, first);
-    return true;
-}
-
 static bool synthesize(struct gguf_model *model, const struct family_name *hf, struct error *error)
 {
     const struct family *family = model->family;
@@ -163,8 +150,7 @@ static bool synthesize(struct gguf_model *model, const struct family_name *hf, s
         if (!synthesis_emit(&synthesis, family->keys[i], error))
             return false;
     gguf_set_u32(kvs, "general.quantization_version", QUANTIZATION_VERSION);
-    size_t n_kvs = kvs->n_kvs;
-    return add_vocab(&synthesis, error) && pack_tokenizer(model, n_kvs, error);
+    return add_vocab(&synthesis, error);
 }
 
 static bool make_plain(struct gguf_model *model, const char *architecture, struct error *error)

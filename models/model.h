@@ -6,7 +6,7 @@
 #pragma once
 
 #include "formats/checkpoint.h"
-#include "formats/gguf/kv.h"
+#include "formats/gguf/write.h"
 #include "models/hparams.h"
 #include "quant/view.h"
 
@@ -16,13 +16,8 @@ struct gguf_model {
     const struct family *family; /* the family, or NULL for a plain container */
     struct hparams *hparams;     /* NULL where there is no config.json */
 
-    /* The keys of the converter's output in their order, up to general.quantization_version. The value of
-     * general.file_type is per output. */
+    /* The keys of the converter's output in their order. The value of general.file_type is per output. */
     struct gguf_kvs kvs;
-
-    /* The keys behind them, the tokenizer's, which all outputs share: as they stand in the file. */
-    struct buffer tokenizer;
-    size_t n_tokenizer_kvs;
 
     /* In GGUF's names and the order of the converter's output, each a view: transformed, in the dtype the transformation leaves
      * it in. */
@@ -45,30 +40,6 @@ void gguf_note_family(const struct checkpoint *checkpoint);
  * INT64_MAX elements; a dimension of 0 is taken, and so is an empty name. */
 const char *gguf_tensor_refusal(const char *name, size_t name_length, const struct view *view);
 
-/* One output file: which tensors as what, and where. */
-struct gguf_place {
-    const struct tensor *tensor; /* of the model */
-    const struct dtype *type;
-    uint64_t offset; /* from the start of the data section */
-};
-
-struct gguf_plan {
-    struct gguf_place *places; /* in the order of the file */
-    size_t n_tensors;
-    uint64_t size; /* of the whole file */
-
-    /* The bytes before the first tensor's data are head, then the model's tokenizer keys (model->tokenizer), then tail
-     * (which ends with the padding). Behind each tensor there are zeros up to a multiple of 32. */
-    struct buffer head, tail;
-};
-
-void gguf_plan_free(struct gguf_plan *plan);
-
-/* The converter's --outtype: "auto", "f32", "f16", "bf16", "q8_0", "tq1_0", "tq2_0". */
+/* What an output file holds, for gguf_lay_out(); the model must outlive it. The converter's --outtype: "auto", "f32", "f16",
+ * "bf16", "q8_0", "tq1_0", "tq2_0". */
 bool gguf_plan_converter(const struct gguf_model *model, const char *outtype, struct gguf_plan *ret_plan, struct error *error);
-
-/* For planners: given plan->places with their types, computes offsets and size, and writes head and tail. `before` are the
- * keys in front of the tokenizer's, `after` those behind, NULL for none. With `trim_ones`, dimensions of 1 in front of a shape
- * are left out of the tensor's record, as ggml does. Fails where sizes overflow. */
-bool gguf_plan_lay_out(struct gguf_plan *plan, const struct gguf_model *model, const struct gguf_kvs *before,
-                       const struct gguf_kvs *after, bool trim_ones, struct error *error);

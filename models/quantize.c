@@ -88,17 +88,13 @@ static bool plan_tensors(const struct gguf_model *model, const char *architectur
     return chosen;
 }
 
-static bool lay_out(const struct gguf_model *model, const struct mix *mix, struct gguf_plan *plan, struct error *error)
+static void plan_keys(const struct gguf_model *model, const struct mix *mix, struct gguf_plan *plan)
 {
-    struct gguf_kvs before = gguf_kvs_copy(&model->kvs), after = {0};
-    gguf_kvs_remove(&before, "general.quantization_version");
-    gguf_kvs_remove(&before, "general.file_type");
-    gguf_set_u32(&after, "general.quantization_version", QUANTIZATION_VERSION);
-    gguf_set_u32(&after, "general.file_type", mix->file_type);
-    bool laid_out = gguf_plan_lay_out(plan, model, &before, &after, true, error);
-    gguf_kvs_free(&before);
-    gguf_kvs_free(&after);
-    return laid_out;
+    plan->kvs = gguf_kvs_copy(&model->kvs);
+    gguf_kvs_remove(&plan->kvs, "general.quantization_version");
+    gguf_kvs_remove(&plan->kvs, "general.file_type");
+    gguf_set_u32(&plan->kvs, "general.quantization_version", QUANTIZATION_VERSION);
+    gguf_set_u32(&plan->kvs, "general.file_type", mix->file_type);
 }
 
 bool gguf_plan_quantize(const struct gguf_model *model, const struct mix *mix, const struct quantize_options *options,
@@ -108,9 +104,10 @@ bool gguf_plan_quantize(const struct gguf_model *model, const struct mix *mix, c
     struct error absent;
     struct arena *arena = arena_new();
     const char *architecture = gguf_get_string(&model->kvs, "general.architecture", arena, &length, &absent);
-    struct gguf_plan plan = {0};
+    struct gguf_plan plan = {.trim_ones = true};
+    plan_keys(model, mix, &plan);
     bool planned = model->family != NULL && architecture != NULL
-                       ? plan_tensors(model, architecture, mix, options, &plan, error) && lay_out(model, mix, &plan, error)
+                       ? plan_tensors(model, architecture, mix, options, &plan, error)
                        : error_set(error, "llama-quantize takes only architectures that it knows");
     arena_free(arena);
     if (planned)

@@ -8,7 +8,8 @@
 static void free_kv(struct gguf_kv *kv)
 {
     free(kv->key);
-    buffer_free(&kv->value);
+    if (!kv->is_borrowed)
+        buffer_free(&kv->value);
 }
 
 static void index_all(struct gguf_kvs *kvs)
@@ -33,8 +34,7 @@ struct gguf_kvs gguf_kvs_copy(const struct gguf_kvs *kvs)
     for (size_t i = 0; i < kvs->n_kvs; i++) {
         copy.kvs[i] = kvs->kvs[i];
         copy.kvs[i].key = strdup(kvs->kvs[i].key);
-        copy.kvs[i].value = (struct buffer){0};
-        buffer_append(&copy.kvs[i].value, kvs->kvs[i].value.bytes, kvs->kvs[i].value.length);
+        copy.kvs[i].is_borrowed = true;
     }
     index_all(&copy);
     return copy;
@@ -73,7 +73,10 @@ static struct buffer *entry(struct gguf_kvs *kvs, const char *key, enum gguf_typ
     }
     kv->type = type;
     kv->stored = (struct gguf_stored){0};
-    buffer_free(&kv->value);
+    if (!kv->is_borrowed)
+        buffer_free(&kv->value);
+    kv->value = (struct buffer){0};
+    kv->is_borrowed = false;
     return &kv->value;
 }
 

@@ -51,6 +51,7 @@ struct gguf_kv {
     char *key;
     enum gguf_type type;
     struct buffer value; /* as in the file: for an array its element type, count and elements */
+    bool is_borrowed;    /* the value's memory is that of another dictionary's entry */
     struct gguf_stored stored;
 };
 
@@ -61,6 +62,8 @@ struct gguf_kvs {
 };
 
 void gguf_kvs_free(struct gguf_kvs *kvs);
+
+/* A dictionary that may be changed, and shares the values of the other, which must live longer. */
 struct gguf_kvs gguf_kvs_copy(const struct gguf_kvs *kvs);
 
 void gguf_set_u32(struct gguf_kvs *kvs, const char *key, uint32_t value);

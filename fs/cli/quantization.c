@@ -130,10 +130,18 @@ bool quantization_measure(const struct gguf_model *model, const struct mix *mix,
                           struct error *error)
 {
     struct gguf_plan plan;
+    struct gguf_layout layout;
     struct quantization quantization = {.mix = mix};
     if (!gguf_plan_quantize(model, mix, options, &plan, &quantization.reason)) {
         *ret_quantization = quantization;
         return true;
+    }
+    struct arena *arena = arena_new();
+    bool laid_out = gguf_lay_out(&plan, arena, &layout, error);
+    arena_free(arena);
+    if (!laid_out) {
+        gguf_plan_free(&plan);
+        return false;
     }
     size_t n_stretches = divide(&plan, all, NULL);
     struct stretch *stretches = memory_alloc(n_stretches * sizeof *stretches);
@@ -151,7 +159,7 @@ bool quantization_measure(const struct gguf_model *model, const struct mix *mix,
 
     uint64_t n_elements, n_bytes;
     sum_sizes(&plan, &n_elements, &n_bytes);
-    quantization.file_bytes = plan.size;
+    quantization.file_bytes = layout.size;
     quantization.bits_per_weight = n_elements ? (double)n_bytes * 8 / (double)n_elements : 0;
     quantization.rmse = n_elements ? sqrt(measurement.squares / (double)n_elements) : 0;
     quantization.largest_error = measurement.largest;

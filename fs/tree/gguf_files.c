@@ -64,32 +64,43 @@ static bool make_plan(const struct gguf_output *output, const struct gguf_model 
     return gguf_plan_quantize(model, output->mix, &tree_options(output->files->tree)->quantize, ret_plan, error);
 }
 
+static void add_spans(struct vfile_builder *builder, const struct gguf_plan *plan, const struct gguf_layout *layout)
+{
+    for (size_t i = 0; i < layout->n_pieces; i++) {
+        const struct gguf_piece *piece = &layout->pieces[i];
+        if (piece->bytes != NULL)
+            vfile_add_literal(builder, piece->bytes, piece->length);
+        else
+            vfile_add_view(builder, piece->view, encoding_of(&u8_dtype));
+    }
+    for (size_t i = 0; i < plan->n_tensors; i++) {
+        const struct gguf_place *place = &plan->places[i];
+        vfile_add_zeros(builder, layout->data + place->offset - builder->size);
+        vfile_add_view(builder, tensor_view(place->tensor, builder->arena), encoding_of(place->type));
+    }
+    vfile_add_zeros(builder, layout->size - builder->size);
+}
+
 static bool plan(const void *context, struct arena *arena, struct vfile *ret_file, struct error *error)
 {
     const struct gguf_output *output = context;
     const struct gguf_model *model = model_of(output->files);
     struct gguf_plan plan;
+    struct gguf_layout layout;
     if (model == NULL)
         return error_set(error, "%s", "");
     if (!make_plan(output, model, &plan, error))
         return false;
-    const struct buffer *shared = &model->tokenizer;
-    struct vfile_builder builder = {.arena = arena, .capacity = 2 * plan.n_tensors + 4};
-    builder.origin = origin_of_model(tree_checkpoint(output->files->tree), arena);
-    builder.spans = arena_array(arena, builder.capacity, sizeof *builder.spans);
-    vfile_add_literal(&builder, arena_copy(arena, plan.head.bytes, plan.head.length), plan.head.length);
-    vfile_add_literal(&builder, shared->bytes, shared->length);
-    vfile_add_literal(&builder, arena_copy(arena, plan.tail.bytes, plan.tail.length), plan.tail.length);
-    uint64_t data_start = builder.size;
-    for (size_t i = 0; i < plan.n_tensors; i++) {
-        const struct gguf_place *place = &plan.places[i];
-        vfile_add_zeros(&builder, data_start + place->offset - builder.size);
-        vfile_add_view(&builder, place->tensor->view, encoding_of(place->type));
+    bool laid_out = gguf_lay_out(&plan, arena, &layout, error);
+    if (laid_out) {
+        struct vfile_builder builder = {.arena = arena, .capacity = layout.n_pieces + 2 * plan.n_tensors + 1};
+        builder.origin = origin_of_model(tree_checkpoint(output->files->tree), arena);
+        builder.spans = arena_array(arena, builder.capacity, sizeof *builder.spans);
+        add_spans(&builder, &plan, &layout);
+        *ret_file = vfile_finish(&builder);
     }
-    vfile_add_zeros(&builder, plan.size - builder.size);
-    *ret_file = vfile_finish(&builder);
     gguf_plan_free(&plan);
-    return true;
+    return laid_out;
 }
 
 static void release(void *context)

@@ -4,6 +4,7 @@
 
 #include "models/families/family.h"
 #include "tests/unit/check.h"
+#include "tests/unit/models/laid_out.h"
 
 #include <stdlib.h>
 
@@ -37,16 +38,11 @@ static struct gguf_model *make_model(struct arena *arena)
     gguf_set_u32(&model->kvs, "llama.vocab_size", 3);
     gguf_set_u32(&model->kvs, "general.quantization_version", 2);
 
-    struct gguf_kvs tokenizer = {0};
     struct buffer tokens = {0};
     gguf_append_string(&tokens, "a", 1);
     gguf_append_string(&tokens, "b", 1);
     gguf_append_string(&tokens, "c", 1);
-    gguf_set_array(&tokenizer, "tokenizer.ggml.tokens", GGUF_STRING, 3, &tokens);
-    struct error error;
-    gguf_write_kv(&model->tokenizer, &tokenizer.kvs[0], &error);
-    model->n_tokenizer_kvs = 1;
-    gguf_kvs_free(&tokenizer);
+    gguf_set_array(&model->kvs, "tokenizer.ggml.tokens", GGUF_STRING, 3, &tokens);
 
     model->tensors = tensor_set_new(arena);
     model->forced = arena_array(arena, N_TENSORS, sizeof *model->forced);
@@ -67,7 +63,6 @@ static const struct mix *find_mix(const char *name)
 static void free_model(struct gguf_model *model)
 {
     gguf_kvs_free(&model->kvs);
-    buffer_free(&model->tokenizer);
 }
 
 static void as_the_tool(struct gguf_model *model)
@@ -80,11 +75,9 @@ static void as_the_tool(struct gguf_model *model)
     struct error error;
     if (!CHECK(gguf_plan_quantize(model, find_mix("Q4_0"), &(struct quantize_options){0}, &plan, &error)))
         return;
-    struct buffer begin = {0};
-    buffer_append(&begin, plan.head.bytes, plan.head.length);
-    buffer_append(&begin, model->tokenizer.bytes, model->tokenizer.length);
-    buffer_append(&begin, plan.tail.bytes, plan.tail.length);
-    CHECK(plan.size == size);
+    struct gguf_layout layout;
+    struct buffer begin = laid_out(&plan, &layout);
+    CHECK(layout.size == size);
     CHECK_NAMED(begin.length < size && memcmp(begin.bytes, expected, begin.length) == 0, "all before the data is the tool's");
     static const char *const order[] = {"output_norm.weight",  "token_embd.weight", "blk.0.attn_norm.weight",
                                         "blk.2.attn_k.weight", "blk.2.attn_v.bias", "blk.2.attn_v.weight",

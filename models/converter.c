@@ -101,6 +101,7 @@ bool gguf_plan_converter(const struct gguf_model *model, const char *outtype_nam
     }
     if (gguf_kvs_find(&plan.kvs, "general.file_type") != NULL)
         gguf_set_u32(&plan.kvs, "general.file_type", model->is_mxfp4 && outtype->is_plain ? FILE_TYPE_MXFP4 : outtype->file_type);
+    gguf_edit(&plan.kvs, model->edits);
     *ret_plan = plan;
     return true;
 }

@@ -355,6 +355,12 @@ static const struct dtype *type_by_name_options(const struct choice *choice, con
                               : NULL;
 }
 
+/* Rules are for blocks. */
+static bool is_uniform(const struct choice *choice)
+{
+    return choice->options->pure || choice->default_type->kind != DTYPE_BLOCK;
+}
+
 /* *ret_type is the tensor's before and becomes the answer. */
 static bool choose_type(struct choice *choice, const struct tensor *tensor, const struct dtype **ret_type, struct error *error)
 {
@@ -367,15 +373,15 @@ static bool choose_type(struct choice *choice, const struct tensor *tensor, cons
     } else {
         type = overridden(&choice->overrides, tensor->name);
         if (type == NULL)
-            type = choice->options->pure ? choice->default_type : type_by_rules(choice, tensor, error);
+            type = is_uniform(choice) ? choice->default_type : type_by_rules(choice, tensor, error);
         if (type != NULL)
             type = type_that_fits(tensor, type, error);
         if (type == NULL)
             return false;
     }
-    if (input->kind == DTYPE_BLOCK && type != input)
-        return error_set(error, "tensor '%s' is %s already: quantizing it again to %s is refused", tensor->name, input->name,
-                         type->name);
+    if (input->kind == DTYPE_BLOCK && type != input && !choice->options->requantize)
+        return error_set(error, "tensor '%s' is %s already; -o requantize would quantize it again, to %s", tensor->name,
+                         input->name, type->name);
     *ret_type = type;
     return true;
 }

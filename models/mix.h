@@ -21,11 +21,15 @@ struct mix {
 /* NULL name at the end; the order in which the files are listed. */
 extern const struct mix mixes[];
 
+/* The tool's targets that are no blocks, for models that are a GGUF already: F32, F16 and BF16. */
+extern const struct mix plain_mixes[];
+
 /* The tool's options; zeroed: its defaults. */
 struct quantize_options {
     bool pure, leave_output_tensor;
     const struct dtype *token_embedding_type, *output_tensor_type; /* NULL: by the rules */
     const char *const *tensor_types;                               /* "PATTERN=TYPE", NULL-terminated; NULL: none */
+    bool requantize;                                               /* also what is quantized already */
 };
 
 /* The type of that name that a tensor may be written in, in any case, as the tool takes it ("q4_K"); NULL where there is none. */

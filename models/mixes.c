@@ -80,4 +80,11 @@ const struct mix mixes[] = {
     )},
     {NULL, 0, NULL, NULL},
 };
+
+const struct mix plain_mixes[] = {
+    {"F32", 0, "F32", no_rules},
+    {"F16", 1, "F16", no_rules},
+    {"BF16", 32, "BF16", no_rules},
+    {NULL, 0, NULL, NULL},
+};
 /* clang-format on */

@@ -1,6 +1,7 @@
 #include "models/model.h"
 
 #include "formats/documents.h"
+#include "models/from_gguf.h"
 #include "models/general.h"
 #include "models/plain.h"
 #include "models/tensors.h"
@@ -190,6 +191,8 @@ void gguf_note_family(const struct checkpoint *checkpoint)
     bool absent;
     struct error reason;
     const struct family_name *hf;
+    if (gguf_is_source(checkpoint))
+        return;
     struct hparams *hparams = hparams_load(checkpoint, &absent, &reason);
     if (hparams != NULL || absent)
         find_family(checkpoint, hparams, &hf);
@@ -201,6 +204,9 @@ static bool fill_in(struct gguf_model *model, struct error *error)
     bool absent;
     struct error reason;
     const struct family_name *hf;
+    model->is_gguf = gguf_is_source(model->checkpoint);
+    if (model->is_gguf)
+        return gguf_model_take(model, error);
     model->hparams = hparams_load(model->checkpoint, &absent, &reason);
     if (model->hparams == NULL && !absent)
         return error_set(error, "model.gguf: %s", reason.message);

@@ -7,6 +7,7 @@
 
 #include "formats/checkpoint.h"
 #include "formats/gguf/write.h"
+#include "models/edits.h"
 #include "models/hparams.h"
 #include "quant/view.h"
 
@@ -22,9 +23,13 @@ struct gguf_model {
     /* In GGUF's names and the order of the converter's output, each a view: transformed, in the dtype the transformation leaves
      * it in. */
     struct tensor_set *tensors;
-    const struct dtype **forced;   /* the type that each has in every output whatever the precision; NULL: as rules say */
+    const struct dtype **forced;   /* the type that each has in every output whatever the precision; NULL: as rules say. Of a
+                                    * model that is a GGUF already the type that each has there */
     const struct dtype *auto_type; /* what --outtype auto chooses: F16 or BF16 */
     bool is_mxfp4;                 /* the checkpoint is quantized so: general.file_type says it */
+
+    bool is_gguf, is_quantized;     /* the source is a GGUF, of blocks */
+    const struct gguf_edits *edits; /* for whoever made the model to set: changes to the keys of every output; NULL: none */
 };
 
 /* NULL where no GGUF can be made of the checkpoint: the error says why (a tensor that the family does not know ...). An

@@ -33,7 +33,7 @@ static const struct tensor **sort_tensors(const struct tensor_set *set)
 }
 
 /* A whole number among the keys of the architecture, or the first of an array of them; `otherwise` where there is none. */
-static uint64_t model_number(const struct gguf_model *model, const char *architecture, const char *name, uint64_t otherwise)
+static uint64_t model_number(const struct gguf_kvs *kvs, const char *architecture, const char *name, uint64_t otherwise)
 {
     char key[256];
     uint64_t number = otherwise;
@@ -41,25 +41,25 @@ static uint64_t model_number(const struct gguf_model *model, const char *archite
     struct error error;
     struct arena *arena = arena_new();
     snprintf(key, sizeof key, "%s.%s", architecture, name);
-    if (!gguf_get_u64(&model->kvs, key, &number) && gguf_get_array(&model->kvs, key, arena, &array, &error) && array.count > 0)
+    if (!gguf_get_u64(kvs, key, &number) && gguf_get_array(kvs, key, arena, &array, &error) && array.count > 0)
         gguf_array_u64(&array, 0, &number);
     arena_free(arena);
     return number;
 }
 
-static struct mix_model describe_model(const struct gguf_model *model, const char *architecture)
+static struct mix_model describe_model(const struct gguf_kvs *kvs, const char *architecture)
 {
-    uint64_t n_heads = model_number(model, architecture, "attention.head_count", 0);
+    uint64_t n_heads = model_number(kvs, architecture, "attention.head_count", 0);
     return (struct mix_model){
         .architecture = architecture,
-        .n_layers = model_number(model, architecture, "block_count", 0),
+        .n_layers = model_number(kvs, architecture, "block_count", 0),
         .n_heads = n_heads,
-        .n_kv_heads = model_number(model, architecture, "attention.head_count_kv", n_heads),
-        .n_experts = model_number(model, architecture, "expert_count", 0),
+        .n_kv_heads = model_number(kvs, architecture, "attention.head_count_kv", n_heads),
+        .n_experts = model_number(kvs, architecture, "expert_count", 0),
     };
 }
 
-/* What the tool reads: the f32 conversion. */
+/* What the tool reads: a GGUF, or the f32 conversion of another model. */
 static const struct dtype *input_type(const struct gguf_model *model, const struct tensor *tensor)
 {
     const struct dtype *forced = model->forced[tensor - model->tensors->tensors];
@@ -75,7 +75,7 @@ static bool plan_tensors(const struct gguf_model *model, const char *architectur
     const struct dtype **types = memory_alloc(n_tensors * sizeof *types);
     for (size_t i = 0; i < n_tensors; i++)
         types[i] = input_type(model, sorted[i]);
-    struct mix_model mix_model = describe_model(model, architecture);
+    struct mix_model mix_model = describe_model(&plan->kvs, architecture);
     bool chosen = mix_choose_types(mix, options, &mix_model, sorted, types, n_tensors, error);
     if (chosen) {
         plan->n_tensors = n_tensors;
@@ -88,13 +88,18 @@ static bool plan_tensors(const struct gguf_model *model, const char *architectur
     return chosen;
 }
 
+/* Keys that the tool does not copy. */
+static const char *const dropped[] = {"general.quantization_version", "general.file_type", "split.no", "split.count",
+                                      "split.tensors.count"};
+
 static void plan_keys(const struct gguf_model *model, const struct mix *mix, struct gguf_plan *plan)
 {
     plan->kvs = gguf_kvs_copy(&model->kvs);
-    gguf_kvs_remove(&plan->kvs, "general.quantization_version");
-    gguf_kvs_remove(&plan->kvs, "general.file_type");
+    for (size_t i = 0; i < sizeof dropped / sizeof *dropped; i++)
+        gguf_kvs_remove(&plan->kvs, dropped[i]);
     gguf_set_u32(&plan->kvs, "general.quantization_version", QUANTIZATION_VERSION);
     gguf_set_u32(&plan->kvs, "general.file_type", mix->file_type);
+    gguf_edit(&plan->kvs, model->edits);
 }
 
 bool gguf_plan_quantize(const struct gguf_model *model, const struct mix *mix, const struct quantize_options *options,
@@ -103,10 +108,10 @@ bool gguf_plan_quantize(const struct gguf_model *model, const struct mix *mix, c
     size_t length;
     struct error absent;
     struct arena *arena = arena_new();
-    const char *architecture = gguf_get_string(&model->kvs, "general.architecture", arena, &length, &absent);
     struct gguf_plan plan = {.trim_ones = true};
     plan_keys(model, mix, &plan);
-    bool planned = model->family != NULL && architecture != NULL
+    const char *architecture = gguf_get_string(&plan.kvs, "general.architecture", arena, &length, &absent);
+    bool planned = (model->family != NULL || model->is_gguf) && architecture != NULL
                        ? plan_tensors(model, architecture, mix, options, &plan, error)
                        : error_set(error, "llama-quantize takes only architectures that it knows");
     arena_free(arena);

@@ -2,6 +2,7 @@
 
 #include "models/mix.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,21 +52,61 @@ static bool set_output_tensor_type(struct options *options, const char *value, s
     return set_quantize_type(&options->tree.quantize.output_tensor_type, "output-tensor-type", value, error);
 }
 
+/* A NULL-terminated list with one text more. */
+static const char *const *longer_list(struct arena *arena, const char *const *list, const char *value)
+{
+    size_t count = 0;
+    while (list != NULL && list[count] != NULL)
+        count++;
+    const char **longer = arena_array(arena, count + 2, sizeof *longer);
+    for (size_t i = 0; i < count; i++)
+        longer[i] = list[i];
+    longer[count] = value;
+    return longer;
+}
+
 static bool set_tensor_type(struct options *options, const char *value, struct error *error)
 {
     const char *const only[] = {value, NULL};
     if (!quantize_options_check(&(struct quantize_options){.tensor_types = only}, error))
         return error_prefix(error, "option");
-    const char *const *there = options->tree.quantize.tensor_types;
-    size_t count = 0;
-    while (there != NULL && there[count] != NULL)
-        count++;
-    const char **longer = arena_array(options->arena, count + 2, sizeof *longer);
-    for (size_t i = 0; i < count; i++)
-        longer[i] = there[i];
-    longer[count] = value;
-    options->tree.quantize.tensor_types = longer;
+    options->tree.quantize.tensor_types = longer_list(options->arena, options->tree.quantize.tensor_types, value);
     return true;
+}
+
+static bool set_requantize(struct options *options, const char *value, struct error *error)
+{
+    (void)value, (void)error;
+    options->tree.quantize.requantize = true;
+    return true;
+}
+
+static bool set_override_kv(struct options *options, const char *value, struct error *error)
+{
+    if (!gguf_override_check(value, error))
+        return error_prefix(error, "option");
+    options->tree.edits.override_kvs = longer_list(options->arena, options->tree.edits.override_kvs, value);
+    return true;
+}
+
+static bool set_chat_template(struct options *options, const char *value, struct error *error)
+{
+    enum { LIMIT = 16 << 20 };
+    size_t length;
+    struct source *file = source_open(AT_FDCWD, value, value, error);
+    char *text = file != NULL ? source_read_text(file, LIMIT, &length, error) : NULL;
+    source_close(file);
+    if (text == NULL)
+        return error_prefix(error, "option chat-template");
+    options->tree.edits.chat_template = arena_strndup(options->arena, text, length);
+    options->tree.edits.chat_template_length = length;
+    free(text);
+    return true;
+}
+
+static bool set_split(struct options *options, const char *value, struct error *error)
+{
+    return split_rule_parse(value, &options->tree.split, error) || error_prefix(error, "option");
 }
 
 static bool set_pure(struct options *options, const char *value, struct error *error)
@@ -176,6 +217,11 @@ const struct option_row option_rows[] = {
     {"output-tensor-type", "TYPE", "quantized files: type of the output tensor", false, set_output_tensor_type},
     {"pure", NULL, "quantized files: one type for all tensors, no mixture", false, set_pure},
     {"leave-output-tensor", NULL, "quantized files: do not quantize the output tensor", false, set_leave_output_tensor},
+    {"requantize", NULL, "quantized files: also of a GGUF that is quantized already, at a loss", false, set_requantize},
+    {"override-kv", "KEY=TYPE:VALUE", "GGUF files: give a key another value, an int, float, bool or str; may be repeated", false,
+     set_override_kv},
+    {"chat-template", "FILE", "GGUF files: the text of FILE as tokenizer.chat_template", false, set_chat_template},
+    {"split", "SIZE|N", "gguf/split/: every GGUF file in parts of at most SIZE (500M, 2G) or N tensors", false, set_split},
     {"allow_other", NULL, "let other users in; modes decide what they may read", true, set_allow_other},
     {"uid", "NUMBER", "owner of all files; the default is who mounts", true, set_uid},
     {"gid", "NUMBER", "group of all files; the default is that of who mounts", true, set_gid},

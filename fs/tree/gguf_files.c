@@ -1,13 +1,17 @@
-/* model.gguf, gguf/ and gguf/converter/: what the converter and llama-quantize would have written.
+/* model.gguf, gguf/, gguf/converter/ and gguf/split/: what the converter, llama-quantize and llama-gguf-split would have written.
  *
- * The model behind all of them is made when the first is asked for, and kept: its keys and views are shared. */
+ * The model behind all of them is made when the first is asked for, and kept: its keys and views are shared. Of a source that is
+ * a GGUF already there is nothing for the converter to do: model.gguf is the source itself, or its parts in one file. */
 #include "fs/tree/content.h"
 
+#include "models/from_gguf.h"
 #include "models/model.h"
 #include "models/quantize.h"
 
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 struct gguf_files {
     struct tree *tree;
@@ -16,11 +20,19 @@ struct gguf_files {
     bool failed; /* no GGUF can be made: said once */
 };
 
-/* One output: of the converter, where `outtype` is set, or of llama-quantize. */
+/* One output: of the converter, where `outtype` is set; of llama-quantize, where `mix` is; else the source's own GGUF. */
 struct gguf_output {
     struct gguf_files *files;
     const char *outtype;
     const struct mix *mix;
+};
+
+/* A part of one. */
+struct gguf_part {
+    struct gguf_files *files;
+    const struct gguf_plan *whole;
+    const size_t *ends;
+    size_t n_parts, number;
 };
 
 enum directory { TOP, GGUF, GGUF_CONVERTER, DIRECTORIES };
@@ -48,20 +60,41 @@ static const struct gguf_model *model_of(struct gguf_files *files)
         files->failed = files->model == NULL;
         if (files->failed)
             checkpoint_note(tree_checkpoint(files->tree), "model.gguf and gguf/ are left out: %s", error.message);
+        else
+            files->model->edits = &tree_options(files->tree)->edits;
     }
     pthread_mutex_unlock(&files->making);
     return files->model;
 }
 
-/* A plain container knows nothing that llama-quantize could go by; its note says so already. */
-static bool make_plan(const struct gguf_output *output, const struct gguf_model *model, struct gguf_plan *ret_plan,
-                      struct error *error)
+/* What llama-quantize would write. A plain container knows nothing that the tool could go by; its note says so already. What
+ * would be quantized again is noted once for all files. */
+static bool plan_quantize(const struct gguf_output *output, const struct gguf_model *model, struct gguf_plan *ret_plan,
+                          struct error *error)
 {
-    if (output->mix == NULL)
-        return gguf_plan_converter(model, output->outtype, ret_plan, error);
-    if (model->family == NULL)
+    const struct quantize_options *options = &tree_options(output->files->tree)->quantize;
+    if (model->family == NULL && !model->is_gguf)
         return error_set(error, "%s", "");
-    return gguf_plan_quantize(model, output->mix, &tree_options(output->files->tree)->quantize, ret_plan, error);
+    if (gguf_plan_quantize(model, output->mix, options, ret_plan, error))
+        return true;
+    if (!model->is_quantized || options->requantize)
+        return false;
+    checkpoint_note(tree_checkpoint(output->files->tree),
+                    "gguf/: the source is quantized already; -o requantize shows it quantized again");
+    return error_set(error, "%s", "");
+}
+
+static bool make_plan(const struct gguf_output *output, struct gguf_plan *ret_plan, struct error *error)
+{
+    const struct gguf_model *model = model_of(output->files);
+    if (model == NULL)
+        return error_set(error, "%s", "");
+    if (output->mix != NULL)
+        return plan_quantize(output, model, ret_plan, error);
+    if (output->outtype != NULL)
+        return gguf_plan_converter(model, output->outtype, ret_plan, error);
+    gguf_plan_whole(model, ret_plan);
+    return true;
 }
 
 static void add_spans(struct vfile_builder *builder, const struct gguf_plan *plan, const struct gguf_layout *layout)
@@ -81,26 +114,60 @@ static void add_spans(struct vfile_builder *builder, const struct gguf_plan *pla
     vfile_add_zeros(builder, layout->size - builder->size);
 }
 
-static bool plan(const void *context, struct arena *arena, struct vfile *ret_file, struct error *error)
+static bool render(const struct tree *tree, struct gguf_plan *plan, struct arena *arena, struct vfile *ret_file,
+                   struct error *error)
+{
+    struct gguf_layout layout;
+    if (!gguf_lay_out(plan, arena, &layout, error))
+        return false;
+    struct vfile_builder builder = {.arena = arena, .capacity = layout.n_pieces + 2 * plan->n_tensors + 1};
+    builder.origin = origin_of_model(tree_checkpoint(tree), arena);
+    builder.spans = arena_array(arena, builder.capacity, sizeof *builder.spans);
+    add_spans(&builder, plan, &layout);
+    *ret_file = vfile_finish(&builder);
+    return true;
+}
+
+static bool is_source_itself(const struct gguf_output *output)
+{
+    return output->outtype == NULL && output->mix == NULL && tree_checkpoint(output->files->tree)->n_sources == 1 &&
+           gguf_edits_are_none(&tree_options(output->files->tree)->edits);
+}
+
+static struct vfile source_itself(const struct checkpoint *checkpoint, struct arena *arena)
+{
+    struct source *source = checkpoint->sources[0];
+    uint64_t size = source_size(source);
+    struct vfile_builder builder = {.arena = arena, .capacity = 1, .origin = origin_of_weights(checkpoint)};
+    builder.spans = arena_array(arena, builder.capacity, sizeof *builder.spans);
+    vfile_add_view(&builder, view_of_source(arena, source, 0, &u8_dtype, 1, arena_copy(arena, &size, sizeof size)),
+                   encoding_of(&u8_dtype));
+    return vfile_finish(&builder);
+}
+
+static bool plan_output(const void *context, struct arena *arena, struct vfile *ret_file, struct error *error)
 {
     const struct gguf_output *output = context;
-    const struct gguf_model *model = model_of(output->files);
     struct gguf_plan plan;
-    struct gguf_layout layout;
-    if (model == NULL)
-        return error_set(error, "%s", "");
-    if (!make_plan(output, model, &plan, error))
-        return false;
-    bool laid_out = gguf_lay_out(&plan, arena, &layout, error);
-    if (laid_out) {
-        struct vfile_builder builder = {.arena = arena, .capacity = layout.n_pieces + 2 * plan.n_tensors + 1};
-        builder.origin = origin_of_model(tree_checkpoint(output->files->tree), arena);
-        builder.spans = arena_array(arena, builder.capacity, sizeof *builder.spans);
-        add_spans(&builder, &plan, &layout);
-        *ret_file = vfile_finish(&builder);
+    if (is_source_itself(output)) {
+        *ret_file = source_itself(tree_checkpoint(output->files->tree), arena);
+        return true;
     }
+    if (!make_plan(output, &plan, error))
+        return false;
+    bool rendered = render(output->files->tree, &plan, arena, ret_file, error);
     gguf_plan_free(&plan);
-    return laid_out;
+    return rendered;
+}
+
+static bool plan_part(const void *context, struct arena *arena, struct vfile *ret_file, struct error *error)
+{
+    const struct gguf_part *part = context;
+    struct gguf_plan plan;
+    split_plan(part->whole, part->ends, part->n_parts, part->number, &plan);
+    bool rendered = render(part->files->tree, &plan, arena, ret_file, error);
+    gguf_plan_free(&plan);
+    return rendered;
 }
 
 static void release(void *context)
@@ -110,32 +177,75 @@ static void release(void *context)
     pthread_mutex_destroy(&files->making);
 }
 
-static void add_output(struct gguf_files *files, node_id directory, const char *name, const char *outtype, const struct mix *mix)
+static void release_plan(void *context)
+{
+    gguf_plan_free(context);
+}
+
+/* The parts of an output called `name`; how many there are must be known to name them, so it is planned now. */
+static void add_parts(const struct gguf_output *output, node_id directory, const char *name)
+{
+    struct tree *tree = output->files->tree;
+    struct arena *arena = tree_arena(tree);
+    struct gguf_plan *whole = arena_alloc(arena, sizeof *whole);
+    struct error error;
+    size_t n_parts = 0;
+    if (!make_plan(output, whole, &error))
+        return;
+    tree_on_free(tree, release_plan, whole);
+    size_t *ends = split_ends(whole, &tree_options(tree)->split, &n_parts, &error);
+    if (ends == NULL)
+        checkpoint_note(tree_checkpoint(tree), "gguf/split: %s is left out: %s", name, error.message);
+    const size_t *kept = arena_copy(arena, ends, n_parts * sizeof *ends);
+    free(ends);
+    for (size_t i = 0; i < n_parts; i++) {
+        struct gguf_part *part = arena_alloc(arena, sizeof *part);
+        *part = (struct gguf_part){output->files, whole, kept, n_parts, i};
+        const char *part_name =
+            arena_printf(arena, "%.*s-%05zu-of-%05zu.gguf", (int)(strlen(name) - strlen(".gguf")), name, i + 1, n_parts);
+        tree_add_file(tree, directory, part_name, plan_part, part);
+    }
+}
+
+static void add_output(struct gguf_files *files, node_id directory, node_id split, const char *name, const char *outtype,
+                       const struct mix *mix)
 {
     struct gguf_output *output = arena_alloc(tree_arena(files->tree), sizeof *output);
     *output = (struct gguf_output){files, outtype, mix};
-    tree_add_file(files->tree, directory, name, plan, output);
+    tree_add_file(files->tree, directory, name, plan_output, output);
+    if (split != 0)
+        add_parts(output, split, name);
+}
+
+static void add_mixes(struct gguf_files *files, node_id directory, node_id split, const struct mix *mix)
+{
+    for (; mix->name != NULL; mix++)
+        add_output(files, directory, split, arena_printf(tree_arena(files->tree), "model-%s.gguf", mix->name), NULL, mix);
 }
 
 static bool add(struct tree *tree, struct error *error)
 {
     (void)error;
+    const struct split_rule *rule = &tree_options(tree)->split;
     struct gguf_files *files = arena_alloc(tree_arena(tree), sizeof *files);
     *files = (struct gguf_files){.tree = tree};
     pthread_mutex_init(&files->making, NULL);
     tree_on_free(tree, release, files);
     gguf_note_family(tree_checkpoint(tree));
-    node_id directories[DIRECTORIES] = {TREE_ROOT};
+    node_id directories[DIRECTORIES] = {TREE_ROOT}, split = 0;
     directories[GGUF] = tree_add_directory(tree, TREE_ROOT, "gguf");
-    directories[GGUF_CONVERTER] = tree_add_directory(tree, directories[GGUF], "converter");
-    for (size_t i = 0; i < sizeof converter_outputs / sizeof *converter_outputs; i++)
-        add_output(files, directories[converter_outputs[i].directory], converter_outputs[i].name, converter_outputs[i].outtype,
-                   NULL);
-    for (const struct mix *mix = mixes; mix->name != NULL; mix++) {
-        char name[64];
-        snprintf(name, sizeof name, "model-%s.gguf", mix->name);
-        add_output(files, directories[GGUF], name, NULL, mix);
+    if (rule->max_bytes != 0 || rule->max_tensors != 0)
+        split = tree_add_directory(tree, directories[GGUF], "split");
+    if (gguf_is_source(tree_checkpoint(tree))) {
+        add_output(files, TREE_ROOT, split, "model.gguf", NULL, NULL);
+        add_mixes(files, directories[GGUF], split, plain_mixes);
+    } else {
+        directories[GGUF_CONVERTER] = tree_add_directory(tree, directories[GGUF], "converter");
+        for (size_t i = 0; i < sizeof converter_outputs / sizeof *converter_outputs; i++)
+            add_output(files, directories[converter_outputs[i].directory], split, converter_outputs[i].name,
+                       converter_outputs[i].outtype, NULL);
     }
+    add_mixes(files, directories[GGUF], split, mixes);
     return true;
 }
 

@@ -10,6 +10,7 @@
 #include "formats/checkpoint.h"
 #include "fs/tree/vfile.h"
 #include "models/quantize.h"
+#include "models/split.h"
 
 typedef uint64_t node_id;
 
@@ -18,6 +19,8 @@ enum { TREE_ROOT = 1 };
 struct tree_options {
     const struct rule *q4_0_rule;     /* another rule for tensors/NAME/q4_0; NULL: the usual one */
     struct quantize_options quantize; /* for gguf/model-Q*.gguf */
+    struct gguf_edits edits;          /* for all GGUF files */
+    struct split_rule split;          /* for gguf/split/ */
 };
 
 struct node_attributes {

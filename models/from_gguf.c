@@ -1,0 +1,45 @@
+#include "models/from_gguf.h"
+
+#include <string.h>
+
+bool gguf_is_source(const struct checkpoint *checkpoint)
+{
+    return strcmp(checkpoint->format, "gguf") == 0;
+}
+
+bool gguf_model_take(struct gguf_model *model, struct error *error)
+{
+    const struct tensor_set *stored = model->checkpoint->tensors;
+    model->kvs = gguf_kvs_copy(&model->checkpoint->metadata);
+    model->forced = memory_alloc(stored->n_tensors * sizeof *model->forced);
+    for (size_t i = 0; i < stored->n_tensors; i++) {
+        const struct tensor *tensor = &stored->tensors[i];
+        if (dtype_by_ggml_type((uint32_t)tensor->dtype->ggml_type) != tensor->dtype)
+            return error_set(error, "model.gguf: tensor '%s': %s blocks of the other byte order cannot be written", tensor->name,
+                             tensor->dtype->name);
+        tensor_set_add_view(model->tensors, tensor->name, tensor_view(tensor, model->arena));
+        model->forced[i] = tensor->dtype;
+        model->is_quantized |= tensor->dtype->kind == DTYPE_BLOCK;
+    }
+    return tensor_set_seal(model->tensors, error);
+}
+
+void gguf_plan_whole(const struct gguf_model *model, struct gguf_plan *ret_plan)
+{
+    size_t n_tensors = model->tensors->n_tensors;
+    bool is_split = model->checkpoint->n_sources > 1;
+    struct gguf_plan plan = {
+        .kvs = gguf_kvs_copy(&model->kvs),
+        .places = memory_alloc(n_tensors * sizeof *plan.places),
+        .n_tensors = n_tensors,
+        .trim_ones = is_split,
+    };
+    for (size_t i = 0; i < n_tensors; i++)
+        plan.places[i] = (struct gguf_place){&model->tensors->tensors[i], model->forced[i], 0};
+    if (is_split) {
+        gguf_kvs_remove(&plan.kvs, "split.count");
+        gguf_set_u16(&plan.kvs, "split.count", 0);
+    }
+    gguf_edit(&plan.kvs, model->edits);
+    *ret_plan = plan;
+}

@@ -1,0 +1,14 @@
+/* Models that are a GGUF already, in one file or in parts: their keys and tensors as they are. */
+#pragma once
+
+#include "models/model.h"
+
+/* Whether the source is one. */
+bool gguf_is_source(const struct checkpoint *checkpoint);
+
+/* Fills in keys and tensors, whose `forced` types are those that they have. */
+bool gguf_model_take(struct gguf_model *model, struct error *error);
+
+/* The model in one file; of a split one what `llama-gguf-split --merge` writes: the keys of the first part, split.count as 0 at
+ * their end, and trailing dimensions of 1 dropped. Source: tools/gguf-split/gguf-split.cpp of llama.cpp 34af94cd9. */
+void gguf_plan_whole(const struct gguf_model *model, struct gguf_plan *ret_plan);

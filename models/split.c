@@ -1,0 +1,83 @@
+#include "models/split.h"
+
+#include "base/arena.h"
+#include "base/checked.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ALIGNMENT = 32 };
+
+bool split_rule_parse(const char *text, struct split_rule *ret_rule, struct error *error)
+{
+    char *end;
+    unsigned long long number = strtoull(text, &end, 10);
+    uint64_t unit = strcmp(end, "M") == 0 ? 1000 * 1000 : strcmp(end, "G") == 0 ? 1000 * 1000 * 1000 : 0, n_bytes;
+    if (*text < '0' || *text > '9' || number == 0 || (*end != '\0' && unit == 0) || !checked_multiply(number, unit, &n_bytes))
+        return error_set(error, "split=%s: neither a size such as 500M or 2G nor a number of tensors", text);
+    *ret_rule = unit != 0 ? (struct split_rule){.max_bytes = n_bytes} : (struct split_rule){.max_tensors = number};
+    return true;
+}
+
+static uint64_t padded_bytes(const struct gguf_place *place)
+{
+    uint64_t n_bytes = dtype_bytes(place->type, tensor_elements(place->tensor));
+    return (n_bytes + ALIGNMENT - 1) & ~(uint64_t)(ALIGNMENT - 1);
+}
+
+/* The end of the part that begins with tensor `first`. By size, the file's first tensor may end a part that is empty. */
+static size_t end_of_part(const struct gguf_plan *whole, const struct split_rule *rule, size_t first)
+{
+    size_t left = whole->n_tensors - first;
+    if (rule->max_tensors != 0)
+        return left < rule->max_tensors ? whole->n_tensors : first + rule->max_tensors;
+    uint64_t n_bytes = 0;
+    size_t end = first;
+    for (; end < whole->n_tensors; end++) {
+        n_bytes += padded_bytes(&whole->places[end]);
+        if (n_bytes > rule->max_bytes && (end > first || end == 0))
+            break;
+    }
+    return end;
+}
+
+size_t *split_ends(const struct gguf_plan *whole, const struct split_rule *rule, size_t *ret_n_parts, struct error *error)
+{
+    size_t n_parts = 0, first = 0, *ends = NULL;
+    do {
+        size_t end = end_of_part(whole, rule, first);
+        bool good = end > first || whole->n_tensors == 0;
+        if (!good)
+            error_set(error, "split: tensor '%s' is larger than the %" PRIu64 " bytes of a part",
+                      whole->places[first].tensor->name, rule->max_bytes);
+        else if (n_parts == SPLIT_MAX_PARTS)
+            good = error_set(error, "split: there are more than %d parts", SPLIT_MAX_PARTS);
+        if (!good) {
+            free(ends);
+            return NULL;
+        }
+        ends = memory_resize(ends, (n_parts + 1) * sizeof *ends);
+        ends[n_parts++] = first = end;
+    } while (first < whole->n_tensors);
+    *ret_n_parts = n_parts;
+    return ends;
+}
+
+void split_plan(const struct gguf_plan *whole, const size_t *ends, size_t n_parts, size_t number, struct gguf_plan *ret_plan)
+{
+    size_t first = number > 0 ? ends[number - 1] : 0, n_tensors = ends[number] - first;
+    struct gguf_plan plan = {.n_tensors = n_tensors, .trim_ones = true};
+    plan.places = memory_alloc(n_tensors * sizeof *plan.places);
+    if (n_tensors > 0)
+        memcpy(plan.places, whole->places + first, n_tensors * sizeof *plan.places);
+    if (number == 0)
+        plan.kvs = gguf_kvs_copy(&whole->kvs);
+    static const char *const keys[] = {"split.no", "split.count", "split.tensors.count"};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        gguf_kvs_remove(&plan.kvs, keys[i]);
+    gguf_set_u16(&plan.kvs, "split.no", (uint16_t)number);
+    gguf_set_i32(&plan.kvs, "split.tensors.count", (int32_t)whole->n_tensors);
+    gguf_set_u16(&plan.kvs, "split.count", (uint16_t)n_parts);
+    *ret_plan = plan;
+}

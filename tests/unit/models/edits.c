@@ -1,0 +1,72 @@
+/* Overrides of keys, as llama-quantize stores them: what is expected here was read from files that it wrote. */
+#include "models/edits.h"
+
+#include "tests/unit/check.h"
+
+static const char *shown(const struct gguf_kvs *kvs)
+{
+    static char text[1024];
+    size_t length = 0;
+    for (size_t i = 0; i < kvs->n_kvs; i++) {
+        struct buffer value = {0};
+        gguf_append_json(&value, &kvs->kvs[i], 16);
+        length += (size_t)snprintf(text + length, sizeof text - length, "%s%s %s %.*s", i ? ", " : "", kvs->kvs[i].key,
+                                   gguf_type_name(kvs->kvs[i].type), (int)value.length, (const char *)value.bytes);
+        buffer_free(&value);
+    }
+    return text;
+}
+
+static void edits(void)
+{
+    static const char *const overrides[] = {"a=int:-5", "f=float:0.1", "b=bool:false",        "s=str:x=y:z",
+                                            "e=str:",   "c=bool:true", "n=int:4294967296123", NULL};
+    const struct gguf_edits changes = {.override_kvs = overrides, .chat_template = "{{ x }}", .chat_template_length = 7};
+    struct gguf_kvs kvs = {0};
+    gguf_set_u32(&kvs, "a", 1);
+    gguf_set_text(&kvs, "tokenizer.chat_template", "old");
+    gguf_set_u32(&kvs, "z", 2);
+    struct gguf_kvs copy = gguf_kvs_copy(&kvs);
+    CHECK(gguf_edits_are_none(NULL) && gguf_edits_are_none(&(struct gguf_edits){0}) && !gguf_edits_are_none(&changes));
+    gguf_edit(&copy, NULL);
+    CHECK_TEXT(shown(&copy), "a u32 1, tokenizer.chat_template string \"old\", z u32 2");
+    gguf_edit(&copy, &changes);
+    CHECK_TEXT(shown(&copy), "tokenizer.chat_template string \"{{ x }}\", z u32 2, a u32 5, f f32 0.1, b bool false, "
+                             "s string \"x=y:z\", e string \"\", c bool true, n u32 123");
+    CHECK_TEXT(shown(&kvs), "a u32 1, tokenizer.chat_template string \"old\", z u32 2");
+    gguf_kvs_free(&copy);
+    gguf_kvs_free(&kvs);
+}
+
+static void refusals(void)
+{
+    static const struct {
+        const char *override_kv, *reason;
+    } bad[] = {
+        {"a", "override-kv=a: not KEY=TYPE:VALUE with a TYPE of int, float, bool or str"},
+        {"=int:1", "override-kv==int:1: not KEY=TYPE:VALUE with a TYPE of int, float, bool or str"},
+        {"a=u32:1", "override-kv=a=u32:1: not KEY=TYPE:VALUE with a TYPE of int, float, bool or str"},
+        {"a=bool:1", "override-kv=a=bool:1: '1' is neither true nor false"},
+    };
+    struct error error;
+    char text[200];
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        CHECK(!gguf_override_check(bad[i].override_kv, &error));
+        CHECK_TEXT(error.message, bad[i].reason);
+    }
+    snprintf(text, sizeof text, "a=str:%0127d", 0);
+    CHECK(gguf_override_check(text, &error));
+    snprintf(text, sizeof text, "a=str:%0128d", 0);
+    CHECK(!gguf_override_check(text, &error));
+    snprintf(text, sizeof text, "%0127d=int:1", 0);
+    CHECK(gguf_override_check(text, &error));
+    snprintf(text, sizeof text, "%0128d=int:1", 0);
+    CHECK(!gguf_override_check(text, &error));
+}
+
+int main(void)
+{
+    edits();
+    refusals();
+    return check_done();
+}

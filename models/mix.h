@@ -24,6 +24,9 @@ extern const struct mix mixes[];
 /* The tool's targets that are no blocks, for models that are a GGUF already: F32, F16 and BF16. */
 extern const struct mix plain_mixes[];
 
+/* The row of that general.file_type, in either table; NULL where there is none. */
+const struct mix *mix_of_file_type(uint64_t file_type);
+
 /* The tool's options; zeroed: its defaults. */
 struct quantize_options {
     bool pure, leave_output_tensor;

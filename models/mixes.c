@@ -88,3 +88,16 @@ const struct mix plain_mixes[] = {
     {NULL, 0, NULL, NULL},
 };
 /* clang-format on */
+
+static const struct mix *find_file_type(const struct mix *mix, uint64_t file_type)
+{
+    while (mix->name != NULL && mix->file_type != file_type)
+        mix++;
+    return mix->name != NULL ? mix : NULL;
+}
+
+const struct mix *mix_of_file_type(uint64_t file_type)
+{
+    const struct mix *mix = find_file_type(mixes, file_type);
+    return mix != NULL ? mix : find_file_type(plain_mixes, file_type);
+}

@@ -6,6 +6,8 @@
 #include "fs/cli/info_models.h"
 #include "fs/cli/progress.h"
 #include "fs/tree/tensor_views.h"
+#include "models/from_gguf.h"
+#include "models/mix.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -97,28 +99,60 @@ static void print_architecture(const struct checkpoint *checkpoint)
     document_close(config);
 }
 
-static void print_metadata(const struct checkpoint *checkpoint)
+/* What a GGUF says of itself. */
+static void print_gguf(const struct gguf_kvs *metadata)
 {
-    const struct gguf_kvs *metadata = &checkpoint->metadata;
+    struct arena *arena = arena_new();
+    struct error error;
+    size_t length;
+    uint64_t number;
+    const char *architecture = gguf_get_string(metadata, "general.architecture", arena, &length, &error);
+    if (architecture != NULL)
+        print_value("architecture", "%s", architecture);
+    if (architecture != NULL && gguf_get_u64(metadata, arena_printf(arena, "%s.context_length", architecture), &number))
+        print_value("context", "%" PRIu64, number);
+    if (gguf_get_u64(metadata, "general.file_type", &number)) {
+        const struct mix *mix = mix_of_file_type(number);
+        print_value("file type", "%s", mix != NULL ? mix->name : arena_printf(arena, "%" PRIu64, number));
+    }
+    arena_free(arena);
+}
+
+/* Each key on a line; with `all` long arrays, too, and lines as long as they are. */
+static void print_metadata(const struct gguf_kvs *metadata, bool all)
+{
     for (size_t i = 0; i < metadata->n_kvs; i++) {
         const struct gguf_kv *kv = &metadata->kvs[i];
         struct buffer value = {0};
-        gguf_append_text(&value, kv, SHOWN_ELEMENTS);
-        print_value(i ? "" : "metadata", "%s = %.*s", kv->key, (int)value.length, (const char *)value.bytes);
+        gguf_append_text(&value, kv, all ? UINT64_MAX : SHOWN_ELEMENTS);
+        buffer_append(&value, "", 1);
+        const char *label = i ? "" : "metadata", *text = (const char *)value.bytes;
+        if (all) {
+            printf("%-14s", label);
+            text_put(kv->key, stdout);
+            fputs(" = ", stdout);
+            text_put(text, stdout);
+            putchar('\n');
+        } else {
+            print_value(label, "%s = %s", kv->key, text);
+        }
         buffer_free(&value);
     }
 }
 
-static void print_summary(const struct checkpoint *checkpoint, const struct totals *totals)
+static void print_summary(const struct checkpoint *checkpoint, const struct totals *totals, bool all)
 {
     char number[32], size[SIZE_TEXT];
     print_value("model", "%s", checkpoint->model_name);
     print_value("format", "%s, %zu file%s", checkpoint->format, checkpoint->n_sources, checkpoint->n_sources == 1 ? "" : "s");
-    print_architecture(checkpoint);
+    if (gguf_is_source(checkpoint))
+        print_gguf(&checkpoint->metadata);
+    else
+        print_architecture(checkpoint);
     printf("%-14s%s\n", "parameters", number_text(totals->all.n_elements, number));
     printf("%-14s%" PRIu64 "\n", "tensors", totals->all.n_tensors);
     printf("%-14s%s\n", "size", size_text(totals->all.n_bytes, size));
-    print_metadata(checkpoint);
+    print_metadata(&checkpoint->metadata, all);
 }
 
 static void print_dtypes(const struct totals *totals)
@@ -211,11 +245,11 @@ static void print_notes(const struct checkpoint *checkpoint)
     }
 }
 
-static void print_page(struct tree *tree)
+static void print_page(struct tree *tree, bool all)
 {
     const struct checkpoint *checkpoint = tree_checkpoint(tree);
     struct totals totals = sum_up(checkpoint);
-    print_summary(checkpoint, &totals);
+    print_summary(checkpoint, &totals, all);
     print_dtypes(&totals);
     print_largest(checkpoint);
     printf("\n%-10s  %s\n", "SIZE", "FILES");
@@ -243,7 +277,7 @@ static int run(const struct invocation *invocation)
     if (tree == NULL)
         return EXIT_BAD_INPUT;
     if (!invocation->flags[FLAG_QUANTIZATION]) {
-        print_page(tree);
+        print_page(tree, invocation->flags[FLAG_ALL]);
     } else if (!print_quantizations(tree_checkpoint(tree), &tree_options(tree)->quantize, invocation->flags[FLAG_ALL], &error)) {
         report("%s", error.message);
         status = EXIT_BAD_INPUT;
@@ -259,7 +293,7 @@ const struct command info_command = {
     .flags =
         (const struct flag[]){
             {0, "quantization", "bits, size and error of every quantization instead"},
-            {0, "all", "with --quantization: measure all weights, not a sample"},
+            {0, "all", "all of the metadata, long arrays too; with --quantization: measure all weights, not a sample"},
             {0, "architectures", "the families of models that GGUF files are made of instead; no SOURCE"},
             {0},
         },

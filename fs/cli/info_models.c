@@ -56,7 +56,7 @@ bool print_quantizations(const struct checkpoint *checkpoint, const struct quant
     if (model == NULL)
         return false;
     struct meter meter = {.bytes_per_mix = quantization_bytes(model, all)};
-    bool measured = model->family != NULL ||
+    bool measured = model->family != NULL || model->is_gguf ||
                     error_set(error, "%s: no family of models is known for it, so nothing is quantized", checkpoint->path);
     struct quantization *rows = memory_alloc(count_mixes() * sizeof *rows);
     progress_begin(&meter.progress, "measuring", count_mixes() * meter.bytes_per_mix);

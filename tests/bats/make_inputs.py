@@ -4,8 +4,10 @@
     infinite FILE       a tensor with an infinite weight in its second half
     many FILE COUNT     a file of that many small tensors
     large FILE          one BF16 tensor of 64 MiB
+    gguf FILE           a GGUF of a few types, and beside it FILE.f32 with what numpy makes of its Q8_0 tensor
 """
 import pathlib
+import struct
 import sys
 
 import numpy
@@ -59,6 +61,42 @@ def many(path, count):
 def large(path):
     values = make.bf16(normal(8192, 128))
     pathlib.Path(path).write_bytes(make.safetensors({"large": ("BF16", [8192, 4096], values * 32)}))
+
+
+def gguf(path):
+    def text(value):
+        return struct.pack("<Q", len(value)) + value
+
+    def padded(data):
+        return data + bytes(-len(data) % 32)
+
+    scales, quants = normal(64).astype("<f2"), random.integers(-127, 128, (64, 32), dtype=numpy.int8)
+    blocks = b"".join(scale.tobytes() + quant.tobytes() for scale, quant in zip(scales, quants))
+    tokens = b"".join(text(b"token%d" % i) for i in range(1000))
+    keys = [
+        (b"general.architecture", 8, text(b"llama")),
+        (b"general.file_type", 4, struct.pack("<I", 7)),
+        (b"llama.context_length", 4, struct.pack("<I", 4096)),
+        (b"llama.rope.freq_base", 6, struct.pack("<f", 0.1)),
+        (b"flag", 7, b"\1"),
+        (b"numbers", 9, struct.pack("<IQ3h", 3, 3, -1, 0, 7)),
+        (b"tokenizer.ggml.tokens", 9, struct.pack("<IQ", 8, 1000) + tokens),
+    ]
+    tensors = [
+        (b"token_embd.weight", (64, 32), 8, blocks),
+        (b"blk.0.ffn_up.weight", (32, 3), 0, normal(3, 32).tobytes()),
+        (b"blk.0.ffn_up.bias", (3,), 1, normal(3).astype("<f2").tobytes()),
+        (b"blk.0.ffn_gate_exps.weight", (256, 2, 1), 29, bytes(range(112))),
+    ]
+    header = b"GGUF" + struct.pack("<IQQ", 3, len(tensors), len(keys))
+    header += b"".join(text(key) + struct.pack("<I", type) + value for key, type, value in keys)
+    offset = 0
+    for name, dimensions, type, data in tensors:
+        header += text(name) + struct.pack(f"<I{len(dimensions)}QIQ", len(dimensions), *dimensions, type, offset)
+        offset += len(padded(data))
+    pathlib.Path(path).write_bytes(padded(header) + b"".join(padded(data) for *_, data in tensors))
+    values = scales.astype("<f4")[:, None] * quants.astype("<f4")
+    pathlib.Path(path + ".f32").write_bytes(values.tobytes())
 
 
 globals()[sys.argv[1]](*sys.argv[2:])

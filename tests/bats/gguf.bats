@@ -1,0 +1,92 @@
+# GGUF files as sources: their tensors and keys, themselves, in parts and put together, with other keys, and cut.
+
+load lib
+
+setup_file() {
+    load lib
+    need_fuse
+    make_input gguf "$BATS_FILE_TMPDIR/model.gguf"
+    rm -rf "$BATS_FILE_TMPDIR/q" && mkdir "$BATS_FILE_TMPDIR/q"
+    mv "$BATS_FILE_TMPDIR/model.gguf" "$BATS_FILE_TMPDIR/q/"
+}
+
+setup() {
+    SOURCE=$BATS_FILE_TMPDIR/q/model.gguf
+    MNT=$BATS_TEST_TMPDIR/mnt
+}
+
+@test "a GGUF: its tensors under their names, blocks as they are and as numbers; model.gguf is the file" {
+    need jq
+    serve "$SOURCE" "$MNT"
+    [ "$(ls "$MNT/tensors" | sort | tr '\n' ' ')" = "blk.0.ffn_gate_exps.weight blk.0.ffn_up.bias blk.0.ffn_up.weight token_embd.weight " ]
+    cmp "$MNT/model.gguf" "$SOURCE"
+    cmp "$MNT/tensors/token_embd.weight/f32" "$BATS_FILE_TMPDIR/model.gguf.f32"
+    [ "$(stat -c %s "$MNT/tensors/token_embd.weight/raw")" -eq 2176 ]
+    [ "$(stat -c %s "$MNT/tensors/blk.0.ffn_gate_exps.weight/raw")" -eq 112 ]
+    [ "$(jq -c .shape "$MNT/tensors/token_embd.weight/metadata.json")" = "[32,64]" ]
+    unmount "$MNT"
+    server_is_quiet
+}
+
+@test "keys in metadata.json have their types, long arrays their length; info shows them, with --all whole" {
+    need jq
+    [ "$("$WFS" cat "$SOURCE" metadata.json | jq -c .metadata)" = '{"general.architecture":"llama","general.file_type":7,"llama.context_length":4096,"llama.rope.freq_base":0.1,"flag":true,"numbers":[-1,0,7],"tokenizer.ggml.tokens":{"type":"string","length":1000}}' ]
+    run "$WFS" info "$SOURCE"
+    [ "$status" -eq 0 ]
+    [[ $output == *"llama.context_length = 4096"* ]]
+    [[ $output != *token999* ]]
+    run "$WFS" info --all "$SOURCE"
+    [ "$status" -eq 0 ]
+    [[ $output == *'"token999"]'* ]]
+}
+
+@test "what is quantized already is quantized again only when asked to" {
+    run ! "$WFS" cat "$SOURCE" gguf/model-Q4_0.gguf
+    "$WFS" info "$SOURCE" | grep -F 'gguf/: the source is quantized already; -o requantize shows it quantized again'
+    "$WFS" cat -o requantize -o pure -o tensor-type=ffn_gate_exps=iq1_m "$SOURCE" gguf/model-Q4_0.gguf | head -c 4 | grep -q GGUF
+}
+
+@test "in parts, and the parts in one" {
+    mkdir "$BATS_TEST_TMPDIR/parts"
+    serve -o split=3 "$SOURCE" "$MNT"
+    cp "$MNT"/gguf/split/model-0000?-of-00002.gguf "$BATS_TEST_TMPDIR/parts"
+    unmount "$MNT"
+    serve "$BATS_TEST_TMPDIR/parts" "$MNT"
+    cmp "$MNT/tensors/token_embd.weight/f32" "$BATS_FILE_TMPDIR/model.gguf.f32"
+    cp "$MNT/model.gguf" "$BATS_TEST_TMPDIR/merged.gguf"
+    unmount "$MNT"
+    for part in 1 2; do
+        "$WFS" cat -o split=3 "$BATS_TEST_TMPDIR/merged.gguf" "gguf/split/model-0000$part-of-00002.gguf" |
+            cmp - "$BATS_TEST_TMPDIR/parts/model-0000$part-of-00002.gguf"
+    done
+    rm "$BATS_TEST_TMPDIR/parts/model-00002-of-00002.gguf"
+    run -1 "$WFS" ls "$BATS_TEST_TMPDIR/parts"
+    [ "$output" = "wfs: model-00002-of-00002.gguf is missing: it is part 2 of 2" ]
+}
+
+@test "other keys: overridden ones move to the end, a chat template keeps its place" {
+    need jq
+    echo '{{ x }}' >"$BATS_TEST_TMPDIR/template"
+    "$WFS" cat -o override-kv=llama.context_length=int:8192 -o override-kv=new=str:a -o "chat-template=$BATS_TEST_TMPDIR/template" \
+        "$SOURCE" model.gguf >"$BATS_TEST_TMPDIR/edited.gguf"
+    [ "$("$WFS" cat "$BATS_TEST_TMPDIR/edited.gguf" metadata.json | jq -c '.metadata | to_entries[-3:] | map([.key, .value])')" = \
+        '[["tokenizer.chat_template","{{ x }}\n"],["llama.context_length",8192],["new","a"]]' ]
+    for tensor in token_embd.weight blk.0.ffn_gate_exps.weight; do
+        cmp <("$WFS" cat "$SOURCE" "tensors/$tensor/raw") <("$WFS" cat "$BATS_TEST_TMPDIR/edited.gguf" "tensors/$tensor/raw")
+    done
+    run -2 "$WFS" ls -o override-kv=a=u32:1 "$SOURCE"
+    [[ $output == *"not KEY=TYPE:VALUE"* ]]
+}
+
+@test "a GGUF that is cut: EIO for what is gone, and everything else lives" {
+    need jq
+    cp "$SOURCE" "$BATS_TEST_TMPDIR/cut.gguf"
+    serve "$BATS_TEST_TMPDIR/cut.gguf" "$MNT"
+    tensor=$MNT/tensors/token_embd.weight
+    offset=$(jq .offset "$tensor/metadata.json")
+    truncate -s $((offset + 1000)) "$BATS_TEST_TMPDIR/cut.gguf"
+    check eio_beyond "$tensor/raw" $((offset + 1000)) "$offset"
+    run ! bash -c 'cat "$0" >/dev/null' "$MNT/model.gguf"
+    jq -e .tensors "$MNT/metadata.json" >/dev/null
+    unmount "$MNT"
+}

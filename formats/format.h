@@ -45,9 +45,10 @@ extern const struct format *const formats[];
 /* Whether a name is in the directory. */
 bool input_has(const struct input *input, const char *name);
 
-/* The format of single files that `file` is, by its content alone; NULL, with an error that says what was tried. */
+/* The format of single files that `file` is, by its beginning and, where that leaves it open, its name; NULL where it is none, or
+ * could be two. */
 const struct format *format_of_file(const struct source *file, struct error *error);
 
-/* Adds the files of the directory that are no weights as side files, sub-directories included (see side_files.c for the
- * rules), and hides the others. What cannot be shown is noted, never an error. */
+/* Adds the files of the directory that are no weights as side files, sub-directories included (see
+ * collect_side_files.c for the rules), and hides the others. What cannot be shown is noted, never an error. */
 void format_add_side_files(struct checkpoint *checkpoint, const struct input *input);

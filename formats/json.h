@@ -20,7 +20,7 @@ enum json_type { JSON_NULL, JSON_FALSE, JSON_TRUE, JSON_NUMBER, JSON_STRING, JSO
 struct json;
 struct json_document;
 
-/* Parses a document of `length` bytes. The error says the line and column; the caller puts the file's name in front. */
+/* Parses a document of `length` bytes. The error says at which byte; the caller puts the file's name in front. */
 struct json_document *json_parse(const char *text, size_t length, struct error *error);
 void json_free(struct json_document *document); /* NULL is allowed */
 const struct json *json_root(const struct json_document *document);

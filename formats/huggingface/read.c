@@ -3,6 +3,7 @@
  * Which files are the weights follows transformers: model.safetensors, else the shards that model.safetensors.index.json names;
  * pytorch_model.bin and its kin where there are no safetensors. Without these names, all shards of one set or a single
  * file. Shards are read in the order of their names, as the converter to GGUF does, each by the format that its content is. */
+#include "base/text.h"
 #include "formats/format.h"
 #include "formats/huggingface/index.h"
 #include "formats/shard_name.h"
@@ -21,22 +22,16 @@ static const struct kind {
 };
 enum { N_KINDS = sizeof kinds / sizeof *kinds };
 
-static bool has_suffix(const char *name, const char *suffix)
-{
-    size_t length = strlen(name), suffix_length = strlen(suffix);
-    return length > suffix_length && strcmp(name + length - suffix_length, suffix) == 0;
-}
-
 /* Whether a file may be weights of the kind, by its name; a trainer's state is not. */
 static bool is_weights(const struct kind *kind, const char *name)
 {
-    return has_suffix(name, kind->suffix) && *name != '.' && strcmp(name, "training_args.bin") != 0 &&
+    return text_ends_with(name, kind->suffix) && *name != '.' && strcmp(name, "training_args.bin") != 0 &&
            strcmp(name, "optimizer.bin") != 0 && strcmp(name, "scheduler.bin") != 0;
 }
 
 static bool is_index(const struct kind *kind, const char *name)
 {
-    return has_suffix(name, kind->index_suffix) && *name != '.';
+    return text_ends_with(name, kind->index_suffix) && *name != '.';
 }
 
 static bool has_kind(const struct input *input, const struct kind *kind)

@@ -291,12 +291,6 @@ static bool safetensors_read_file(struct checkpoint *checkpoint, struct source *
     return valid;
 }
 
-static bool has_suffix(const char *text, const char *suffix)
-{
-    size_t length = strlen(text), suffix_length = strlen(suffix);
-    return length >= suffix_length && strcmp(text + length - suffix_length, suffix) == 0;
-}
-
 /* There is no magic number: a length that fits, and what a JSON object begins with. A file of the right name is read in any
  * case, so that the user learns what is wrong with it. */
 static enum probe safetensors_probe(const struct input *input)
@@ -309,7 +303,7 @@ static enum probe safetensors_probe(const struct input *input)
             memchr("{ \t\r\n", input->head[LENGTH_BYTES], 5) != NULL)
             return PROBE_SURE;
     }
-    return has_suffix(input->file_name, ".safetensors") ? PROBE_MAYBE : PROBE_NO;
+    return text_ends_with(input->file_name, ".safetensors") ? PROBE_MAYBE : PROBE_NO;
 }
 
 const struct format safetensors_format = {

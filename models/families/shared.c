@@ -1,4 +1,5 @@
 /* What families share: tables, and hooks that several of them use. */
+#include "base/text.h"
 #include "formats/documents.h"
 #include "models/families/family.h"
 
@@ -180,8 +181,7 @@ static const char *pooling_directory(const struct json *modules)
 {
     for (const struct json *module = json_first(modules); module != NULL; module = json_next(module)) {
         const char *type = json_string(json_get(module, "type"), NULL);
-        size_t length = type ? strlen(type) : 0;
-        if (length >= 7 && strcmp(type + length - 7, "Pooling") == 0)
+        if (type != NULL && text_ends_with(type, "Pooling"))
             return json_string(json_get(module, "path"), NULL);
     }
     return NULL;

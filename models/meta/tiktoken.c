@@ -1,13 +1,14 @@
 #include "base/arena.h"
 #include "base/text.h"
 #include "models/meta/meta.h"
+#include "models/tokenizers/byte_alphabet.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_RANKS = 1 << 22, MAX_TOKEN_BYTES = 1024, N_SPECIAL_TOKENS = 256, ALPHABET_BYTES = 2 };
+enum { MAX_RANKS = 1 << 22, MAX_TOKEN_BYTES = 1024, N_SPECIAL_TOKENS = 256 };
 
 struct token {
     const char *bytes;
@@ -157,31 +158,14 @@ static bool find_rank(const struct tiktoken *tiktoken, const char *bytes, size_t
     return false;
 }
 
-/* The characters that stand for bytes in tokenizers of the GPT-2 kind: printable ones for themselves, the others from U+0100 on.
- */
-static void make_alphabet(char alphabet[256][ALPHABET_BYTES + 1])
-{
-    unsigned next = 0x100;
-    for (unsigned byte = 0; byte < 256; byte++) {
-        bool printable = (byte >= '!' && byte <= '~') || (byte >= 0xa1 && byte <= 0xac) || byte >= 0xae;
-        unsigned character = printable ? byte : next++;
-        memset(alphabet[byte], 0, ALPHABET_BYTES + 1);
-        if (character < 0x80) {
-            alphabet[byte][0] = (char)character;
-        } else {
-            alphabet[byte][0] = (char)(0xc0 | character >> 6);
-            alphabet[byte][1] = (char)(0x80 | (character & 0x3f));
-        }
-    }
-}
-
-static void append_token(struct buffer *out, char alphabet[256][ALPHABET_BYTES + 1], const char *bytes, size_t length)
+static void append_token(struct buffer *out, const char *bytes, size_t length)
 {
     for (size_t i = 0; i < length; i++) {
-        const char *character = alphabet[(unsigned char)bytes[i]];
+        char character[BYTE_CHARACTER_BYTES];
+        size_t character_length = byte_character((unsigned char)bytes[i], character);
         if (*character == '"' || *character == '\\')
             buffer_append_text(out, "\\");
-        buffer_append_text(out, character);
+        buffer_append(out, character, character_length);
     }
 }
 
@@ -197,7 +181,7 @@ static int compare_merges(const void *a, const void *b)
     return (x->right > y->right) - (x->right < y->right);
 }
 
-static void write_merges(const struct tiktoken *tiktoken, char alphabet[256][ALPHABET_BYTES + 1], struct buffer *out)
+static void write_merges(const struct tiktoken *tiktoken, struct buffer *out)
 {
     bool first = true;
     for (uint32_t rank = 0; rank < tiktoken->n_tokens; rank++) {
@@ -213,9 +197,9 @@ static void write_merges(const struct tiktoken *tiktoken, char alphabet[256][ALP
         for (size_t i = 0; i < n_merges; i++) {
             const struct token *left = &tiktoken->tokens[merges[i].left], *right = &tiktoken->tokens[merges[i].right];
             buffer_append_text(out, first ? "\n      \"" : ",\n      \"");
-            append_token(out, alphabet, left->bytes, left->length);
+            append_token(out, left->bytes, left->length);
             buffer_append_text(out, " ");
-            append_token(out, alphabet, right->bytes, right->length);
+            append_token(out, right->bytes, right->length);
             buffer_append_text(out, "\"");
             first = false;
         }
@@ -224,8 +208,7 @@ static void write_merges(const struct tiktoken *tiktoken, char alphabet[256][ALP
 
 void tiktoken_write_json(const struct tiktoken *tiktoken, bool llama31, struct buffer *out)
 {
-    char alphabet[256][ALPHABET_BYTES + 1], name[64];
-    make_alphabet(alphabet);
+    char name[64];
     buffer_append_text(out, "{\n  \"version\": \"1.0\",\n  \"truncation\": null,\n  \"padding\": null,\n  \"added_tokens\": [");
     for (unsigned i = 0; i < N_SPECIAL_TOKENS; i++)
         buffer_printf(out,
@@ -256,10 +239,10 @@ void tiktoken_write_json(const struct tiktoken *tiktoken, bool llama31, struct b
              "false,\n    \"byte_fallback\": false,\n    \"ignore_merges\": true,\n    \"vocab\": {");
     for (uint32_t rank = 0; rank < tiktoken->n_tokens; rank++) {
         buffer_append_text(out, rank ? ",\n      \"" : "\n      \"");
-        append_token(out, alphabet, tiktoken->tokens[rank].bytes, tiktoken->tokens[rank].length);
+        append_token(out, tiktoken->tokens[rank].bytes, tiktoken->tokens[rank].length);
         buffer_printf(out, "\": %" PRIu32, rank);
     }
     buffer_append_text(out, "\n    },\n    \"merges\": [");
-    write_merges(tiktoken, alphabet, out);
+    write_merges(tiktoken, out);
     buffer_append_text(out, "\n    ]\n  }\n}\n");
 }

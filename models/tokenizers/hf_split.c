@@ -3,6 +3,7 @@
 #include "models/tokenizers/hf_split.h"
 
 #include "base/text.h"
+#include "models/tokenizers/byte_alphabet.h"
 
 #include <pcre2.h>
 #include <stdlib.h>
@@ -480,23 +481,6 @@ static bool pre_split(struct segments *segments, const struct json *settings, st
     if (text == NULL || !read_behavior(json_get(settings, "behavior"), &behavior))
         return error_set(error, "a Split of the pre-tokenizer has no pattern or behavior");
     return cut_all(segments, text, length, is_text, behavior, json_bool(json_get(settings, "invert"), false), error);
-}
-
-/* What stands in the words of a byte-level model for a byte: itself if it is printable Latin-1, else a character from U+0100 on.
- */
-static size_t byte_character(unsigned char byte, char out[2])
-{
-    unsigned code_point = byte;
-    bool printable = (byte >= 33 && byte <= 126) || (byte >= 161 && byte <= 172) || byte >= 174;
-    if (!printable)
-        code_point = 256 + (byte <= 32 ? byte : byte <= 160 ? byte - 127u + 33u : 67u);
-    if (code_point < 0x80) {
-        out[0] = (char)code_point;
-        return 1;
-    }
-    out[0] = (char)(0xc0 | code_point >> 6);
-    out[1] = (char)(0x80 | (code_point & 0x3f));
-    return 2;
 }
 
 static bool pre_byte_level(const struct hf_vocabulary *vocabulary, struct segments *segments, const struct json *settings,

@@ -1,5 +1,5 @@
-/* For the scripts here: opens each file of its arguments and prints what it is, in one line of tab-separated fields: "refused"
- * and the reason, or "accepted" and of each tensor its name in hexadecimal, dtype, shape, offset and length. */
+/* For the scripts here, open FORMAT FILE...: opens each file and prints what it is, in one line of tab-separated fields:
+ * "refused" and the reason, or "accepted" and of each tensor its name in hexadecimal, dtype, shape, offset and length. */
 #include "formats/checkpoint.h"
 
 #include <inttypes.h>
@@ -18,8 +18,8 @@ static void print_tensor(const struct tensor *tensor)
 
 int main(int argc, char **argv)
 {
-    static const struct open_options options = {.format = "safetensors"};
-    for (int i = 1; i < argc; i++) {
+    const struct open_options options = {.format = argc > 1 ? argv[1] : NULL};
+    for (int i = 2; i < argc; i++) {
         struct error error;
         struct checkpoint *checkpoint = checkpoint_open(argv[i], &options, &error);
         if (checkpoint == NULL) {

@@ -193,7 +193,7 @@ def by_wfs(directory, contents):
         paths.append(directory / str(i) / "model.safetensors")
         paths[-1].parent.mkdir()
         paths[-1].write_bytes(content)
-    output = subprocess.run([OPEN, *paths], check=True, capture_output=True).stdout
+    output = subprocess.run([OPEN, "safetensors", *paths], check=True, capture_output=True).stdout
     for line, content in zip(output.splitlines(), contents, strict=True):
         kind, *fields = line.split(b"\t")
         if kind == b"refused":

@@ -1,8 +1,8 @@
 #include "fs/tree/name.h"
 
+#include "base/sha256.h"
 #include "base/text.h"
 
-#include <sha256.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -30,14 +30,9 @@ static size_t escape_one(const char *raw, size_t length, char out[5], size_t *re
 
 static void append_digest(const char *raw, size_t length, char *out)
 {
-    uint8_t digest[SHA256_DIGEST_LENGTH];
-    SHA2_CTX context;
-    SHA256Init(&context);
-    SHA256Update(&context, (const uint8_t *)raw, length);
-    SHA256Final(digest, &context);
-    out += sprintf(out, "%%~");
-    for (size_t i = 0; i < DIGEST_HEX / 2; i++)
-        out += sprintf(out, "%02x", digest[i]);
+    char hex[SHA256_HEX + 1];
+    sha256_hex(raw, length, hex);
+    sprintf(out, "%%~%.*s", DIGEST_HEX, hex);
 }
 
 bool name_escape(const char *raw, size_t length, char escaped[NAME_MAX_BYTES + 1])

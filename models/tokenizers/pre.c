@@ -1,8 +1,8 @@
 #include "models/tokenizers/pre.h"
 
+#include "base/sha256.h"
 #include "models/tokenizers/hf_encode.h"
 
-#include <sha256.h>
 #include <string.h>
 
 /* Pre-tokenizers that are told by a pattern of theirs, the first that fits; what llama.cpp does for these names is the same. */
@@ -55,13 +55,13 @@ static const char *name_of_structure(const struct json *pre_tokenizer)
     return has_type(pre_tokenizer, "ByteLevel") ? "gpt-2" : "default";
 }
 
-static void hash_ids(const uint32_t *ids, size_t count, char hex[SHA256_DIGEST_STRING_LENGTH])
+static void hash_ids(const uint32_t *ids, size_t count, char hex[SHA256_HEX + 1])
 {
     struct buffer list = {0};
     for (size_t i = 0; i < count; i++)
         buffer_printf(&list, "%s%u", i == 0 ? "[" : ", ", ids[i]);
     buffer_append_text(&list, count == 0 ? "[]" : "]");
-    SHA256Data(list.bytes, list.length, hex);
+    sha256_hex(list.bytes, list.length, hex);
     buffer_free(&list);
 }
 
@@ -71,7 +71,7 @@ const char *pre_name(const struct vocab_input *input, const struct hf_vocabulary
     size_t count;
     struct error error;
     const char *name = NULL, *guess;
-    char hex[SHA256_DIGEST_STRING_LENGTH];
+    char hex[SHA256_HEX + 1];
     bool encoded = hf_encode(vocabulary, pre_check_text, strlen(pre_check_text), &ids, &count, &error);
     if (encoded) {
         hash_ids(ids, count, hex);

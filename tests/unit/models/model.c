@@ -1,11 +1,11 @@
 /* Whole models. The sums are of what convert_hf_to_gguf.py (llama.cpp, the copy in llama-cpp-python 0.3.36) writes for the
  * directories in tests/data/gguf/models; printed by tests/data/gguf/make_models.py. */
 #include "models/model.h"
+#include "base/sha256.h"
 #include "quant/convert.h"
 #include "tests/unit/check.h"
 #include "tests/unit/models/laid_out.h"
 
-#include <sha256.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -86,9 +86,9 @@ static void check_files(void)
         bool planned = model != NULL && gguf_plan_converter(model, files[i].outtype, &plan, &error);
         uint64_t size = 0;
         unsigned char *file = planned ? render(&plan, &size, &error) : NULL;
-        char sum[SHA256_DIGEST_STRING_LENGTH] = "";
+        char sum[SHA256_HEX + 1] = "";
         if (file != NULL)
-            SHA256Data(file, size, sum);
+            sha256_hex(file, size, sum);
         CHECK_NAMED(size == files[i].size, files[i].outtype);
         if (!CHECK_TEXT(sum, files[i].sha256))
             printf("# %s %s: %s\n", files[i].name, files[i].outtype, error.message);

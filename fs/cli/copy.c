@@ -26,7 +26,8 @@ struct copy {
     const struct vfile *file;
     int fd;
     copy_progress *progress;
-    void *context;
+    take_bytes *take; /* instead of writing to fd; NULL: none */
+    void *context;    /* of either */
     size_t n_chunks, n_slots;
     struct chunk **slots; /* chunk i is in slot i modulo n_slots */
 
@@ -70,6 +71,8 @@ static bool write_vector(int fd, struct iovec *iov, size_t count)
 static bool write_chunk(const struct copy *copy, struct chunk *chunk, size_t index, struct error *error)
 {
     uint64_t offset = (uint64_t)index * CHUNK_BYTES;
+    if (copy->take != NULL)
+        return copy->take(copy->context, chunk->bytes, chunk->length, error);
     if (write_vector(copy->fd, chunk->iov, chunk->count))
         return true;
     int reason = errno;
@@ -119,6 +122,16 @@ static struct chunk *take_chunk(struct copy *copy, size_t *ret_index)
     return chunk;
 }
 
+/* What we look at ourselves is read: a mapping may be gone. */
+static bool make_chunk(const struct copy *copy, size_t index, struct chunk *chunk, struct error *error)
+{
+    uint64_t offset = (uint64_t)index * CHUNK_BYTES, left = copy->file->size - offset;
+    chunk->length = left < CHUNK_BYTES ? (size_t)left : CHUNK_BYTES;
+    if (copy->take != NULL)
+        return vfile_read(copy->file, offset, chunk->length, chunk->bytes, error);
+    return vfile_iov(copy->file, offset, chunk->length, chunk->iov, &chunk->count, chunk->bytes, error);
+}
+
 static void make_chunks(void *context, size_t unused)
 {
     (void)unused;
@@ -126,9 +139,7 @@ static void make_chunks(void *context, size_t unused)
     struct chunk *chunk;
     struct error error;
     for (size_t index; (chunk = take_chunk(copy, &index)) != NULL; write_ready(copy)) {
-        uint64_t offset = (uint64_t)index * CHUNK_BYTES, left = copy->file->size - offset;
-        chunk->length = left < CHUNK_BYTES ? (size_t)left : CHUNK_BYTES;
-        if (!vfile_iov(copy->file, offset, chunk->length, chunk->iov, &chunk->count, chunk->bytes, &error)) {
+        if (!make_chunk(copy, index, chunk, &error)) {
             fail(copy, &error);
             return;
         }
@@ -138,29 +149,33 @@ static void make_chunks(void *context, size_t unused)
     }
 }
 
+static bool run_copy(struct copy *copy)
+{
+    size_t most_slots = CHUNKS_PER_THREAD * pool_width();
+    copy->n_chunks = (size_t)((copy->file->size + CHUNK_BYTES - 1) / CHUNK_BYTES);
+    copy->n_slots = copy->n_chunks < most_slots ? copy->n_chunks : most_slots;
+    copy->slots = memory_alloc((copy->n_slots + 1) * sizeof *copy->slots);
+    for (size_t i = 0; i < copy->n_slots; i++) {
+        copy->slots[i] = memory_alloc(sizeof **copy->slots);
+        copy->slots[i]->ready = false;
+    }
+    pthread_mutex_init(&copy->lock, NULL);
+    pthread_cond_init(&copy->room_came, NULL);
+    pool_run(copy->n_chunks < pool_width() ? copy->n_chunks : pool_width(), make_chunks, copy);
+    pthread_cond_destroy(&copy->room_came);
+    pthread_mutex_destroy(&copy->lock);
+    for (size_t i = 0; i < copy->n_slots; i++)
+        free(copy->slots[i]);
+    free(copy->slots);
+    return !copy->failed;
+}
+
 bool copy_file(const struct vfile *file, int fd, copy_progress *progress, void *context, struct error *error)
 {
-    struct copy copy = {
-        .file = file,
-        .fd = fd,
-        .progress = progress,
-        .context = context,
-        .n_chunks = (size_t)((file->size + CHUNK_BYTES - 1) / CHUNK_BYTES),
-        .n_slots = CHUNKS_PER_THREAD * pool_width(),
-        .error = error,
-    };
-    copy.slots = memory_alloc(copy.n_slots * sizeof *copy.slots);
-    for (size_t i = 0; i < copy.n_slots; i++) {
-        copy.slots[i] = memory_alloc(sizeof **copy.slots);
-        copy.slots[i]->ready = false;
-    }
-    pthread_mutex_init(&copy.lock, NULL);
-    pthread_cond_init(&copy.room_came, NULL);
-    pool_run(pool_width(), make_chunks, &copy);
-    pthread_cond_destroy(&copy.room_came);
-    pthread_mutex_destroy(&copy.lock);
-    for (size_t i = 0; i < copy.n_slots; i++)
-        free(copy.slots[i]);
-    free(copy.slots);
-    return !copy.failed;
+    return run_copy(&(struct copy){.file = file, .fd = fd, .progress = progress, .context = context, .error = error});
+}
+
+bool take_file(const struct vfile *file, take_bytes *take, void *context, struct error *error)
+{
+    return run_copy(&(struct copy){.file = file, .take = take, .context = context, .error = error});
 }

@@ -74,6 +74,12 @@ void progress_add(struct progress *progress, uint64_t n_bytes)
     progress_set(progress, progress->done + n_bytes);
 }
 
+void progress_hide(const struct progress *progress)
+{
+    if (progress->shown)
+        fputs("\r\033[K", stderr);
+}
+
 void progress_end(struct progress *progress)
 {
     struct timespec now;

@@ -431,6 +431,10 @@ bool tree_walk(struct tree *tree, const char *path, struct node_attributes *ret_
         size_t length = strcspn(part, "/");
         if (length == 0)
             break;
+        if (length == 1 && *part == '.') {
+            part++;
+            continue;
+        }
         char name[TREE_MAX_NAME + 1] = "";
         if (length <= TREE_MAX_NAME)
             memcpy(name, part, length);

@@ -1,0 +1,176 @@
+#include "base/arena.h"
+#include "base/report.h"
+#include "base/sha256.h"
+#include "fs/cli/command.h"
+#include "fs/cli/copy.h"
+#include "fs/cli/paths.h"
+#include "fs/cli/progress.h"
+#include "fs/tree/pool.h"
+
+#include <nettle/base16.h>
+#include <nettle/sha2.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct sum {
+    bool ready;
+    char hex[SHA256_HEX + 1];
+    char *failure; /* why there is none */
+};
+
+struct summing {
+    struct tree *tree;
+    const struct found_list *files;
+    struct sum *sums;     /* of each */
+    pthread_mutex_t lock; /* guards what follows, and what is ready of the sums */
+    struct progress progress;
+    size_t n_printed;
+    bool failed;
+};
+
+/* A file that is being read. */
+struct reading {
+    struct summing *summing;
+    struct sha256_ctx context;
+};
+
+static bool take(void *context, const void *bytes, size_t length, struct error *error)
+{
+    (void)error;
+    struct reading *reading = context;
+    sha256_update(&reading->context, length, bytes);
+    pthread_mutex_lock(&reading->summing->lock);
+    progress_add(&reading->summing->progress, length);
+    pthread_mutex_unlock(&reading->summing->lock);
+    return true;
+}
+
+/* A name with a newline in it is escaped, and the line begins with a backslash: as sha256sum writes and reads it. */
+static void print_sum(const char *hex, const char *path)
+{
+    printf("%s%s  ", strpbrk(path, "\\\n\r") != NULL ? "\\" : "", hex);
+    for (; *path != '\0'; path++) {
+        if (*path == '\\')
+            fputs("\\\\", stdout);
+        else if (*path == '\n')
+            fputs("\\n", stdout);
+        else if (*path == '\r')
+            fputs("\\r", stdout);
+        else
+            putchar(*path);
+    }
+    putchar('\n');
+}
+
+/* In the order of the files, as far as they are ready. Called with the lock held. */
+static void print_ready(struct summing *summing)
+{
+    if (!summing->sums[summing->n_printed].ready)
+        return;
+    progress_hide(&summing->progress);
+    while (summing->n_printed < summing->files->n_items && summing->sums[summing->n_printed].ready) {
+        struct sum *sum = &summing->sums[summing->n_printed];
+        if (sum->failure != NULL)
+            report("%s", sum->failure);
+        else
+            print_sum(sum->hex, summing->files->items[summing->n_printed].path);
+        summing->failed |= sum->failure != NULL;
+        free(sum->failure);
+        summing->n_printed++;
+    }
+}
+
+static void sum_file(void *context, size_t index)
+{
+    struct summing *summing = context;
+    const struct found *found = &summing->files->items[index];
+    struct sum *sum = &summing->sums[index];
+    struct reading reading = {.summing = summing};
+    struct vfile file;
+    struct error error;
+    uint8_t digest[SHA256_DIGEST_SIZE];
+    struct arena *arena = arena_new();
+    sha256_init(&reading.context);
+    bool done = tree_file(summing->tree, found->attributes.id, arena, &file, &error) && take_file(&file, take, &reading, &error);
+    arena_free(arena);
+    if (!done) {
+        error_prefix(&error, "%s", found->path);
+        sum->failure = strdup(error.message);
+    }
+    sha256_digest(&reading.context, sizeof digest, digest);
+    base16_encode_update(sum->hex, sizeof digest, digest);
+    pthread_mutex_lock(&summing->lock);
+    sum->ready = true;
+    print_ready(summing);
+    pthread_mutex_unlock(&summing->lock);
+}
+
+static bool sum_files(struct tree *tree, const struct found_list *files)
+{
+    struct summing summing = {.tree = tree, .files = files};
+    uint64_t n_bytes = 0;
+    for (size_t i = 0; i < files->n_items; i++)
+        n_bytes += files->items[i].attributes.size;
+    summing.sums = memory_alloc((files->n_items + 1) * sizeof *summing.sums);
+    memset(summing.sums, 0, (files->n_items + 1) * sizeof *summing.sums);
+    pthread_mutex_init(&summing.lock, NULL);
+    progress_begin(&summing.progress, "sha256", n_bytes);
+    pool_run(files->n_items, sum_file, &summing);
+    progress_end(&summing.progress);
+    pthread_mutex_destroy(&summing.lock);
+    free(summing.sums);
+    return !summing.failed;
+}
+
+/* What the arguments name, and of directories what is below them; true where all are there. */
+static bool find_files(struct tree *tree, const struct invocation *invocation, struct found_list *files)
+{
+    struct found_list named = {0};
+    struct error error;
+    bool all_found = true;
+    if (invocation->n_arguments == 1 && !paths_find(tree, "", &named, &error))
+        all_found = false;
+    for (size_t i = 1; i < invocation->n_arguments; i++)
+        if (!paths_find(tree, invocation->arguments[i], &named, &error)) {
+            report("%s", error.message);
+            all_found = false;
+        }
+    for (size_t i = 0; i < named.n_items; i++)
+        if (named.items[i].attributes.directory)
+            paths_find_below(tree, named.items[i].path, named.items[i].attributes.id, files);
+        else
+            found_add(files, named.items[i].path, &named.items[i].attributes);
+    found_free(&named);
+    return all_found;
+}
+
+static int run(const struct invocation *invocation)
+{
+    struct tree *tree = command_open(invocation->arguments[0], invocation->options);
+    if (tree == NULL)
+        return EXIT_BAD_INPUT;
+    struct found_list files = {0};
+    bool all_found = find_files(tree, invocation, &files), all_read = sum_files(tree, &files);
+    found_free(&files);
+    command_close(tree);
+    return finish_output(all_found && all_read ? EXIT_SUCCESS : EXIT_BAD_INPUT);
+}
+
+const struct command sha256_command = {
+    .name = "sha256",
+    .usage = "SOURCE [PATH...]",
+    .summary = "Print the SHA-256 of files of the tree, as sha256sum would of a mount, without writing them",
+    .text = "Of a directory, every file below it; without PATH, every file there is. With all cores.",
+    .examples =
+        (const struct example[]){
+            {"wfs sha256 model.safetensors gguf/model-Q4_K_M.gguf", "what a file would be that exists nowhere"},
+            {"wfs sha256 Qwen/Qwen2.5-0.5B 'gguf/*' >SUMS; cd /mnt/m && sha256sum -c ~/SUMS", "check a mount, or a copy"},
+            {0},
+        },
+    .min_arguments = 1,
+    .max_arguments = SIZE_MAX,
+    .takes_options = true,
+    .run = run,
+};

@@ -1,0 +1,111 @@
+#include "fs/cli/paths.h"
+
+#include "base/arena.h"
+
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+
+void found_free(struct found_list *list)
+{
+    free(list->items);
+    arena_free(list->arena);
+    *list = (struct found_list){0};
+}
+
+void found_add(struct found_list *list, const char *path, const struct node_attributes *attributes)
+{
+    if (list->arena == NULL)
+        list->arena = arena_new();
+    if (list->n_items == list->capacity) {
+        list->capacity = list->capacity * 2 + 16;
+        list->items = memory_resize(list->items, list->capacity * sizeof *list->items);
+    }
+    list->items[list->n_items++] = (struct found){arena_strdup(list->arena, path), *attributes};
+}
+
+/* A search that has come to the directory `path`. */
+struct search {
+    struct tree *tree;
+    struct found_list *list;
+    struct arena *arena; /* while it lasts */
+    bool patterns;
+    const char *path, *part, *rest; /* of the argument: what to look for here, and what comes after it */
+};
+
+static const char *join(struct arena *arena, const char *directory, const char *name)
+{
+    return arena_printf(arena, "%s%s%s", directory, *directory != '\0' ? "/" : "", name);
+}
+
+static void go_on(const struct search *at, const char *path, const struct node_attributes *attributes);
+
+static bool try_entry(void *context, uint64_t index, const char *name, const struct node_attributes *attributes)
+{
+    (void)index;
+    const struct search *search = context;
+    if (fnmatch(search->part, name, 0) == 0)
+        go_on(search, join(search->arena, search->path, name), attributes);
+    return true;
+}
+
+/* Recurses once for each part of the argument. */
+static void go_on(const struct search *at, const char *path, const struct node_attributes *attributes)
+{
+    const char *rest = at->rest + strspn(at->rest, "/");
+    size_t length = strcspn(rest, "/");
+    struct search next = *at;
+    struct node_attributes found;
+    next.path = path;
+    next.rest = rest + length;
+    next.part = arena_strndup(at->arena, rest, length);
+    if (length == 0)
+        found_add(at->list, path, attributes);
+    else if (strcmp(next.part, ".") == 0)
+        go_on(&next, path, attributes);
+    else if (!attributes->directory)
+        return;
+    else if (at->patterns && strpbrk(next.part, "*?[") != NULL)
+        tree_list(at->tree, attributes->id, 0, try_entry, &next);
+    else if (tree_lookup(at->tree, attributes->id, next.part, &found))
+        go_on(&next, join(at->arena, path, next.part), &found);
+}
+
+bool paths_find(struct tree *tree, const char *path, struct found_list *list, struct error *error)
+{
+    struct node_attributes root, unused;
+    size_t n_before = list->n_items;
+    struct arena *arena = arena_new();
+    tree_attributes(tree, TREE_ROOT, &root);
+    bool is_name = tree_walk(tree, path, &unused, error);
+    go_on(&(struct search){.tree = tree, .list = list, .arena = arena, .patterns = !is_name, .path = "", .rest = path}, "",
+          &root);
+    arena_free(arena);
+    return list->n_items != n_before;
+}
+
+struct descent {
+    struct tree *tree;
+    struct found_list *list;
+    const char *path;
+};
+
+static bool add_entry(void *context, uint64_t index, const char *name, const struct node_attributes *attributes)
+{
+    (void)index;
+    const struct descent *descent = context;
+    struct arena *arena = arena_new();
+    const char *path = join(arena, descent->path, name);
+    if (attributes->directory)
+        paths_find_below(descent->tree, path, attributes->id, descent->list);
+    else
+        found_add(descent->list, path, attributes);
+    arena_free(arena);
+    return true;
+}
+
+/* Recurses as deep as the side files are nested: not deep. */
+void paths_find_below(struct tree *tree, const char *path, node_id directory, struct found_list *list)
+{
+    tree_list(tree, directory, 0, add_entry, &(struct descent){tree, list, path});
+}

@@ -1,0 +1,56 @@
+# What compares and checks without a mount: sha256. Needs neither root nor /dev/fuse.
+
+load lib
+
+setup_file() {
+    load lib
+    mkdir "$BATS_FILE_TMPDIR/model"
+    make_input dtypes "$BATS_FILE_TMPDIR/model/model.safetensors"
+    make_input infinite "$BATS_FILE_TMPDIR/infinite.safetensors"
+    make_input large "$BATS_FILE_TMPDIR/large.safetensors"
+}
+
+setup() {
+    MODEL=$BATS_FILE_TMPDIR/model
+    SOURCE=$MODEL/model.safetensors
+    LARGE=$BATS_FILE_TMPDIR/large.safetensors
+    OUT=$BATS_TEST_TMPDIR/out
+    mkdir "$OUT"
+}
+
+@test "sha256: stored, computed and empty files are what sha256sum says of the copies, in the order asked for" {
+    for path in tensors/large/q8_0 metadata.json tensors/large/raw; do
+        "$WFS" cat "$LARGE" "$path" | sha256sum | sed "s,-\$,$path,"
+    done >"$OUT/wanted"
+    "$WFS" sha256 "$LARGE" tensors/large/q8_0 /metadata.json ./tensors//large/./raw >"$OUT/sums"
+    diff "$OUT/wanted" "$OUT/sums"
+    [ "$("$WFS" sha256 "$SOURCE" tensors/empty/raw)" = "$(sha256sum </dev/null | sed 's,-$,tensors/empty/raw,')" ]
+}
+
+@test "sha256: directories and all there is, in sha256sum's own format" {
+    echo hello >"$MODEL/odd\\name.txt"
+    "$WFS" sha256 "$MODEL" >"$OUT/SUMS"
+    "$WFS" cp -r "$MODEL" / "$OUT/all"
+    [ "$(find "$OUT/all" -type f | wc -l)" -eq "$(wc -l <"$OUT/SUMS")" ]
+    (cd "$OUT/all" && sha256sum --strict --quiet -c ../SUMS)
+    (cd "$OUT/all" && find . -type f -printf '%P\0' | xargs -0 sha256sum | sort) | diff - <(sort "$OUT/SUMS")
+    [ "$("$WFS" sha256 "$MODEL" tensors/f32 | wc -l)" -eq "$("$WFS" ls "$MODEL" tensors/f32 | wc -l)" ]
+}
+
+@test "sha256: patterns, and names that only look like them" {
+    [ "$("$WFS" sha256 "$SOURCE" 'tensors/f*/raw' | awk '{ print $2 }')" = "tensors/f16/raw
+tensors/f32/raw
+tensors/f64/raw" ]
+    [ "$("$WFS" sha256 "$SOURCE" 'tensors/[ui]8/f32')" = "$("$WFS" sha256 "$SOURCE" tensors/i8/f32 tensors/u8/f32)" ]
+    echo star >"$MODEL/a[1].txt"
+    echo other >"$MODEL/a1.txt"
+    [ "$("$WFS" sha256 "$MODEL" 'a[1].txt')" = "$(cd "$MODEL" && sha256sum 'a[1].txt')" ]
+}
+
+@test "sha256: what cannot be read is said, and the others are summed" {
+    run --separate-stderr "$WFS" sha256 "$BATS_FILE_TMPDIR/infinite.safetensors" tensors/infinite/q4_0 no/such 'x*' tensors/infinite/raw
+    [ "$status" -eq 1 ]
+    [ "${#lines[@]}" -eq 1 ]
+    [[ $output == *"  tensors/infinite/raw" ]]
+    [[ $stderr == *"tensors/infinite/q4_0: "*"is not finite"* && $stderr == *"there is no 'no'"* && $stderr == *"there is no 'x*'"* ]]
+}

@@ -46,7 +46,7 @@ static void *scratch(size_t size)
 
 /* Failed reads: what an application does with EIO is its own business, the reason goes to the log. Once for each file and
  * reason, whatever the offsets in it. */
-static void report_failed_read(node_id id, const struct error *error)
+static void report_failed_read(struct tree *tree, node_id id, const struct error *error)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     static uint64_t reported[MAX_REPORTED];
@@ -64,8 +64,12 @@ static void report_failed_read(node_id id, const struct error *error)
         reported[n_reported++] = hash;
     bool last = !known && n_reported == MAX_REPORTED;
     pthread_mutex_unlock(&lock);
-    if (!known)
-        report("a read failed: %s%s", error->message, last ? " (further failures are not reported)" : "");
+    if (known)
+        return;
+    struct arena *arena = arena_new();
+    report("%s: a read failed: %s%s", tree_path(tree, id, arena), error->message,
+           last ? " (further failures are not reported)" : "");
+    arena_free(arena);
 }
 
 /* A file of no blocks would be a hole to whoever looks for holes before reading: tar -S would store nothing. */
@@ -160,7 +164,7 @@ static void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 static void fail_read(fuse_req_t req, node_id id, const struct origin *origin, const struct error *error)
 {
     if (!watch_explains(served_by(req)->watch, origin))
-        report_failed_read(id, error);
+        report_failed_read(served_by(req)->tree, id, error);
     fuse_reply_err(req, EIO);
 }
 
@@ -170,10 +174,11 @@ static void read_node(fuse_req_t req, node_id id, struct arena *arena, size_t si
     struct error error;
     struct iovec iov[VFILE_MAX_IOV];
     size_t count = 0;
+    struct tree *tree = served_by(req)->tree;
     struct watch *watch = served_by(req)->watch;
     watch_reading(watch, id);
-    if (!tree_file(served_by(req)->tree, id, arena, &file, &error)) {
-        report_failed_read(id, &error);
+    if (!tree_file(tree, id, arena, &file, &error)) {
+        report_failed_read(tree, id, &error);
         fuse_reply_err(req, EIO);
         return;
     }
@@ -191,7 +196,7 @@ static void read_node(fuse_req_t req, node_id id, struct arena *arena, size_t si
     /* Where the source has lost what it had, the kernel's copy from the mapping fails, and the reader has got EIO. */
     if (fuse_reply_iov(req, iov, (int)count) == -EFAULT && !vfile_read(&file, offset, size, bytes, &error) &&
         !watch_explains(watch, &file.origin))
-        report_failed_read(id, &error);
+        report_failed_read(tree, id, &error);
 }
 
 static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset, struct fuse_file_info *fi)
@@ -311,18 +316,18 @@ struct wanted_xattr {
     bool found;
 };
 
-static void match_xattr(void *context, const char *name, const char *value)
+static void match_xattr(void *context, const char *name, const char *value, size_t length)
 {
     struct wanted_xattr *wanted = context;
     if (wanted->found || strcmp(name, wanted->name) != 0)
         return;
-    buffer_append_text(&wanted->value, value);
+    buffer_append(&wanted->value, value, length);
     wanted->found = true;
 }
 
-static void name_xattr(void *context, const char *name, const char *value)
+static void name_xattr(void *context, const char *name, const char *value, size_t length)
 {
-    (void)value;
+    (void)value, (void)length;
     buffer_append(context, name, strlen(name) + 1);
 }
 

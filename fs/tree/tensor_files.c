@@ -131,11 +131,16 @@ static bool plan(const void *context, uint64_t item, unsigned slot, struct arena
     return true;
 }
 
+static void emit_text(tree_emit_xattr *emit, void *emit_context, const char *name, const char *text)
+{
+    emit(emit_context, name, text, strlen(text));
+}
+
 static void emit_number(tree_emit_xattr *emit, void *emit_context, const char *name, uint64_t number)
 {
     char text[24];
     snprintf(text, sizeof text, "%" PRIu64, number);
-    emit(emit_context, name, text);
+    emit_text(emit, emit_context, name, text);
 }
 
 static void xattrs(const void *context, uint64_t item, int slot, tree_emit_xattr *emit, void *emit_context)
@@ -145,15 +150,15 @@ static void xattrs(const void *context, uint64_t item, int slot, tree_emit_xattr
     struct tensor_file file;
     char shape[LAYOUT_MAX_RANK * 22];
     bool view = slot > SLOT_METADATA && tensor_file_at(tensor, files->options, (unsigned)slot, &file);
-    emit(emit_context, "user.wfs.name", tensor->name);
-    emit(emit_context, "user.wfs.dtype", view ? file.encoding.dtype->name : tensor->dtype->name);
-    emit(emit_context, "user.wfs.shape", layout_shape_text(tensor->shape, tensor->rank, shape, sizeof shape));
+    emit(emit_context, "user.wfs.name", tensor->name, tensor->name_length);
+    emit_text(emit, emit_context, "user.wfs.dtype", view ? file.encoding.dtype->name : tensor->dtype->name);
+    emit_text(emit, emit_context, "user.wfs.shape", layout_shape_text(tensor->shape, tensor->rank, shape, sizeof shape));
     emit_number(emit, emit_context, "user.wfs.elements", tensor_elements(tensor));
     if (view)
-        emit(emit_context, "user.wfs.stored", file.stored ? "true" : "false");
+        emit_text(emit, emit_context, "user.wfs.stored", file.stored ? "true" : "false");
     if (tensor->view != NULL || tensor->source == NULL)
         return;
-    emit(emit_context, "user.wfs.source", source_name(tensor->source));
+    emit_text(emit, emit_context, "user.wfs.source", source_name(tensor->source));
     emit_number(emit, emit_context, "user.wfs.offset", tensor->offset);
     emit_number(emit, emit_context, "user.wfs.length", tensor->length);
 }

@@ -413,12 +413,14 @@ bool tree_lookup(struct tree *tree, node_id directory, const char *name, struct 
     return child != 0 && node_attributes(tree, child, ret_attributes);
 }
 
-node_id tree_parent(struct tree *tree, node_id directory)
+node_id tree_parent(struct tree *tree, node_id id)
 {
     struct computed computed;
-    if (find_node(tree, directory) != NULL)
-        return (node_id)find_node(tree, directory)->parent + 1;
-    return find_computed(tree, directory, &computed) ? (node_id)computed.owner->node + 1 : TREE_ROOT;
+    if (find_node(tree, id) != NULL)
+        return (node_id)find_node(tree, id)->parent + 1;
+    if (!find_computed(tree, id, &computed))
+        return TREE_ROOT;
+    return computed.slot < 0 ? (node_id)computed.owner->node + 1 : computed_id(computed.collection, computed.item, 0);
 }
 
 bool tree_walk(struct tree *tree, const char *path, struct node_attributes *ret_attributes, struct error *error)
@@ -446,6 +448,38 @@ bool tree_walk(struct tree *tree, const char *path, struct node_attributes *ret_
     }
     *ret_attributes = at;
     return true;
+}
+
+/* The last part of a computed node's path. */
+static void computed_name(const struct computed *computed, char name[TREE_MAX_NAME + 1])
+{
+    const struct tree_collection *owner = computed->owner;
+    uint64_t size;
+    *name = '\0';
+    if (computed->slot < 0)
+        owner->collection->name(owner->context, computed->item, name);
+    else
+        owner->collection->file(owner->context, computed->item, (unsigned)computed->slot, name, &size);
+}
+
+const char *tree_path(struct tree *tree, node_id id, struct arena *arena)
+{
+    const char *path = NULL;
+    for (node_id at = id, above; at != TREE_ROOT; at = above) {
+        char computed_part[TREE_MAX_NAME + 1];
+        const char *part = computed_part;
+        struct computed computed;
+        const struct node *node = find_node(tree, at);
+        if (node != NULL)
+            part = node->name;
+        else if (find_computed(tree, at, &computed))
+            computed_name(&computed, computed_part);
+        else
+            break;
+        above = tree_parent(tree, at);
+        path = path != NULL ? arena_printf(arena, "%s/%s", part, path) : arena_strdup(arena, part);
+    }
+    return path != NULL ? path : "";
 }
 
 static void list_items(const struct tree *tree, size_t collection, uint64_t first, tree_emit *emit, void *context)

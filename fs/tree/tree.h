@@ -45,7 +45,7 @@ const struct tree_options *tree_options(const struct tree *tree);
 /* False where the number is nobody's, or there is no such name. */
 bool tree_attributes(struct tree *tree, node_id id, struct node_attributes *ret_attributes);
 bool tree_lookup(struct tree *tree, node_id directory, const char *name, struct node_attributes *ret_attributes);
-node_id tree_parent(struct tree *tree, node_id directory);
+node_id tree_parent(struct tree *tree, node_id id);
 
 /* The node of a path such as "tensors/a.weight/f32"; slashes at either end or doubled, and
  * parts that are ".", are ignored. The error says which
@@ -71,11 +71,14 @@ void tree_on_planned(struct tree *tree, void (*planned)(void *context), void *co
 typedef void tree_emit_number(void *context, node_id id);
 void tree_number_files(const struct tree *tree, tree_emit_number *emit, void *context);
 
+/* What leads to a node from the root, without a slash before it, in `arena`: "tensors/a.weight/f32". */
+const char *tree_path(struct tree *tree, node_id id, struct arena *arena);
+
 /* The file of a node, valid as long as the tree and `arena` are. */
 bool tree_file(struct tree *tree, node_id id, struct arena *arena, struct vfile *ret_file, struct error *error);
 
-/* Extended attributes (user.wfs.*) of a node: calls `emit` for each. */
-typedef void tree_emit_xattr(void *context, const char *name, const char *value);
+/* Extended attributes (user.wfs.*) of a node: calls `emit` for each. A value may hold any byte: a tensor's name does. */
+typedef void tree_emit_xattr(void *context, const char *name, const char *value, size_t length);
 void tree_xattrs(struct tree *tree, node_id id, tree_emit_xattr *emit, void *context);
 
 /* For the kinds of content (content.h), while a tree is made. */

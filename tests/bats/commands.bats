@@ -37,7 +37,7 @@ raw
 raw.npy" ]
     [ "$("$WFS" ls "$SOURCE" /tensors/c64/raw)" = /tensors/c64/raw ]
     "$WFS" ls "$MODEL" | grep -qx config.json
-    [ "$("$WFS" ls "$SOURCE" tensors | wc -l)" -eq 17 ]
+    [ "$("$WFS" ls "$SOURCE" tensors | wc -l)" -eq 18 ]
 }
 
 @test "ls -l and -R: mode, exact size, time" {
@@ -45,7 +45,7 @@ raw.npy" ]
     [ "$("$WFS" ls -l "$SOURCE" tensors/f32/q8_0)" = "-r--r--r-- 34816 2024-02-03 04:05 tensors/f32/q8_0" ]
     "$WFS" ls -l "$SOURCE" tensors | grep -qE '^dr-xr-xr-x +[0-9]+ 2024-02-03 04:05 f32$'
     "$WFS" ls -lR "$SOURCE" | grep -qE '^-r--r--r-- +34816 .* q8_0$'
-    [ "$("$WFS" ls -R "$SOURCE" | grep -c '^tensors/.*:$')" -eq 17 ]
+    [ "$("$WFS" ls -R "$SOURCE" | grep -c '^tensors/.*:$')" -eq 18 ]
     [ "$("$WFS" ls --recursive --long "$SOURCE")" = "$("$WFS" ls -Rl "$SOURCE")" ]
 }
 
@@ -208,8 +208,8 @@ has_temporary() {
     run --separate-stderr "$WFS" info "$MODEL"
     [ "$status" -eq 0 ]
     [ -z "$stderr" ]
-    [[ $output == *"LlamaForCausalLM"* && $output == *"tensors       17"* && $output == *"DTYPE"*"F8_E4M3"* ]]
-    grep -qE '^F32 +7 ' <<<"$output"
+    [[ $output == *"LlamaForCausalLM"* && $output == *"tensors       18"* && $output == *"DTYPE"*"F8_E4M3"* ]]
+    grep -qE '^F32 +8 ' <<<"$output"
     grep -qE '^131 kB +F32 +\[64, 512\] +f32$' <<<"$output"
     grep -qE '^[0-9]+ +tensors/NAME/q8_0$' <<<"$output"
     grep -qE 'metadata.json$' <<<"$output"

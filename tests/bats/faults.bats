@@ -208,7 +208,7 @@ END
     wait "$tracer" || true
     cmp "$MNT/tensors/large/f32" <("$WFS" cat "$SOURCE" tensors/large/f32)
     unmount "$MNT"
-    grep "source.safetensors: offset .*: Input/output error" "$SERVER_LOG"
+    grep "^wfs: tensors/large/f32: a read failed: source.safetensors: offset .*: Input/output error" "$SERVER_LOG"
     [ "$(server_lines)" -eq 1 ]
 }
 
@@ -224,7 +224,7 @@ END
     dd if="$file" iflag=direct bs=68 skip=41 count=1 status=none | wc -c | grep -qx 68
     cmp "$MNT/tensors/infinite/f32" "$MNT/tensors/infinite/raw"
     unmount "$MNT"
-    grep "is not finite" "$SERVER_LOG"
+    grep "^wfs: tensors/infinite/q8_0: a read failed: .*is not finite" "$SERVER_LOG"
     [ "$(server_lines)" -eq 1 ]
 }
 

@@ -257,6 +257,7 @@ round_trip() {
     [ "$(value source)" = model.safetensors ]
     getfattr --absolute-names -d "$MNT/tensors/f16" | grep -qF 'user.wfs.dtype="F16"'
     getfattr --absolute-names -d "$MNT/tensors/f16" | grep -qF 'user.wfs.shape="[33'
+    getfattr --absolute-names -e hex -d "$MNT/tensors/nul%00name" | grep -qx 'user.wfs.name=0x6e756c006e616d65'
     [ -z "$(getfattr --absolute-names -d "$MNT/metadata.json")" ]
     run getfattr --absolute-names -n user.wfs.nothing "$file"
     [[ $output == *"No such attribute"* ]]

@@ -41,6 +41,7 @@ def dtypes(path):
         "a/b: c%": ("F32", [32], normal(32).tobytes()),
         "..": ("F32", [2], normal(2).tobytes()),
         "": ("F32", [2], normal(2).tobytes()),
+        "nul\0name": ("F32", [2], normal(2).tobytes()),
         "n" * 300: ("F32", [2], normal(2).tobytes()),
     }
     pathlib.Path(path).write_bytes(make.safetensors(tensors, {"format": "pt"}))

@@ -111,6 +111,23 @@ static void prepared_listing(struct tree *tree)
     CHECK(n_plans == 2);
 }
 
+static bool lead_back(struct tree *tree, const char *path)
+{
+    struct node_attributes attributes;
+    struct error error;
+    struct arena *arena = arena_new();
+    bool same = tree_walk(tree, path, &attributes, &error) && strcmp(tree_path(tree, attributes.id, arena), path) == 0;
+    arena_free(arena);
+    return same;
+}
+
+static void paths(struct tree *tree)
+{
+    static const char *const some[] = {"", "quick", "tensors", "tensors/a", "tensors/a/raw", "tensors/a/f32.npy"};
+    for (size_t i = 0; i < sizeof some / sizeof *some; i++)
+        CHECK_NAMED(lead_back(tree, some[i]), "the path of a node is the one that leads to it");
+}
+
 int main(void)
 {
     struct error error;
@@ -128,6 +145,7 @@ int main(void)
         tree_add_file(tree, TREE_ROOT, "absent", quick, NULL);
         one_slow_plan(tree);
         prepared_listing(tree);
+        paths(tree);
     }
     tree_free(tree);
     if (checkpoint != NULL)

@@ -15,7 +15,7 @@ bool gguf_model_take(struct gguf_model *model, struct error *error)
     for (size_t i = 0; i < stored->n_tensors; i++) {
         const struct tensor *tensor = &stored->tensors[i];
         if (dtype_by_ggml_type((uint32_t)tensor->dtype->ggml_type) != tensor->dtype)
-            return error_set(error, "model.gguf: tensor '%s': %s blocks of the other byte order cannot be written", tensor->name,
+            return error_set(error, "tensor '%s': %s blocks of the other byte order cannot be written", tensor->name,
                              tensor->dtype->name);
         tensor_set_add_view(model->tensors, tensor->name, tensor_view(tensor, model->arena));
         model->forced[i] = tensor->dtype;

@@ -59,7 +59,10 @@ static const struct gguf_model *model_of(struct gguf_files *files)
         files->model = gguf_model_new(tree_checkpoint(files->tree), &error);
         files->failed = files->model == NULL;
         if (files->failed)
-            checkpoint_note(tree_checkpoint(files->tree), "model.gguf and gguf/ are left out: %s", error.message);
+            checkpoint_note(tree_checkpoint(files->tree), "%s left out: %s",
+                            gguf_is_source(tree_checkpoint(files->tree)) ? "GGUF files that are not the source itself are"
+                                                                         : "model.gguf and gguf/ are",
+                            error.message);
         else
             files->model->edits = &tree_options(files->tree)->edits;
     }
@@ -68,19 +71,21 @@ static const struct gguf_model *model_of(struct gguf_files *files)
 }
 
 /* What llama-quantize would write. A plain container knows nothing that the tool could go by; its note says so already. What
- * would be quantized again is noted once for all files. */
+ * keeps the tool from all GGUFs of its kind is noted once. */
 static bool plan_quantize(const struct gguf_output *output, const struct gguf_model *model, struct gguf_plan *ret_plan,
                           struct error *error)
 {
+    const struct checkpoint *checkpoint = tree_checkpoint(output->files->tree);
     const struct quantize_options *options = &tree_options(output->files->tree)->quantize;
-    if (model->family == NULL && !model->is_gguf)
-        return error_set(error, "%s", "");
-    if (gguf_plan_quantize(model, output->mix, options, ret_plan, error))
+    bool known = model->family != NULL || (model->is_gguf && gguf_kvs_find(&model->kvs, "general.architecture") != NULL);
+    if (known && gguf_plan_quantize(model, output->mix, options, ret_plan, error))
         return true;
-    if (!model->is_quantized || options->requantize)
+    if (model->is_gguf && !known)
+        checkpoint_note(checkpoint, "gguf/ is left out: the source does not say its architecture");
+    else if (model->is_quantized && !options->requantize)
+        checkpoint_note(checkpoint, "gguf/: the source is quantized already; -o requantize shows it quantized again");
+    else if (known)
         return false;
-    checkpoint_note(tree_checkpoint(output->files->tree),
-                    "gguf/: the source is quantized already; -o requantize shows it quantized again");
     return error_set(error, "%s", "");
 }
 

@@ -69,7 +69,7 @@ static void foreign_blocks(void)
     write_file(&file, "m.gguf");
     struct checkpoint *checkpoint = checkpoint_open("m.gguf", &(struct open_options){0}, &error);
     CHECK(checkpoint != NULL && gguf_model_new(checkpoint, &error) == NULL);
-    CHECK_TEXT(error.message, "model.gguf: tensor 'q': Q8_0 blocks of the other byte order cannot be written");
+    CHECK_TEXT(error.message, "tensor 'q': Q8_0 blocks of the other byte order cannot be written");
     checkpoint_close(checkpoint);
     buffer_free(&file.bytes);
 }

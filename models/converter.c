@@ -1,13 +1,12 @@
 /* Output types as convert_hf_to_gguf.py chooses them. */
 #include "models/model.h"
 
-#include "models/tensors.h"
+#include "base/text.h"
+#include "models/pattern.h"
 #include "quant/convert.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-enum { FILE_TYPE_MXFP4 = 38 };
 
 static const struct outtype {
     const char *name, *dtype;
@@ -45,15 +44,9 @@ static const char *const f16_names[] = {"token_embd.weight", "per_layer_token_em
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-static bool has_suffix(const char *name, const char *suffix)
-{
-    size_t length = strlen(name), suffix_length = strlen(suffix);
-    return length >= suffix_length && strcmp(name + length - suffix_length, suffix) == 0;
-}
-
 static bool is_one_of(const char *name, const char *const *patterns, size_t n_patterns)
 {
-    uint64_t numbers[2];
+    uint64_t numbers[PATTERN_NUMBERS];
     for (size_t i = 0; i < n_patterns; i++)
         if (pattern_match(patterns[i], name, strlen(name), numbers))
             return true;
@@ -65,8 +58,8 @@ static const struct dtype *tensor_type(const struct tensor *tensor, const struct
     const char *name = tensor->name, *reason;
     if (forced != NULL)
         return forced;
-    if (tensor->view->rank <= 1 || has_suffix(name, "_norm.weight") || is_one_of(name, f32_names, COUNT(f32_names)) ||
-        !has_suffix(name, ".weight"))
+    if (tensor->view->rank <= 1 || text_ends_with(name, "_norm.weight") || is_one_of(name, f32_names, COUNT(f32_names)) ||
+        !text_ends_with(name, ".weight"))
         return &f32_dtype;
     const struct dtype *wanted = dtype_by_name(outtype->dtype);
     if (outtype->is_ternary && is_one_of(name, f16_names, COUNT(f16_names)))
@@ -99,8 +92,9 @@ bool gguf_plan_converter(const struct gguf_model *model, const char *outtype_nam
         const struct tensor *tensor = &set->tensors[i];
         plan.places[i] = (struct gguf_place){tensor, tensor_type(tensor, model->forced[i], outtype), 0};
     }
+    bool packed = model->packed_file_type != 0 && outtype->is_plain;
     if (gguf_kvs_find(&plan.kvs, "general.file_type") != NULL)
-        gguf_set_u32(&plan.kvs, "general.file_type", model->is_mxfp4 && outtype->is_plain ? FILE_TYPE_MXFP4 : outtype->file_type);
+        gguf_set_u32(&plan.kvs, "general.file_type", packed ? model->packed_file_type : outtype->file_type);
     gguf_edit(&plan.kvs, model->edits);
     *ret_plan = plan;
     return true;

@@ -3,6 +3,7 @@
 #include "formats/documents.h"
 #include "models/from_gguf.h"
 #include "models/general.h"
+#include "models/packings/packing.h"
 #include "models/plain.h"
 #include "models/tensors.h"
 
@@ -44,17 +45,6 @@ static struct parameter_count count_parameters(const struct gguf_model *model)
     return count;
 }
 
-/* --outtype auto: the first matrix in one of the two types decides. */
-static const struct dtype *guess_type(const struct tensor_set *set)
-{
-    for (size_t i = 0; i < set->n_tensors; i++) {
-        const struct tensor *tensor = &set->tensors[i];
-        if (tensor->rank >= 2 && (tensor->dtype == &bf16_dtype || tensor->dtype == &f16_dtype))
-            return tensor->dtype;
-    }
-    return &f16_dtype;
-}
-
 static bool seal(struct gguf_model *model, struct error *error)
 {
     return tensor_set_seal(model->tensors, error) || error_prefix(error, "model.gguf");
@@ -86,12 +76,11 @@ static bool ggml_takes_all(const struct gguf_model *model, struct error *error)
     return true;
 }
 
-/* Weights that are packed into several tensors each are not put together yet, but for MXFP4. */
-static bool check_quantization(struct gguf_model *model, struct error *error)
+/* Whether a packing is known for what config.json says of quantization. */
+static bool check_quantization(const struct gguf_model *model, struct error *error)
 {
     const char *method = json_string(hparams_get(model->hparams, "quantization_config.quant_method"), NULL);
-    model->is_mxfp4 = method != NULL && strcmp(method, "mxfp4") == 0;
-    if (method == NULL || model->is_mxfp4)
+    if (method == NULL || packing_of_method(method) != NULL)
         return true;
     return error_set(error, "model.gguf: checkpoints quantized with '%.64s' are not supported", method);
 }
@@ -99,12 +88,7 @@ static bool check_quantization(struct gguf_model *model, struct error *error)
 static bool add_tensors(struct synthesis *synthesis, struct error *error)
 {
     struct gguf_model *model = synthesis->model;
-    struct arena *scratch = arena_new();
-    struct renamed_tensors tensors = tensors_in_order(synthesis, scratch);
-    model->auto_type = guess_type(tensors.set);
-    bool added = tensors_add(synthesis, &tensors, error) && seal(model, error) && ggml_takes_all(model, error);
-    arena_free(scratch);
-    return added;
+    return tensors_add(synthesis, error) && seal(model, error) && ggml_takes_all(model, error);
 }
 
 /* The rows of the token embedding that hold anything. */
@@ -137,7 +121,9 @@ static bool synthesize(struct gguf_model *model, const struct family_name *hf, s
     const struct family *family = model->family;
     struct synthesis synthesis = {.model = model, .family = family, .hf = hf};
     struct gguf_kvs *kvs = &model->kvs;
-    dimensions_read(&synthesis.dimensions, model->hparams);
+    facts_read(&synthesis.facts, model->hparams);
+    if (family->add_facts != NULL)
+        family->add_facts(&synthesis.facts, model->hparams);
     if (!check_quantization(model, error) || (family->adjust != NULL && !family->adjust(&synthesis, error)))
         return false;
     gguf_set_text(kvs, "general.architecture", family_architecture(family));

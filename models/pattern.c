@@ -1,14 +1,20 @@
-#include "models/tensors.h"
+#include "models/pattern.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
 
 /* A number as Python writes it: no sign, no leading zero. */
 static size_t read_number(const char *text, size_t length, uint64_t *ret_number)
 {
     uint64_t number = 0;
     size_t n = 0;
-    while (n < length && n < 9 && text[n] >= '0' && text[n] <= '9')
+    while (n < length && n < 9 && is_digit(text[n]))
         number = number * 10 + (uint64_t)(text[n++] - '0');
     if (n == 0 || (n > 1 && text[0] == '0'))
         return 0;
@@ -16,38 +22,87 @@ static size_t read_number(const char *text, size_t length, uint64_t *ret_number)
     return n;
 }
 
-bool pattern_match(const char *pattern, const char *name, size_t name_length, uint64_t numbers[2])
+/* The length of the placeholder at `pattern`, 0 where there is none. */
+static size_t placeholder(const char *pattern)
 {
-    size_t at = 0;
+    const char *end = *pattern == '{' ? strchr(pattern, '}') : NULL;
+    return end != NULL ? (size_t)(end - pattern) + 1 : 0;
+}
+
+bool pattern_match(const char *pattern, const char *name, size_t name_length, uint64_t numbers[PATTERN_NUMBERS])
+{
+    size_t at = 0, length;
     unsigned n_numbers = 0;
-    numbers[0] = numbers[1] = UINT64_MAX;
-    for (; *pattern != '\0'; pattern++) {
+    for (unsigned i = 0; i < PATTERN_NUMBERS; i++)
+        numbers[i] = UINT64_MAX;
+    while (*pattern != '\0') {
         if (pattern[0] == '*' && pattern[1] == '\0')
             return true;
-        if (pattern[0] == '{' && pattern[1] == '}' && n_numbers < 2) {
+        length = n_numbers < PATTERN_NUMBERS ? placeholder(pattern) : 0;
+        if (length > 0) {
             size_t digits = read_number(name + at, name_length - at, &numbers[n_numbers++]);
             if (digits == 0)
                 return false;
             at += digits;
-            pattern++;
-        } else if (at == name_length || name[at++] != *pattern) {
+            pattern += length;
+        } else if (at == name_length || name[at++] != *pattern++) {
             return false;
         }
     }
     return at == name_length;
 }
 
-char *pattern_fill(struct arena *arena, const char *pattern, const uint64_t numbers[2], const char *suffix)
+char *pattern_fill(struct arena *arena, const char *pattern, const uint64_t numbers[PATTERN_NUMBERS], const char *suffix)
 {
     char text[256];
-    size_t used = 0;
-    for (unsigned n = 0; *pattern != '\0' && used < sizeof text - 24; pattern++) {
-        if (pattern[0] == '{' && pattern[1] == '}' && n < 2) {
+    size_t used = 0, length;
+    for (unsigned n = 0; *pattern != '\0' && used < sizeof text - 24;) {
+        length = n < PATTERN_NUMBERS ? placeholder(pattern) : 0;
+        if (length > 0) {
             used += (size_t)snprintf(text + used, sizeof text - used, "%" PRIu64, numbers[n++]);
-            pattern++;
+            pattern += length;
         } else {
-            text[used++] = *pattern;
+            text[used++] = *pattern++;
         }
     }
     return arena_printf(arena, "%.*s%s", (int)used, text, suffix);
+}
+
+const char *pattern_number_name(const char *pattern, unsigned index, size_t *ret_length)
+{
+    while (*pattern != '\0') {
+        size_t length = placeholder(pattern);
+        if (length > 0 && index-- == 0) {
+            *ret_length = length - 2;
+            return pattern + 1;
+        }
+        pattern += length > 0 ? length : 1;
+    }
+    return NULL;
+}
+
+unsigned pattern_count(const char *pattern)
+{
+    unsigned n = 0;
+    size_t length;
+    while (pattern_number_name(pattern, n, &length) != NULL)
+        n++;
+    return n;
+}
+
+bool pattern_skeleton(const char *name, size_t length, char *out, size_t capacity)
+{
+    size_t used = 0;
+    for (size_t at = 0; at < length;) {
+        size_t number = placeholder(name + at);
+        if (number == 0)
+            while (at + number < length && is_digit(name[at + number]))
+                number++;
+        if (used + 2 > capacity)
+            return false;
+        out[used++] = number > 0 ? '#' : name[at];
+        at += number > 0 ? number : 1;
+    }
+    out[used] = '\0';
+    return true;
 }

@@ -26,6 +26,32 @@ struct job {
     bool is_torn; /* blocks would have to be taken apart */
 };
 
+/* Permuted blocks. */
+
+struct permuted_blocks {
+    struct view view;
+    const struct view *decoded, *blocks;
+    unsigned order[VIEW_MAX_RANK];
+};
+
+static bool permuted_read(const struct view *view, uint64_t first, uint64_t count, void *out, struct error *error)
+{
+    return view_read(((const struct permuted_blocks *)view)->decoded, first, count, out, error);
+}
+
+static const struct view_op permuted_blocks_op = {"permuted blocks", permuted_read, NULL, NULL};
+
+const struct view *view_of_permuted_blocks(struct arena *arena, const struct view *blocks, const unsigned *order)
+{
+    struct permuted_blocks *permuted = arena_alloc(arena, sizeof *permuted);
+    permuted->decoded = view_permute(arena, view_convert(arena, blocks, &f32_dtype), order);
+    permuted->blocks = blocks;
+    memcpy(permuted->order, order, blocks->rank * sizeof *order);
+    view_init(&permuted->view, arena, &permuted_blocks_op, &f32_dtype, blocks->rank, permuted->decoded->shape);
+    permuted->view.scattered = permuted->decoded->scattered;
+    return &permuted->view;
+}
+
 /* Sizes. */
 
 /* A size that depends on the one that is not known: times * unknown + constant. */
@@ -572,6 +598,34 @@ static struct job make_job(struct arena *arena, const struct rearrangement *rear
     };
 }
 
+/* Puts blocks in the place of what shows them permuted, with the dimensions of the notation in their order. */
+struct seen_through {
+    const struct view *from;
+    struct axes axes;
+    struct factor factors[VIEW_MAX_RANK];
+};
+
+static void see_through(struct job *job, struct seen_through *seen)
+{
+    const struct permuted_blocks *permuted = (const struct permuted_blocks *)job->from[0];
+    const struct axes *axes = &job->from_axes[0];
+    unsigned rank = permuted->view.rank, i = 0;
+    if (axes->has_rest || axes->n_dimensions != rank)
+        return;
+    seen->axes = *axes;
+    for (const struct factor *dimension = axes->first; dimension != NULL; dimension = dimension->next)
+        seen->factors[permuted->order[i++]] = *dimension;
+    for (i = 0; i < rank; i++) {
+        seen->factors[i].previous = i > 0 ? &seen->factors[i - 1] : NULL;
+        seen->factors[i].next = i + 1 < rank ? &seen->factors[i + 1] : NULL;
+    }
+    seen->axes.first = &seen->factors[0];
+    seen->axes.last = &seen->factors[rank - 1];
+    seen->from = permuted->blocks;
+    job->from = &seen->from;
+    job->from_axes = &seen->axes;
+}
+
 static bool convert_all(struct job *job, const struct view **converted)
 {
     for (unsigned i = 0; i < job->n_from; i++) {
@@ -602,6 +656,9 @@ bool rearrangement_apply(struct arena *arena, const struct rearrangement *rearra
         memcpy(to, from, job.n_from * sizeof *to);
         return true;
     }
+    struct seen_through seen;
+    if (job.n_from == 1 && from[0]->op == &permuted_blocks_op)
+        see_through(&job, &seen);
     take_sizes(&job, sizes);
     if (!solve(&job) || (!same_dtypes(&job) && !convert_all(&job, converted)))
         return false;

@@ -7,7 +7,7 @@
 static const struct family_name names[] = {
     {"BertModel"}, {"BertForMaskedLM"}, {"BertForSequenceClassification"}, {"CamembertModel"}, {0}};
 
-const struct tensor_row bert_tensors[] = {
+const struct relation_row bert_tensors[] = {
     {"embeddings.word_embeddings", "token_embd"},
     {"embeddings.position_embeddings", "position_embd"},
     {"embeddings.token_type_embeddings", "token_types"},
@@ -16,9 +16,18 @@ const struct tensor_row bert_tensors[] = {
     {"pooler.dense", NULL},
     {"cls.predictions*", NULL},
     {"cls.seq_relationship*", NULL},
-    {"classifier.dense", "cls"},
-    {"classifier", "cls"},
-    {"classifier.out_proj", "cls.output"},
+    /* the head is one layer, which is the output where there are labels, or two */
+    {"classifier.dense", "cls", .when = "has:cls.output"},
+    {"classifier.out_proj", "cls.output", .when = "has:cls"},
+    {"classifier", "cls.output", .when = "labels !has:cls"},
+    {"classifier", "cls", .when = "!labels !has:cls.output"},
+    /* older spellings */
+    {"embeddings.LayerNorm.gamma", "token_embd_norm.weight", .forward_only = true},
+    {"embeddings.LayerNorm.beta", "token_embd_norm.bias", .forward_only = true},
+    {"encoder.layer.{}.attention.output.LayerNorm.gamma", "blk.{}.attn_output_norm.weight", .forward_only = true},
+    {"encoder.layer.{}.attention.output.LayerNorm.beta", "blk.{}.attn_output_norm.bias", .forward_only = true},
+    {"encoder.layer.{}.output.LayerNorm.gamma", "blk.{}.layer_output_norm.weight", .forward_only = true},
+    {"encoder.layer.{}.output.LayerNorm.beta", "blk.{}.layer_output_norm.bias", .forward_only = true},
     {"encoder.layer.{}.attention.self.query", "blk.{}.attn_q"},
     {"encoder.layer.{}.attention.self.key", "blk.{}.attn_k"},
     {"encoder.layer.{}.attention.self.value", "blk.{}.attn_v"},
@@ -42,16 +51,16 @@ static int compare_labels(const void *a, const void *b)
 }
 
 /* config.json's labels, but for the two that transformers makes up. */
-static const struct json *labels(const struct synthesis *synthesis)
+static const struct json *labels(const struct hparams *hparams)
 {
-    const struct json *id2label = hparams_get(synthesis->model->hparams, "id2label");
+    const struct json *id2label = hparams_get(hparams, "id2label");
     bool is_made_up = json_count(id2label) == 2 && json_string_is(json_get(id2label, "0"), "LABEL_0");
     return json_is(id2label, JSON_OBJECT) && !is_made_up && json_count(id2label) != 0 ? id2label : NULL;
 }
 
 static bool emit_labels(struct synthesis *synthesis, struct error *error)
 {
-    const struct json *id2label = labels(synthesis);
+    const struct json *id2label = labels(synthesis->model->hparams);
     size_t n_labels = 0;
     if (id2label == NULL)
         return true;
@@ -86,24 +95,10 @@ const struct key_row bert_keys[] = {
     {0},
 };
 
-/* The name with another ending. */
-static const char *with_suffix(const struct synthesis *synthesis, const char *name, const char *suffix, const char *wanted)
+void bert_add_facts(struct facts *facts, const struct hparams *hparams)
 {
-    size_t length = strlen(name), suffix_length = strlen(suffix);
-    if (length < suffix_length || strcmp(name + length - suffix_length, suffix) != 0)
-        return name;
-    return arena_printf(synthesis->model->arena, "%.*s%s", (int)(length - suffix_length), name, wanted);
-}
-
-const char *bert_rename(const struct synthesis *synthesis, const char *name)
-{
-    name = with_suffix(synthesis, name, ".gamma", ".weight");
-    name = with_suffix(synthesis, name, ".beta", ".bias");
-    if (labels(synthesis) != NULL && strcmp(name, "classifier.weight") == 0)
-        return "classifier.out_proj.weight";
-    if (labels(synthesis) != NULL && strcmp(name, "classifier.bias") == 0)
-        return "classifier.out_proj.bias";
-    return name;
+    if (labels(hparams) != NULL)
+        facts_set(facts, "labels", 1);
 }
 
 static const char *const prefixes[] = {"bert.", NULL};
@@ -116,5 +111,5 @@ const struct family bert_family = {
     .keys = {base_keys, bert_keys},
     .vocabs = {&wordpiece_vocab},
     .dropped_prefixes = prefixes,
-    .rename = bert_rename,
+    .add_facts = bert_add_facts,
 };

@@ -3,17 +3,17 @@
 
 static const struct family_name names[] = {{"BloomForCausalLM"}, {"BloomModel"}, {0}};
 
-static const struct tensor_row tensors[] = {
-    {"word_embeddings", "token_embd"},
-    {"word_embeddings_layernorm", "token_embd_norm"},
-    {"ln_f", "output_norm"},
+static const struct relation_row tensors[] = {
+    {"^word_embeddings", "token_embd"},
+    {"^word_embeddings_layernorm", "token_embd_norm"},
+    {"^ln_f", "output_norm"},
     {"lm_head", "output"},
-    {"h.{}.input_layernorm", "blk.{}.attn_norm"},
-    {"h.{}.self_attention.query_key_value", "blk.{}.attn_qkv", QKV_OF_HEADS},
-    {"h.{}.self_attention.dense", "blk.{}.attn_output"},
-    {"h.{}.post_attention_layernorm", "blk.{}.ffn_norm"},
-    {"h.{}.mlp.dense_h_to_4h", "blk.{}.ffn_up"},
-    {"h.{}.mlp.dense_4h_to_h", "blk.{}.ffn_down"},
+    {"^h.{}.input_layernorm", "blk.{}.attn_norm"},
+    {"^h.{}.self_attention.query_key_value", "blk.{}.attn_qkv", "(head part d) ... -> (part head d) ...", "head"},
+    {"^h.{}.self_attention.dense", "blk.{}.attn_output"},
+    {"^h.{}.post_attention_layernorm", "blk.{}.ffn_norm"},
+    {"^h.{}.mlp.dense_h_to_4h", "blk.{}.ffn_up"},
+    {"^h.{}.mlp.dense_4h_to_h", "blk.{}.ffn_down"},
     {0},
 };
 
@@ -38,5 +38,6 @@ const struct family bloom_family = {
     .tensors = {tensors},
     .keys = {keys},
     .vocabs = {&bpe_vocab},
+    .prefix = "transformer.",
     .dropped_parts = dropped_parts,
 };

@@ -3,7 +3,7 @@
 
 static const struct family_name names[] = {{"CohereForCausalLM"}, {0}};
 
-static const struct tensor_row tensors[] = {
+static const struct relation_row tensors[] = {
     {"model.layers.{}.self_attn.q_norm", "blk.{}.attn_q_norm"},
     {"model.layers.{}.self_attn.k_norm", "blk.{}.attn_k_norm"},
     {0},

@@ -1,24 +1,23 @@
 /* DeepSeek V2 and V3: multi-head latent attention, shared experts. conversion/deepseek.py. */
 #include "models/families/family.h"
-#include "models/tensors.h"
-
-#include <string.h>
 
 static const struct family_name names[] = {{"DeepseekV2ForCausalLM"}, {"DeepseekV3ForCausalLM"}, {0}};
 
-static const struct tensor_row tensors[] = {
+static const struct relation_row tensors[] = {
+    {"model.layers.{}.*", NULL, .when = "extra_layer"}, /* they predict more than one token */
+    {"lm_head.weight", NULL, .when = "tie_word_embeddings"},
     {"model.layers.{}.self_attn.q_a_proj", "blk.{}.attn_q_a"},
     {"model.layers.{}.self_attn.q_a_layernorm", "blk.{}.attn_q_a_norm"},
     {"model.layers.{}.self_attn.q_b_proj", "blk.{}.attn_q_b"},
     {"model.layers.{}.self_attn.kv_a_proj_with_mqa", "blk.{}.attn_kv_a_mqa"},
     {"model.layers.{}.self_attn.kv_a_layernorm", "blk.{}.attn_kv_a_norm"},
-    {"model.layers.{}.self_attn.kv_b_proj", "blk.{}.attn_k_b", MLA_KEYS},
-    {"model.layers.{}.self_attn.kv_b_proj", "blk.{}.attn_v_b", MLA_VALUES},
+    {"model.layers.{}.self_attn.kv_b_proj", "blk.{}.attn_k_b, blk.{}.attn_v_b",
+     "(kv_head (nope + value)) c -> kv_head c nope, kv_head value c", "kv_head"},
     {"model.layers.{}.mlp.gate", "blk.{}.ffn_gate_inp"},
-    {"model.layers.{}.mlp.gate.e_score_correction", "blk.{}.exp_probs_b"},
-    {"model.layers.{}.mlp.experts.{}.down_proj", "blk.{}.ffn_down_exps", ONE_EXPERT},
-    {"model.layers.{}.mlp.experts.{}.gate_proj", "blk.{}.ffn_gate_exps", ONE_EXPERT},
-    {"model.layers.{}.mlp.experts.{}.up_proj", "blk.{}.ffn_up_exps", ONE_EXPERT},
+    {"model.layers.{}.mlp.gate.e_score_correction_bias", "blk.{}.exp_probs_b.bias"},
+    {"model.layers.{}.mlp.experts.{expert}.down_proj", "blk.{}.ffn_down_exps"},
+    {"model.layers.{}.mlp.experts.{expert}.gate_proj", "blk.{}.ffn_gate_exps"},
+    {"model.layers.{}.mlp.experts.{expert}.up_proj", "blk.{}.ffn_up_exps"},
     {"model.layers.{}.mlp.shared_experts.down_proj", "blk.{}.ffn_down_shexp"},
     {"model.layers.{}.mlp.shared_experts.gate_proj", "blk.{}.ffn_gate_shexp"},
     {"model.layers.{}.mlp.shared_experts.up_proj", "blk.{}.ffn_up_shexp"},
@@ -28,9 +27,9 @@ static const struct tensor_row tensors[] = {
 /* Without first_k_dense_replace, all layers are dense where there are no experts, and none where there are. */
 static bool compute_dense_layers(const struct synthesis *synthesis, double *ret_value, struct error *error)
 {
-    bool has_experts = synthesis->dimensions.n_experts != 0;
-    return synthesis_number(synthesis, "first_k_dense_replace", has_experts ? 0 : (double)synthesis->dimensions.n_blocks,
-                            ret_value, error);
+    bool has_experts = facts_get(&synthesis->facts, "expert") != 0;
+    return synthesis_number(synthesis, "first_k_dense_replace", has_experts ? 0 : (double)synthesis->facts.n_layers, ret_value,
+                            error);
 }
 
 static bool add_up(const struct synthesis *synthesis, const char *a, const char *b, double *ret_value, struct error *error)
@@ -75,15 +74,18 @@ static const struct key_row keys[] = {
     {0},
 };
 
-/* Left out: the layers that predict more than one token, and an output that is the embedding. */
-static const char *rename_tensor(const struct synthesis *synthesis, const char *name)
+static void add_facts(struct facts *facts, const struct hparams *hparams)
 {
-    uint64_t numbers[2];
-    if (pattern_match("model.layers.{}.*", name, strlen(name), numbers) && numbers[0] >= synthesis->dimensions.n_blocks)
-        return NULL;
-    if (json_bool(hparams_get(synthesis->model->hparams, "tie_word_embeddings"), false) && strcmp(name, "lm_head.weight") == 0)
-        return NULL;
-    return name;
+    enum { MAX_SIZE = 1 << 24 };
+    struct error error;
+    uint64_t nope = 0, value = 0;
+    if (json_bool(hparams_get(hparams, "tie_word_embeddings"), false))
+        facts_set(facts, "tie_word_embeddings", 1);
+    if (!hparams_count(hparams, "qk_nope_head_dim", 1, MAX_SIZE, &nope, &error) ||
+        !hparams_count(hparams, "v_head_dim", 1, MAX_SIZE, &value, &error))
+        nope = value = 0; /* not to be taken for halves */
+    facts_set(facts, "nope", nope);
+    facts_set(facts, "value", value);
 }
 
 const struct family deepseek2_family = {
@@ -93,5 +95,5 @@ const struct family deepseek2_family = {
     .tensors = {tensors, decoder_tensors},
     .keys = {base_keys, keys},
     .vocabs = {&bpe_vocab},
-    .rename = rename_tensor,
+    .add_facts = add_facts,
 };

@@ -3,14 +3,15 @@
 
 static const struct family_name names[] = {{"FalconForCausalLM"}, {"RWForCausalLM"}, {0}};
 
-static const struct tensor_row tensors[] = {
+static const struct relation_row tensors[] = {
     {"transformer.word_embeddings", "token_embd"},
     {"transformer.ln_f", "output_norm"},
     {"lm_head", "output"},
-    {"transformer.h.{}.input_layernorm", "blk.{}.attn_norm"}, /* 7B */
-    {"transformer.h.{}.ln_mlp", "blk.{}.attn_norm"},          /* 40B */
+    {"transformer.h.{}.input_layernorm", "blk.{}.attn_norm", .when = "!has:blk.{}.attn_norm_2"}, /* 7B */
+    {"transformer.h.{}.ln_mlp", "blk.{}.attn_norm", .when = "has:blk.{}.attn_norm_2"},           /* 40B */
     {"transformer.h.{}.ln_attn", "blk.{}.attn_norm_2"},
-    {"transformer.h.{}.self_attention.query_key_value", "blk.{}.attn_qkv", QKV_OF_GROUPS},
+    {"transformer.h.{}.self_attention.query_key_value", "blk.{}.attn_qkv",
+     "(kv_head (query + key + value) d) c -> (kv_head query d + kv_head key d + kv_head value d) c", "kv_head"},
     {"transformer.h.{}.self_attention.dense", "blk.{}.attn_output"},
     {"transformer.h.{}.mlp.dense_h_to_4h", "blk.{}.ffn_up"},
     {"transformer.h.{}.mlp.dense_4h_to_h", "blk.{}.ffn_down"},
@@ -30,6 +31,21 @@ static const struct key_row keys[] = {
     {0},
 };
 
+/* Without a count of key heads, all queries share one. */
+static void add_facts(struct facts *facts, const struct hparams *hparams)
+{
+    enum { MAX_HEADS = 1 << 24 };
+    struct error error;
+    uint64_t n_kv_heads, n_heads = facts_get(facts, "head");
+    if (!hparams_count(hparams, KV_HEAD_COUNT, 1, MAX_HEADS, &n_kv_heads, &error))
+        n_kv_heads = 1;
+    facts_set(facts, "kv_head", n_kv_heads);
+    facts_set(facts, "key", 1);
+    facts_set(facts, "value", 1);
+    if (n_heads != 0 && n_heads % n_kv_heads == 0)
+        facts_set(facts, "query", n_heads / n_kv_heads);
+}
+
 const struct family falcon_family = {
     .name = "falcon",
     .summary = "Falcon",
@@ -37,4 +53,5 @@ const struct family falcon_family = {
     .tensors = {tensors},
     .keys = {keys},
     .vocabs = {&bpe_vocab},
+    .add_facts = add_facts,
 };

@@ -6,8 +6,8 @@
  * ones below; adding a family never edits another's. */
 #pragma once
 
-#include "models/arrange.h"
 #include "models/model.h"
+#include "models/relation.h"
 #include "models/tokenizers/vocab.h"
 
 enum { FAMILY_MAX_TABLES = 4, FAMILY_MAX_VOCABS = 4 };
@@ -16,20 +16,6 @@ enum { FAMILY_MAX_TABLES = 4, FAMILY_MAX_VOCABS = 4 };
 struct family_name {
     const char *name;
     const char *prepended; /* put in front of its tensors' names, for models without their head: "model."; may be NULL */
-};
-
-/* One tensor. In patterns the first {} is the number of the layer, the second that of the expert or head. Patterns go
- * without suffix: .weight and .bias are carried over from one name to the other. A pattern may also be a whole name.
- * Rows that have the same `hf` stand together, and make several tensors of one. Rows with a stacked arrangement make one of
- * several, written where the last member is met, in the order of the rows. The first row that fits counts. */
-struct tensor_row {
-    const char *hf;
-    const char *gguf; /* NULL: left out; `hf` may then end with '*' for any rest */
-    enum arrangement arrangement;
-
-    /* The Hugging Face tensor that holds the scales, where `hf` holds the blocks of MXFP4. Such tensors come first in the
-     * file, and keep their type in every output. */
-    const char *mxfp4_scales;
 };
 
 struct synthesis;
@@ -66,12 +52,14 @@ struct family {
     const char *summary;      /* for people: "Qwen 3" */
     const struct family_name *hf;
 
-    /* Tables up to a NULL; each ends with a row whose first member is NULL and whose other members that count are, too. */
-    const struct tensor_row *tensors[FAMILY_MAX_TABLES];
-    const struct key_row *keys[FAMILY_MAX_TABLES];
+    /* Tables up to a NULL; each ends with a row whose first member is NULL and whose other members that count are, too. `tensors`
+     * relate Hugging Face's names and layout to GGUF's (models/relation.h), the family's own before those it shares. */
+    const struct relation_row *tensors[FAMILY_MAX_TABLES + 1];
+    const struct key_row *keys[FAMILY_MAX_TABLES + 1];
 
     const struct vocab *vocabs[FAMILY_MAX_VOCABS]; /* kinds of tokenizer, tried in this order */
 
+    const char *prefix;                  /* what a '^' in the rows stands for: "transformer."; NULL: nothing */
     const char *const *dropped_prefixes; /* taken off the front of names, up to a NULL; NULL: none */
     const char *const *dropped_parts;    /* taken out of names wherever they stand */
 
@@ -83,10 +71,10 @@ struct family {
     /* Tensors that are in no file, and keys that go with them: they come before all others. */
     bool (*add_extras)(struct synthesis *synthesis, struct error *error);
 
-    /* The name that the rows are about, given one without the dropped parts; NULL leaves the tensor out. */
-    const char *(*rename)(const struct synthesis *synthesis, const char *name);
+    /* More facts than all families have, from config.json or what was made of a GGUF's keys. */
+    void (*add_facts)(struct facts *facts, const struct hparams *hparams);
 
-    /* A last look at the dimensions, which come from config.json. */
+    /* A last look at the facts, with the checkpoint at hand. */
     bool (*adjust)(struct synthesis *synthesis, struct error *error);
 
     /* Keys before and behind the tokenizer's own. */
@@ -108,7 +96,7 @@ struct synthesis {
     struct gguf_model *model; /* its arena, checkpoint, hparams, kvs */
     const struct family *family;
     const struct family_name *hf;
-    struct dimensions dimensions;
+    struct facts facts;
     size_t forced_capacity; /* of model->forced */
 };
 
@@ -127,9 +115,14 @@ bool synthesis_number(const struct synthesis *synthesis, const char *from, doubl
 
 /* What families share. */
 
-extern const struct tensor_row decoder_tensors[]; /* names of Llama and most that came after it */
-extern const struct key_row base_keys[];          /* the converter's common emitter, general.file_type at its end */
-extern const struct key_row moe_keys[];           /* expert_feed_forward_length and the shared expert's */
+extern const struct relation_row decoder_tensors[]; /* names of Llama and most that came after it */
+extern const struct key_row base_keys[];            /* the converter's common emitter, general.file_type at its end */
+extern const struct key_row moe_keys[];             /* expert_feed_forward_length and the shared expert's */
+
+/* Rearrangements that several families have: rotary rows, whose halves become pairs, and fused matrices. */
+#define QUERY_ROTARY "(head half pair) ... -> (head pair half) ..."
+#define KEY_ROTARY   "(kv_head half pair) ... -> (kv_head pair half) ..."
+#define GATE_UP      "... (gate + up) c -> ... gate c, ... up c"
 
 /* Hyperparameters under which configurations have the number of layers. */
 #define BLOCK_COUNT "n_layers|num_hidden_layers|n_layer|num_layers"

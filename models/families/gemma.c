@@ -3,11 +3,11 @@
 
 static const struct family_name names[] = {{"GemmaForCausalLM"}, {0}};
 
-const struct tensor_row gemma_tensors[] = {
+const struct relation_row gemma_tensors[] = {
     {"lm_head.weight", NULL},
-    {"model.norm", "output_norm", PLUS_ONE},
-    {"model.layers.{}.input_layernorm", "blk.{}.attn_norm", PLUS_ONE},
-    {"model.layers.{}.post_attention_layernorm", "blk.{}.ffn_norm", PLUS_ONE},
+    {"model.norm", "output_norm", .map = &plus_one},
+    {"model.layers.{}.input_layernorm", "blk.{}.attn_norm", .map = &plus_one},
+    {"model.layers.{}.post_attention_layernorm", "blk.{}.ffn_norm", .map = &plus_one},
     {0},
 };
 

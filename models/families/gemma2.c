@@ -3,10 +3,10 @@
 
 static const struct family_name names[] = {{"Gemma2ForCausalLM"}, {0}};
 
-const struct tensor_row gemma2_tensors[] = {
-    {"model.layers.{}.post_attention_layernorm", "blk.{}.post_attention_norm", PLUS_ONE},
-    {"model.layers.{}.pre_feedforward_layernorm", "blk.{}.ffn_norm", PLUS_ONE},
-    {"model.layers.{}.post_feedforward_layernorm", "blk.{}.post_ffw_norm", PLUS_ONE},
+const struct relation_row gemma2_tensors[] = {
+    {"model.layers.{}.post_attention_layernorm", "blk.{}.post_attention_norm", .map = &plus_one},
+    {"model.layers.{}.pre_feedforward_layernorm", "blk.{}.ffn_norm", .map = &plus_one},
+    {"model.layers.{}.post_feedforward_layernorm", "blk.{}.post_ffw_norm", .map = &plus_one},
     {0},
 };
 

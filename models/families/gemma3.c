@@ -4,11 +4,11 @@
 
 static const struct family_name names[] = {{"Gemma3ForCausalLM"}, {"Gemma3ForConditionalGeneration"}, {0}};
 
-static const struct tensor_row tensors[] = {
-    {"model.embed_tokens", "token_embd", WITHIN_VOCABULARY},
+static const struct relation_row tensors[] = {
+    {"model.embed_tokens", "token_embd", "(token + unused) c -> token c", "token"},
     {"lm_head.weight", "output.weight"},
-    {"model.layers.{}.self_attn.q_norm", "blk.{}.attn_q_norm", PLUS_ONE},
-    {"model.layers.{}.self_attn.k_norm", "blk.{}.attn_k_norm", PLUS_ONE},
+    {"model.layers.{}.self_attn.q_norm", "blk.{}.attn_q_norm", .map = &plus_one},
+    {"model.layers.{}.self_attn.k_norm", "blk.{}.attn_k_norm", .map = &plus_one},
     {0},
 };
 
@@ -35,22 +35,30 @@ static const struct key_row keys[] = {
     {0},
 };
 
-/* Rows of the embedding behind the last token are padding, which llama.cpp does not expect. */
+static void known_tokens(struct synthesis *synthesis, uint64_t n_tokens)
+{
+    if (n_tokens == 0)
+        return;
+    facts_forget(&synthesis->facts, "unused");
+    facts_set_limit(&synthesis->facts, "token", n_tokens);
+}
+
+/* Rows of the embedding after the last token are padding, which llama.cpp does not expect. */
 static bool count_tokens(struct synthesis *synthesis, struct error *error)
 {
+    facts_set(&synthesis->facts, "unused", 0);
     const struct checkpoint *checkpoint = synthesis->model->checkpoint;
     if (checkpoint_side_file(checkpoint, "tokenizer.model") != NULL) {
         uint64_t n_tokens;
         if (json_u64(hparams_find(synthesis->model->hparams, "vocab_size_per_layer_input|vocab_size"), &n_tokens))
-            synthesis->dimensions.n_tokens = n_tokens;
+            known_tokens(synthesis, n_tokens);
         return true;
     }
     struct document *tokenizer;
     if (!document_open(checkpoint, "tokenizer.json", &tokenizer, error))
         return false;
     const struct json *root = document_root(tokenizer);
-    synthesis->dimensions.n_tokens =
-        json_count(json_get(json_get(root, "model"), "vocab")) + json_count(json_get(root, "added_tokens"));
+    known_tokens(synthesis, json_count(json_get(json_get(root, "model"), "vocab")) + json_count(json_get(root, "added_tokens")));
     document_close(tokenizer);
     return true;
 }

@@ -5,19 +5,23 @@
 
 static const struct family_name names[] = {{"GPT2LMHeadModel"}, {0}};
 
-static const struct tensor_row tensors[] = {
-    {"wte", "token_embd"},
-    {"wpe", "position_embd"},
-    {"ln_f", "output_norm"},
+static const struct relation_row tensors[] = {
+    {"^wte", "token_embd"},
+    {"^wpe", "position_embd"},
+    {"^ln_f", "output_norm"},
     {"lm_head", "output"},
-    {"h.{}.attn.bias", NULL}, /* masks, not biases; the converter fails on them */
-    {"h.{}.attn.masked_bias", NULL},
-    {"h.{}.ln_1", "blk.{}.attn_norm"},
-    {"h.{}.attn.c_attn", "blk.{}.attn_qkv", TRANSPOSED},
-    {"h.{}.attn.c_proj", "blk.{}.attn_output", TRANSPOSED},
-    {"h.{}.ln_2", "blk.{}.ffn_norm"},
-    {"h.{}.mlp.c_fc", "blk.{}.ffn_up", TRANSPOSED},
-    {"h.{}.mlp.c_proj", "blk.{}.ffn_down", TRANSPOSED},
+    {"^h.{}.attn.bias", NULL}, /* masks, not biases; the converter fails on them */
+    {"^h.{}.attn.masked_bias", NULL},
+    {"^h.{}.ln_1", "blk.{}.attn_norm"},
+    {"^h.{}.attn.c_attn.weight", "blk.{}.attn_qkv.weight", "i (part head d) -> (part head d) i", "head"},
+    {"^h.{}.attn.c_attn.bias", "blk.{}.attn_qkv.bias", "(part head d) -> (part head d)", "head"},
+    {"^h.{}.attn.c_proj.weight", "blk.{}.attn_output.weight", "i o -> o i", "i"},
+    {"^h.{}.attn.c_proj.bias", "blk.{}.attn_output.bias"},
+    {"^h.{}.ln_2", "blk.{}.ffn_norm"},
+    {"^h.{}.mlp.c_fc.weight", "blk.{}.ffn_up.weight", "i o -> o i", "o"},
+    {"^h.{}.mlp.c_fc.bias", "blk.{}.ffn_up.bias", .parallel = "row"},
+    {"^h.{}.mlp.c_proj.weight", "blk.{}.ffn_down.weight", "i o -> o i", "i"},
+    {"^h.{}.mlp.c_proj.bias", "blk.{}.ffn_down.bias"},
     {0},
 };
 
@@ -41,5 +45,6 @@ const struct family gpt2_family = {
     .tensors = {tensors},
     .keys = {keys},
     .vocabs = {&bpe_vocab},
+    .prefix = "transformer.",
     .dropped_prefixes = prefixes,
 };

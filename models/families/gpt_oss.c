@@ -1,25 +1,20 @@
-/* gpt-oss, with experts in MXFP4 or not quantized. conversion/gpt_oss.py. */
+/* gpt-oss, conversion/gpt_oss.py. */
 #include "models/families/family.h"
-
-#include <string.h>
 
 static const struct family_name names[] = {{"GptOssForCausalLM"}, {0}};
 
 #define EXPERTS "model.layers.{}.mlp.experts."
 
-static const struct tensor_row tensors[] = {
+static const struct relation_row tensors[] = {
     {"model.layers.{}.post_attention_layernorm", "blk.{}.post_attention_norm"},
-    {"model.layers.{}.self_attn.sinks", "blk.{}.attn_sinks"},
+    {"model.layers.{}.self_attn.sinks", "blk.{}.attn_sinks.weight", .parallel = "row"},
     {"model.layers.{}.mlp.router", "blk.{}.ffn_gate_inp"},
-    {EXPERTS "down_proj_blocks", "blk.{}.ffn_down_exps.weight", AS_IS, EXPERTS "down_proj_scales"},
-    {EXPERTS "gate_up_proj_blocks", "blk.{}.ffn_gate_exps.weight", EVEN_MEMBERS, EXPERTS "gate_up_proj_scales"},
-    {EXPERTS "gate_up_proj_blocks", "blk.{}.ffn_up_exps.weight", ODD_MEMBERS, EXPERTS "gate_up_proj_scales"},
     {EXPERTS "down_proj_bias", "blk.{}.ffn_down_exps.bias"},
-    {EXPERTS "gate_up_proj_bias", "blk.{}.ffn_gate_exps.bias", EVEN_MEMBERS},
-    {EXPERTS "gate_up_proj_bias", "blk.{}.ffn_up_exps.bias", ODD_MEMBERS},
-    {EXPERTS "down_proj", "blk.{}.ffn_down_exps.weight", TRANSPOSED},
-    {EXPERTS "gate_up_proj", "blk.{}.ffn_gate_exps.weight", TRANSPOSED_EVEN},
-    {EXPERTS "gate_up_proj", "blk.{}.ffn_up_exps.weight", TRANSPOSED_ODD},
+    {EXPERTS "gate_up_proj_bias", "blk.{}.ffn_gate_exps.bias, blk.{}.ffn_up_exps.bias",
+     "e (f (even + odd)) -> e (f even), e (f odd)", "f"},
+    {EXPERTS "down_proj", "blk.{}.ffn_down_exps.weight", "e f c -> e c f", "f"},
+    {EXPERTS "gate_up_proj", "blk.{}.ffn_gate_exps.weight, blk.{}.ffn_up_exps.weight",
+     "e c (f (even + odd)) -> e (f even) c, e (f odd) c", "f"},
     {0},
 };
 
@@ -29,12 +24,6 @@ static const struct key_row keys[] = {
     {0},
 };
 
-/* The sinks have no ending of their own. */
-static const char *rename_tensor(const struct synthesis *synthesis, const char *name)
-{
-    return strstr(name, "sinks") != NULL ? arena_printf(synthesis->model->arena, "%s.weight", name) : name;
-}
-
 const struct family gpt_oss_family = {
     .name = "gpt-oss",
     .summary = "gpt-oss",
@@ -42,5 +31,4 @@ const struct family gpt_oss_family = {
     .tensors = {tensors, decoder_tensors},
     .keys = {base_keys, keys},
     .vocabs = {&bpe_vocab},
-    .rename = rename_tensor,
 };

@@ -3,12 +3,12 @@
 
 static const struct family_name names[] = {{"GPTNeoXForCausalLM"}, {0}};
 
-static const struct tensor_row tensors[] = {
+static const struct relation_row tensors[] = {
     {"gpt_neox.embed_in", "token_embd"},
     {"gpt_neox.final_layer_norm", "output_norm"},
     {"embed_out", "output"},
     {"gpt_neox.layers.{}.input_layernorm", "blk.{}.attn_norm"},
-    {"gpt_neox.layers.{}.attention.query_key_value", "blk.{}.attn_qkv", QKV_OF_HEADS},
+    {"gpt_neox.layers.{}.attention.query_key_value", "blk.{}.attn_qkv", "(head part d) ... -> (part head d) ...", "head"},
     {"gpt_neox.layers.{}.attention.dense", "blk.{}.attn_output"},
     {"gpt_neox.layers.{}.post_attention_layernorm", "blk.{}.ffn_norm"},
     {"gpt_neox.layers.{}.mlp.dense_h_to_4h", "blk.{}.ffn_up"},

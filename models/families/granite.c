@@ -16,9 +16,9 @@ static bool forget_head_dim(struct synthesis *synthesis, struct error *error)
 
 static bool compute_rotary(const struct synthesis *synthesis, double *ret_value, struct error *error)
 {
-    if (synthesis->dimensions.n_heads == 0 || synthesis->dimensions.hidden == 0)
+    if (facts_get(&synthesis->facts, "head") == 0 || facts_get(&synthesis->facts, "hidden") == 0)
         return error_set(error, "config.json: hidden_size or num_attention_heads is missing, 0, or too large");
-    *ret_value = (double)(synthesis->dimensions.hidden / synthesis->dimensions.n_heads);
+    *ret_value = (double)(facts_get(&synthesis->facts, "hidden") / facts_get(&synthesis->facts, "head"));
     return true;
 }
 

@@ -4,13 +4,11 @@
 
 static const struct family_name names[] = {{"GraniteMoeForCausalLM"}, {"GraniteMoeSharedForCausalLM"}, {0}};
 
-static const struct tensor_row tensors[] = {
-    {"model.layers.{}.block_sparse_moe.input_linear", "blk.{}.ffn_gate_exps", FIRST_HALF},
-    {"model.layers.{}.block_sparse_moe.input_linear", "blk.{}.ffn_up_exps", SECOND_HALF},
+static const struct relation_row tensors[] = {
+    {"model.layers.{}.block_sparse_moe.input_linear", "blk.{}.ffn_gate_exps, blk.{}.ffn_up_exps", GATE_UP, "gate up"},
     {"model.layers.{}.block_sparse_moe.output_linear", "blk.{}.ffn_down_exps"},
     {"model.layers.{}.block_sparse_moe.router.layer", "blk.{}.ffn_gate_inp"},
-    {"model.layers.{}.shared_mlp.input_linear", "blk.{}.ffn_gate_shexp", FIRST_HALF},
-    {"model.layers.{}.shared_mlp.input_linear", "blk.{}.ffn_up_shexp", SECOND_HALF},
+    {"model.layers.{}.shared_mlp.input_linear", "blk.{}.ffn_gate_shexp, blk.{}.ffn_up_shexp", GATE_UP, "gate up"},
     {"model.layers.{}.shared_mlp.output_linear", "blk.{}.ffn_down_shexp"},
     {0},
 };

@@ -14,13 +14,13 @@ static const struct family_name names[] = {
     {0},
 };
 
-const struct tensor_row llama_tensors[] = {
-    {"model.layers.{}.self_attn.q_proj", "blk.{}.attn_q", ROTARY_Q},
-    {"model.layers.{}.self_attn.k_proj", "blk.{}.attn_k", ROTARY_K},
+const struct relation_row llama_tensors[] = {
+    {"model.layers.{}.self_attn.q_proj", "blk.{}.attn_q", QUERY_ROTARY, "head"},
+    {"model.layers.{}.self_attn.k_proj", "blk.{}.attn_k", KEY_ROTARY, "kv_head"},
     {"model.layers.{}.block_sparse_moe.gate", "blk.{}.ffn_gate_inp"},
-    {"model.layers.{}.block_sparse_moe.experts.{}.w1", "blk.{}.ffn_gate_exps", ONE_EXPERT},
-    {"model.layers.{}.block_sparse_moe.experts.{}.w2", "blk.{}.ffn_down_exps", ONE_EXPERT},
-    {"model.layers.{}.block_sparse_moe.experts.{}.w3", "blk.{}.ffn_up_exps", ONE_EXPERT},
+    {"model.layers.{}.block_sparse_moe.experts.{expert}.w1", "blk.{}.ffn_gate_exps"},
+    {"model.layers.{}.block_sparse_moe.experts.{expert}.w2", "blk.{}.ffn_down_exps"},
+    {"model.layers.{}.block_sparse_moe.experts.{expert}.w3", "blk.{}.ffn_up_exps"},
     {0},
 };
 

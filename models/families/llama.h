@@ -3,7 +3,7 @@
 
 #include "models/families/family.h"
 
-extern const struct tensor_row llama_tensors[];
+extern const struct relation_row llama_tensors[];
 extern const struct key_row llama_keys[];
 
 /* tokenizer.ggml.add_space_prefix, where tokenizer_config.json says it. */

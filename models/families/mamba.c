@@ -7,18 +7,19 @@
 
 static const struct family_name names[] = {{"MambaForCausalLM"}, {"MambaLMHeadModel"}, {"FalconMambaForCausalLM"}, {0}};
 
-static const struct tensor_row tensors[] = {
+static const struct relation_row tensors[] = {
     {"backbone.embeddings", "token_embd"},
-    {"backbone.embedding", "token_embd"}, /* before transformers had it */
+    {"backbone.embedding", "token_embd", .forward_only = true}, /* before transformers had it */
     {"backbone.norm_f", "output_norm"},
+    {"lm_head.weight", NULL, .when = "output_is_embedding"},
     {"lm_head", "output"},
     {"backbone.layers.{}.norm", "blk.{}.attn_norm"},
     {"backbone.layers.{}.mixer.in_proj", "blk.{}.ssm_in"},
-    {"backbone.layers.{}.mixer.conv1d.weight", "blk.{}.ssm_conv1d.weight", SQUEEZED},
-    {"backbone.layers.{}.mixer.conv1d", "blk.{}.ssm_conv1d"},
+    {"backbone.layers.{}.mixer.conv1d.weight", "blk.{}.ssm_conv1d.weight", "c 1 k -> c k", "c"},
+    {"backbone.layers.{}.mixer.conv1d.bias", "blk.{}.ssm_conv1d.bias", .parallel = "row"},
     {"backbone.layers.{}.mixer.x_proj", "blk.{}.ssm_x"},
     {"backbone.layers.{}.mixer.dt_proj", "blk.{}.ssm_dt"},
-    {"backbone.layers.{}.mixer.A_log", "blk.{}.ssm_a", MINUS_EXP},
+    {"backbone.layers.{}.mixer.A_log", "blk.{}.ssm_a", .map = &minus_exp},
     {"backbone.layers.{}.mixer.D", "blk.{}.ssm_d"},
     {"backbone.layers.{}.mixer.out_proj", "blk.{}.ssm_out"},
     {0},
@@ -118,19 +119,18 @@ static bool same_values(const struct tensor *a, const struct tensor *b)
 }
 
 /* The output is left out where it is the embedding: the one rule that depends on values. */
-static const char *rename_tensor(const struct synthesis *synthesis, const char *name)
+static bool compare_output(struct synthesis *synthesis, struct error *error)
 {
     static const char *const embeddings[] = {"backbone.embeddings.weight", "backbone.embedding.weight"};
     const struct tensor_set *set = synthesis->model->checkpoint->tensors;
-    if (strcmp(name, "lm_head.weight") != 0)
-        return name;
-    const struct tensor *output = tensor_set_find_text(set, name);
+    const struct tensor *output = tensor_set_find_text(set, "lm_head.weight");
+    (void)error;
     for (size_t i = 0; i < sizeof embeddings / sizeof *embeddings; i++) {
         const struct tensor *embedding = tensor_set_find_text(set, embeddings[i]);
         if (embedding != NULL && output != NULL && same_values(embedding, output))
-            return NULL;
+            facts_set(&synthesis->facts, "output_is_embedding", 1);
     }
-    return name;
+    return true;
 }
 
 /* The list of tokens is as long as the embedding: padded. */
@@ -154,6 +154,6 @@ const struct family mamba_family = {
     .tensors = {tensors},
     .keys = {keys},
     .vocabs = {&bpe_vocab, &spm_vocab},
-    .rename = rename_tensor,
+    .adjust = compare_output,
     .before_vocab = pad_vocabulary,
 };

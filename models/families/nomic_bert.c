@@ -3,19 +3,19 @@
 
 static const struct family_name names[] = {{"NomicBertModel"}, {0}};
 
-static const struct tensor_row tensors[] = {
+static const struct relation_row tensors[] = {
     {"emb_ln", "token_embd_norm"},
     {"encoder.layers.{}.attn.Wqkv", "blk.{}.attn_qkv"},
     {"encoder.layers.{}.attn.out_proj", "blk.{}.attn_output"},
     {"encoder.layers.{}.norm1", "blk.{}.attn_output_norm"},
-    {"encoder.layers.{}.mlp.fc11", "blk.{}.ffn_up"},
+    {"encoder.layers.{}.mlp.fc11", "blk.{}.ffn_up", .parallel = "row", .when = "has:blk.{}.ffn_gate"},
     {"encoder.layers.{}.mlp.fc12", "blk.{}.ffn_gate"},
     {"encoder.layers.{}.mlp.fc2", "blk.{}.ffn_down"},
     {"encoder.layers.{}.norm2", "blk.{}.layer_output_norm"},
-    {"encoder.layers.{}.mlp.fc1", "blk.{}.ffn_up"},
+    {"encoder.layers.{}.mlp.fc1", "blk.{}.ffn_up", .parallel = "row", .when = "!has:blk.{}.ffn_gate"},
     {"encoder.layers.{}.mlp.router.layer", "blk.{}.ffn_gate_inp"},
-    {"encoder.layers.{}.mlp.experts.mlp.w1", "blk.{}.ffn_up_exps.weight", ROWS_OF_EXPERTS},
-    {"encoder.layers.{}.mlp.experts.mlp.w2", "blk.{}.ffn_down_exps.weight", COLUMNS_OF_EXPERTS},
+    {"encoder.layers.{}.mlp.experts.mlp.w1", "blk.{}.ffn_up_exps.weight", "(expert f) c -> expert f c", "f"},
+    {"encoder.layers.{}.mlp.experts.mlp.w2", "blk.{}.ffn_down_exps.weight", "(expert f) c -> expert c f", "f"},
     {"encoder.layers.{}.mlp.experts.bias", NULL},
     {0},
 };
@@ -64,7 +64,7 @@ const struct family nomic_bert_family = {
     .keys = {base_keys, keys, bert_keys},
     .vocabs = {&xlmr_vocab, &wordpiece_vocab},
     .applies = has_no_experts,
-    .rename = bert_rename,
+    .add_facts = bert_add_facts,
 };
 
 const struct family nomic_bert_moe_family = {
@@ -75,5 +75,5 @@ const struct family nomic_bert_moe_family = {
     .keys = {base_keys, keys, bert_keys, expert_keys},
     .vocabs = {&xlmr_vocab, &wordpiece_vocab},
     .applies = has_experts,
-    .rename = bert_rename,
+    .add_facts = bert_add_facts,
 };

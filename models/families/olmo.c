@@ -3,9 +3,9 @@
 
 static const struct family_name names[] = {{"OlmoForCausalLM"}, {"OLMoForCausalLM"}, {0}};
 
-static const struct tensor_row tensors[] = {
-    {"model.layers.{}.self_attn.q_proj", "blk.{}.attn_q", ROTARY_Q},
-    {"model.layers.{}.self_attn.k_proj", "blk.{}.attn_k", ROTARY_K},
+static const struct relation_row tensors[] = {
+    {"model.layers.{}.self_attn.q_proj", "blk.{}.attn_q", QUERY_ROTARY, "head"},
+    {"model.layers.{}.self_attn.k_proj", "blk.{}.attn_k", KEY_ROTARY, "kv_head"},
     {0},
 };
 

@@ -3,7 +3,7 @@
 
 static const struct family_name names[] = {{"Olmo2ForCausalLM"}, {"Olmo3ForCausalLM"}, {0}};
 
-static const struct tensor_row tensors[] = {
+static const struct relation_row tensors[] = {
     {"model.layers.{}.self_attn.q_norm", "blk.{}.attn_q_norm"},
     {"model.layers.{}.self_attn.k_norm", "blk.{}.attn_k_norm"},
     {"model.layers.{}.post_attention_layernorm", "blk.{}.post_attention_norm"},
@@ -25,7 +25,7 @@ static bool emit_window_pattern(struct synthesis *synthesis, struct error *error
     for (; types != NULL; types = json_next(types), n_layers++)
         buffer_append_le(&pattern, json_string_is(types, "sliding_attention"), 1);
     if (n_layers == 0)
-        for (; n_layers < synthesis->dimensions.n_blocks; n_layers++)
+        for (; n_layers < synthesis->facts.n_layers; n_layers++)
             buffer_append_le(&pattern, (n_layers + 1) % FULL_EVERY != 0, 1);
     gguf_set_array(&synthesis->model->kvs, synthesis_key(synthesis, "attention.sliding_window_pattern"), GGUF_BOOL, n_layers,
                    &pattern);

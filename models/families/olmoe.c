@@ -3,13 +3,13 @@
 
 static const struct family_name names[] = {{"OlmoeForCausalLM"}, {0}};
 
-static const struct tensor_row tensors[] = {
+static const struct relation_row tensors[] = {
     {"model.layers.{}.self_attn.q_norm", "blk.{}.attn_q_norm"},
     {"model.layers.{}.self_attn.k_norm", "blk.{}.attn_k_norm"},
     {"model.layers.{}.mlp.gate", "blk.{}.ffn_gate_inp"},
-    {"model.layers.{}.mlp.experts.{}.down_proj", "blk.{}.ffn_down_exps", ONE_EXPERT},
-    {"model.layers.{}.mlp.experts.{}.gate_proj", "blk.{}.ffn_gate_exps", ONE_EXPERT},
-    {"model.layers.{}.mlp.experts.{}.up_proj", "blk.{}.ffn_up_exps", ONE_EXPERT},
+    {"model.layers.{}.mlp.experts.{expert}.down_proj", "blk.{}.ffn_down_exps"},
+    {"model.layers.{}.mlp.experts.{expert}.gate_proj", "blk.{}.ffn_gate_exps"},
+    {"model.layers.{}.mlp.experts.{expert}.up_proj", "blk.{}.ffn_up_exps"},
     {0},
 };
 

@@ -3,7 +3,7 @@
 
 static const struct family_name names[] = {{"PhiForCausalLM"}, {0}};
 
-static const struct tensor_row tensors[] = {
+static const struct relation_row tensors[] = {
     {"model.final_layernorm", "output_norm"},
     {"model.layers.{}.self_attn.dense", "blk.{}.attn_output"},
     {"model.layers.{}.mlp.fc1", "blk.{}.ffn_up"},

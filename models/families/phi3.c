@@ -9,7 +9,7 @@ enum { MAX_FACTORS = 65536 };
 
 static const struct family_name names[] = {{"Phi3ForCausalLM"}, {0}};
 
-static const struct tensor_row tensors[] = {
+static const struct relation_row tensors[] = {
     {"model.layers.{}.self_attn.qkv_proj", "blk.{}.attn_qkv"},
     {"model.layers.{}.mlp.gate_up_proj", "blk.{}.ffn_up"},
     {0},

@@ -3,5 +3,5 @@
 
 #include "models/families/family.h"
 
-extern const struct tensor_row qwen_moe_tensors[];
-extern const struct tensor_row qwen3_tensors[];
+extern const struct relation_row qwen_moe_tensors[];
+extern const struct relation_row qwen3_tensors[];

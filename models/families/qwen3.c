@@ -3,7 +3,7 @@
 
 static const struct family_name names[] = {{"Qwen3ForCausalLM"}, {"Qwen3Model", "model."}, {0}};
 
-const struct tensor_row qwen3_tensors[] = {
+const struct relation_row qwen3_tensors[] = {
     {"model.layers.{}.self_attn.q_norm", "blk.{}.attn_q_norm"},
     {"model.layers.{}.self_attn.k_norm", "blk.{}.attn_k_norm"},
     {0},

@@ -8,15 +8,25 @@
 static const struct family_name roberta_names[] = {{"RobertaModel"}, {"RobertaForSequenceClassification"}, {0}};
 static const struct family_name xlm_names[] = {{"XLMRobertaModel"}, {"XLMRobertaForSequenceClassification"}, {0}};
 
-static const struct tensor_row tensors[] = {{"embeddings.position_embeddings", "position_embd", WITHOUT_PADDING}, {0}};
+static const struct relation_row tensors[] = {{"embeddings.position_embeddings", "position_embd", "(padding + row) c -> row c"},
+                                              {0}};
+
+static void add_facts(struct facts *facts, const struct hparams *hparams)
+{
+    enum { MAX_PADDING = 1 << 24 };
+    uint64_t padding;
+    bool has_padding = json_u64(hparams_get(hparams, "pad_token_id"), &padding) && padding < MAX_PADDING;
+    facts_set(facts, "padding", has_padding ? padding + 1 : 0);
+    bert_add_facts(facts, hparams);
+}
 
 static bool compute_context_length(const struct synthesis *synthesis, double *ret_value, struct error *error)
 {
     if (!synthesis_number(synthesis, "max_position_embeddings", -1, ret_value, error))
         return false;
-    if (*ret_value < (double)synthesis->dimensions.n_padding)
+    if (*ret_value < (double)facts_get(&synthesis->facts, "padding"))
         return error_set(error, "config.json: max_position_embeddings is missing, or less than pad_token_id");
-    *ret_value -= (double)synthesis->dimensions.n_padding;
+    *ret_value -= (double)facts_get(&synthesis->facts, "padding");
     return true;
 }
 
@@ -51,7 +61,7 @@ const struct family roberta_family = {
     .keys = {base_keys, keys, bert_keys},
     .vocabs = {&bpe_vocab, &wordpiece_vocab},
     .dropped_prefixes = prefixes,
-    .rename = bert_rename,
+    .add_facts = add_facts,
     .after_vocab = after_vocab,
 };
 
@@ -64,6 +74,6 @@ const struct family xlm_roberta_family = {
     .keys = {base_keys, keys, bert_keys},
     .vocabs = {&xlmr_vocab},
     .dropped_prefixes = prefixes,
-    .rename = bert_rename,
+    .add_facts = add_facts,
     .adjust = refuse_adapters,
 };

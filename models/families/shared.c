@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-const struct tensor_row decoder_tensors[] = {
+const struct relation_row decoder_tensors[] = {
     {"model.embed_tokens", "token_embd"},
     {"model.norm", "output_norm"},
     {"lm_head", "output"},
@@ -211,7 +211,7 @@ bool emit_pooling_type(struct synthesis *synthesis, struct error *error)
 /* hidden_size and the number of heads, for what is computed from them. */
 static bool head_dimensions(const struct synthesis *synthesis, struct error *error)
 {
-    if (synthesis->dimensions.n_heads != 0 && synthesis->dimensions.hidden != 0)
+    if (facts_get(&synthesis->facts, "head") != 0 && facts_get(&synthesis->facts, "hidden") != 0)
         return true;
     return error_set(error, "config.json: hidden_size or num_attention_heads is missing, 0, or too large");
 }
@@ -222,7 +222,7 @@ bool compute_head_dim(const struct synthesis *synthesis, double *ret_value, stru
     if (!head_dimensions(synthesis, error))
         return false;
     if (!json_u64(hparams_get(synthesis->model->hparams, "head_dim"), &head_dim))
-        head_dim = synthesis->dimensions.hidden / synthesis->dimensions.n_heads;
+        head_dim = facts_get(&synthesis->facts, "hidden") / facts_get(&synthesis->facts, "head");
     *ret_value = (double)head_dim;
     return true;
 }
@@ -232,7 +232,8 @@ bool compute_rotary_of_hidden(const struct synthesis *synthesis, double *ret_val
     double factor;
     if (!head_dimensions(synthesis, error) || !synthesis_number(synthesis, "rope.partial_rotary_factor", 1.0, &factor, error))
         return false;
-    *ret_value = floor(trunc(factor * (double)synthesis->dimensions.hidden) / (double)synthesis->dimensions.n_heads);
+    *ret_value =
+        floor(trunc(factor * (double)facts_get(&synthesis->facts, "hidden")) / (double)facts_get(&synthesis->facts, "head"));
     return true;
 }
 
@@ -246,6 +247,6 @@ bool compute_rotary_of_head(const struct synthesis *synthesis, double *ret_value
         return false;
     if (isnan(factor))
         return error_set(error, "config.json: there is no rotary_pct and no partial_rotary_factor");
-    *ret_value = trunc(factor * (double)(synthesis->dimensions.hidden / synthesis->dimensions.n_heads));
+    *ret_value = trunc(factor * (double)(facts_get(&synthesis->facts, "hidden") / facts_get(&synthesis->facts, "head")));
     return true;
 }

@@ -5,9 +5,9 @@
 static const struct family_name names[] = {
     {"StableLmForCausalLM"}, {"StableLMEpochForCausalLM"}, {"LlavaStableLMEpochForCausalLM"}, {0}};
 
-static const struct tensor_row tensors[] = {
-    {"model.layers.{}.self_attn.q_layernorm.norms.{}", "blk.{}.attn_q_norm", ONE_QUERY_HEAD},
-    {"model.layers.{}.self_attn.k_layernorm.norms.{}", "blk.{}.attn_k_norm", ONE_KEY_HEAD},
+static const struct relation_row tensors[] = {
+    {"model.layers.{}.self_attn.q_layernorm.norms.{head}", "blk.{}.attn_q_norm"},
+    {"model.layers.{}.self_attn.k_layernorm.norms.{kv_head}", "blk.{}.attn_k_norm"},
     {0},
 };
 

@@ -3,7 +3,7 @@
 
 static const struct family_name names[] = {{"GPTBigCodeForCausalLM"}, {0}};
 
-static const struct tensor_row tensors[] = {
+static const struct relation_row tensors[] = {
     {"transformer.wte", "token_embd"},
     {"transformer.wpe", "position_embd"},
     {"transformer.ln_f", "output_norm"},

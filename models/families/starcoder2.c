@@ -3,7 +3,7 @@
 
 static const struct family_name names[] = {{"Starcoder2ForCausalLM"}, {0}};
 
-static const struct tensor_row tensors[] = {
+static const struct relation_row tensors[] = {
     {"model.layers.{}.mlp.c_fc", "blk.{}.ffn_up"},
     {"model.layers.{}.mlp.c_proj", "blk.{}.ffn_down"},
     {0},

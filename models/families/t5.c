@@ -1,15 +1,16 @@
 /* T5, mT5, UMT5, and T5's encoder alone. conversion/t5.py. */
 #include "models/families/family.h"
 
-#include <string.h>
-
 static const struct family_name t5_names[] = {
     {"T5ForConditionalGeneration"},   {"T5WithLMHeadModel"}, {"MT5ForConditionalGeneration"},
     {"UMT5ForConditionalGeneration"}, {"UMT5Model"},         {0}};
 static const struct family_name encoder_names[] = {{"T5EncoderModel"}, {0}};
 
-static const struct tensor_row encoder_tensors[] = {
-    {"shared", "token_embd"},
+static const struct relation_row encoder_tensors[] = {
+    /* the embedding has up to three names, any of which may be stored */
+    {"shared", "token_embd", .parallel = "row", .first_counts = true},
+    {"encoder.embed_tokens", "token_embd", .first_counts = true, .forward_only = true},
+    {"decoder.embed_tokens", "token_embd", .first_counts = true, .forward_only = true},
     {"lm_head", "output"},
     {"encoder.final_layer_norm", "enc.output_norm"},
     {"encoder.block.{}.layer.0.layer_norm", "enc.blk.{}.attn_norm"},
@@ -20,13 +21,13 @@ static const struct tensor_row encoder_tensors[] = {
     {"encoder.block.{}.layer.0.SelfAttention.relative_attention_bias", "enc.blk.{}.attn_rel_b"},
     {"encoder.block.{}.layer.1.layer_norm", "enc.blk.{}.ffn_norm"},
     {"encoder.block.{}.layer.1.DenseReluDense.wi_0", "enc.blk.{}.ffn_gate"},
-    {"encoder.block.{}.layer.1.DenseReluDense.wi_1", "enc.blk.{}.ffn_up"},
-    {"encoder.block.{}.layer.1.DenseReluDense.wi", "enc.blk.{}.ffn_up"},
+    {"encoder.block.{}.layer.1.DenseReluDense.wi_1", "enc.blk.{}.ffn_up", .when = "has:enc.blk.{}.ffn_gate"},
+    {"encoder.block.{}.layer.1.DenseReluDense.wi", "enc.blk.{}.ffn_up", .when = "!has:enc.blk.{}.ffn_gate"},
     {"encoder.block.{}.layer.1.DenseReluDense.wo", "enc.blk.{}.ffn_down"},
     {0},
 };
 
-static const struct tensor_row t5_decoder_tensors[] = {
+static const struct relation_row t5_decoder_tensors[] = {
     {"decoder.final_layer_norm", "dec.output_norm"},
     {"decoder.block.{}.layer.0.layer_norm", "dec.blk.{}.attn_norm"},
     {"decoder.block.{}.layer.0.SelfAttention.q", "dec.blk.{}.attn_q"},
@@ -42,8 +43,8 @@ static const struct tensor_row t5_decoder_tensors[] = {
     {"decoder.block.{}.layer.1.EncDecAttention.relative_attention_bias", "dec.blk.{}.cross_attn_rel_b"},
     {"decoder.block.{}.layer.2.layer_norm", "dec.blk.{}.ffn_norm"},
     {"decoder.block.{}.layer.2.DenseReluDense.wi_0", "dec.blk.{}.ffn_gate"},
-    {"decoder.block.{}.layer.2.DenseReluDense.wi_1", "dec.blk.{}.ffn_up"},
-    {"decoder.block.{}.layer.2.DenseReluDense.wi", "dec.blk.{}.ffn_up"},
+    {"decoder.block.{}.layer.2.DenseReluDense.wi_1", "dec.blk.{}.ffn_up", .when = "has:dec.blk.{}.ffn_gate"},
+    {"decoder.block.{}.layer.2.DenseReluDense.wi", "dec.blk.{}.ffn_up", .when = "!has:dec.blk.{}.ffn_gate"},
     {"decoder.block.{}.layer.2.DenseReluDense.wo", "dec.blk.{}.ffn_down"},
     {0},
 };
@@ -79,27 +80,6 @@ static const struct key_row t5_tail_keys[] = {
 
 static const struct key_row encoder_tail_keys[] = {FILE_TYPE_KEY, {0}};
 
-/* The embedding has up to three names, any of which may be stored: the first in the converter's order counts. */
-static const char *rename_tensor(const struct synthesis *synthesis, const char *name)
-{
-    static const char *const embeddings[] = {"decoder.embed_tokens.weight", "encoder.embed_tokens.weight", "shared.weight"};
-    enum { N_EMBEDDINGS = sizeof embeddings / sizeof *embeddings };
-    const struct checkpoint *checkpoint = synthesis->model->checkpoint;
-    const struct tensor *first = NULL;
-    bool is_embedding = false;
-    for (size_t i = 0; i < N_EMBEDDINGS; i++)
-        is_embedding |= strcmp(name, embeddings[i]) == 0;
-    if (!is_embedding)
-        return name;
-    for (size_t i = 0; i < N_EMBEDDINGS; i++) {
-        const struct tensor *tensor = tensor_set_find_text(checkpoint->tensors, embeddings[i]);
-        if (tensor != NULL && (first == NULL || checkpoint_source_number(checkpoint, tensor->source) <
-                                                    checkpoint_source_number(checkpoint, first->source)))
-            first = tensor;
-    }
-    return first == NULL || strcmp(first->name, name) == 0 ? "shared.weight" : NULL;
-}
-
 const struct family t5_family = {
     .name = "t5",
     .summary = "T5, mT5, UMT5",
@@ -107,7 +87,6 @@ const struct family t5_family = {
     .tensors = {encoder_tensors, t5_decoder_tensors},
     .keys = {head_keys, decoder_block_keys, attention_keys, t5_tail_keys},
     .vocabs = {&t5_vocab, &spm_vocab},
-    .rename = rename_tensor,
 };
 
 const struct family t5encoder_family = {
@@ -117,5 +96,4 @@ const struct family t5encoder_family = {
     .tensors = {encoder_tensors},
     .keys = {head_keys, attention_keys, encoder_tail_keys},
     .vocabs = {&t5_vocab, &spm_vocab},
-    .rename = rename_tensor,
 };

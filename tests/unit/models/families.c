@@ -1,6 +1,5 @@
-/* Every row of every family: unique, well-formed, and readable in both directions. */
+/* Every row of every family: unique, well-formed, and readable in both directions. That they come back is in relation.c. */
 #include "models/families/family.h"
-#include "models/tensors.h"
 #include "tests/unit/check.h"
 
 #include <ctype.h>
@@ -29,46 +28,92 @@ static void check_architectures(void)
                         CHECK_NAMED(families[i]->applies != NULL && families[j]->applies != NULL, hf->name);
 }
 
-static unsigned count_placeholders(const char *pattern)
-{
-    unsigned n = 0;
-    for (; (pattern = strstr(pattern, "{}")) != NULL; pattern += 2)
-        n++;
-    return n;
-}
-
 static bool is_well_formed(const char *pattern)
 {
-    for (const char *at = pattern; *at != '\0'; at++)
-        if (!isalnum((unsigned char)*at) && strchr("._{}", *at) == NULL && !(*at == '*' && at[1] == '\0'))
+    size_t length;
+    const char *end = strchr(pattern, '*');
+    for (const char *at = pattern + (*pattern == '^'); *at != '\0' && *at != '*'; at++)
+        if (!isalnum((unsigned char)*at) && strchr("._{}", *at) == NULL)
             return false;
-    return count_placeholders(pattern) <= 2 && *pattern != '\0';
+    return pattern_count(pattern) <= 2 && *pattern != '\0' && (end == NULL || end[1] == '\0') &&
+           (pattern_count(pattern) == 0 || (pattern_number_name(pattern, 0, &length) != NULL && length == 0));
 }
 
-static void check_row(const struct family *family, const struct tensor_row *row)
+static void check_entry(struct arena *arena, const struct relation_entry *entry)
 {
-    const uint64_t numbers[] = {3, 7};
-    uint64_t found[2];
-    struct arena *arena = arena_new();
-    CHECK_NAMED(is_well_formed(row->hf), row->hf);
-    if (row->gguf != NULL) {
-        CHECK_NAMED(is_well_formed(row->gguf) && strchr(row->gguf, '*') == NULL && strchr(row->hf, '*') == NULL, row->gguf);
-        CHECK_NAMED(count_placeholders(row->hf) == count_placeholders(row->gguf) + arrangement_is_stacked(row->arrangement),
-                    row->hf);
-        const char *hf = pattern_fill(arena, row->hf, numbers, ""), *gguf = pattern_fill(arena, row->gguf, numbers, "");
-        CHECK_NAMED(pattern_match(row->hf, hf, strlen(hf), found) && (found[0] == 3 || found[0] == UINT64_MAX), hf);
-        CHECK_NAMED(pattern_match(row->gguf, gguf, strlen(gguf), found) && (found[0] == 3 || found[0] == UINT64_MAX), gguf);
-        CHECK_NAMED(strlen(gguf) < 64 - strlen(".weight"), gguf); /* what ggml has room for */
+    const uint64_t numbers[PATTERN_NUMBERS] = {3, 7};
+    uint64_t found[PATTERN_NUMBERS];
+    for (unsigned side = FORWARD; side <= BACKWARD; side++)
+        for (unsigned i = 0; i < entry->n_names[side]; i++) {
+            const char *pattern = relation_bare_name(entry->names[side][i]), *name = pattern_fill(arena, pattern, numbers, "");
+            CHECK_NAMED(is_well_formed(pattern), pattern);
+            CHECK_NAMED(strchr(pattern, '*') == NULL || entry->row->there == NULL, pattern);
+            CHECK_NAMED(strchr(pattern, '*') != NULL ||
+                            (pattern_match(pattern, name, strlen(name), found) && (found[0] == 3 || found[0] == UINT64_MAX)),
+                        name);
+            CHECK_NAMED(side == FORWARD || strlen(name) < 64 - strlen(".weight"), name); /* what ggml has room for */
+        }
+}
+
+/* Whether a condition of one row denies one of the other. */
+static bool exclude_each_other(const struct relation_row *a, const struct relation_row *b)
+{
+    char condition[128];
+    for (const char *at = a->when; at != NULL && *at != '\0'; at += strspn(at, " ")) {
+        size_t length = strcspn(at, " ");
+        snprintf(condition, sizeof condition, " %s%.*s ", *at == '!' ? "" : "!", (int)(length - (*at == '!')), at + (*at == '!'));
+        char others[256];
+        snprintf(others, sizeof others, " %s ", b->when ? b->when : "");
+        if (strstr(others, condition) != NULL)
+            return true;
+        at += length;
     }
-    (void)family;
-    arena_free(arena);
+    return false;
+}
+
+/* In one table, what leads to one name there is told apart by more than its order. */
+static void check_ways_back(const struct relation *relation)
+{
+    for (unsigned i = 0; i < relation->n_entries; i++)
+        for (unsigned j = 0; j < i; j++) {
+            const struct relation_entry *a = &relation->entries[i], *b = &relation->entries[j];
+            if (a->table != b->table || a->row->forward_only || b->row->forward_only)
+                continue;
+            for (unsigned x = 0; x < a->n_names[BACKWARD]; x++)
+                for (unsigned y = 0; y < b->n_names[BACKWARD]; y++)
+                    if (strcmp(a->names[BACKWARD][x], b->names[BACKWARD][y]) == 0)
+                        CHECK_NAMED(exclude_each_other(a->row, b->row), a->row->here);
+        }
+}
+
+/* The axes that ranks divide are axes of the row. */
+static void check_parallel(const struct relation_entry *entry)
+{
+    for (const char *at = entry->row->parallel; at != NULL && *at != '\0'; at += strspn(at, " ")) {
+        size_t length = strcspn(at, " ");
+        char name[32];
+        snprintf(name, sizeof name, "%.*s", (int)length, at);
+        bool is_plain = strcmp(name, "row") == 0 || strcmp(name, "column") == 0;
+        CHECK_NAMED(entry->axes[FORWARD] != NULL ? rearrangement_axis(entry->axes[FORWARD], name) >= 0 : is_plain,
+                    entry->row->here);
+        at += length;
+    }
 }
 
 static void check_tensors(const struct family *family)
 {
-    for (size_t i = 0; i < FAMILY_MAX_TABLES && family->tensors[i] != NULL; i++)
-        for (const struct tensor_row *row = family->tensors[i]; row->hf != NULL; row++)
-            check_row(family, row);
+    struct arena *arena = arena_new();
+    struct error error;
+    const struct relation *relation = relation_new(arena, family->name, family->prefix, family->tensors, &error);
+    if (!CHECK_NAMED(relation != NULL, family->name))
+        printf("# %s\n", error.message);
+    for (unsigned i = 0; relation != NULL && i < relation->n_entries; i++) {
+        check_entry(arena, &relation->entries[i]);
+        check_parallel(&relation->entries[i]);
+    }
+    if (relation != NULL)
+        check_ways_back(relation);
+    arena_free(arena);
 }
 
 static void check_keys(const struct family *family)

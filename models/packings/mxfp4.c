@@ -1,0 +1,118 @@
+/* MXFP4 as gpt-oss stores it.
+ *
+ * A weight [..., n, rows] is two tensors: blocks U8 [..., rows, n / 32, 16], whose byte j holds element 2j in its low half and 2j
+ * + 1 in its high half, and scales U8 [..., rows, n / 32]. The last two axes are exchanged, as transformers has them once it has
+ * unpacked the weight. In ggml's block the scale comes first, and byte j holds elements j and j + 16: only bits move.
+ *
+ * The converter writes these weights before all others, and keeps them in every output. */
+#include "base/checked.h"
+#include "models/packings/packing.h"
+#include "models/rearrangement.h"
+
+#include <string.h>
+
+enum { BLOCK_ELEMENTS = 32, PACKED_BYTES = 16, BLOCK_BYTES = 1 + PACKED_BYTES };
+
+struct mxfp4 {
+    struct view view;
+    const struct view *blocks, *scales;
+};
+
+/* From pairs of neighbours to pairs of an element of the first and one of the second half. */
+static void repack(const unsigned char *packed, unsigned char scale, unsigned char *block)
+{
+    unsigned char codes[BLOCK_ELEMENTS];
+    for (unsigned i = 0; i < PACKED_BYTES; i++) {
+        codes[2 * i] = packed[i] & 15;
+        codes[2 * i + 1] = packed[i] >> 4;
+    }
+    block[0] = scale;
+    for (unsigned i = 0; i < PACKED_BYTES; i++)
+        block[1 + i] = (unsigned char)(codes[i] | codes[i + PACKED_BYTES] << 4);
+}
+
+static bool mxfp4_read(const struct view *view, uint64_t first, uint64_t count, void *out, struct error *error)
+{
+    enum { PIECE = 1024 };
+    const struct mxfp4 *mxfp4 = (const struct mxfp4 *)view;
+    unsigned char packed[PIECE * PACKED_BYTES], scales[PIECE], *block = out;
+    for (uint64_t end = first + count; first < end;) {
+        uint64_t n = end - first < PIECE ? end - first : PIECE;
+        if (!view_read(mxfp4->blocks, first * PACKED_BYTES, n * PACKED_BYTES, packed, error) ||
+            !view_read(mxfp4->scales, first, n, scales, error))
+            return false;
+        for (uint64_t i = 0; i < n; i++, block += BLOCK_BYTES)
+            repack(packed + i * PACKED_BYTES, scales[i], block);
+        first += n;
+    }
+    return true;
+}
+
+static const struct view_op mxfp4_op = {"mxfp4", mxfp4_read, NULL};
+
+/* ggml's blocks; NULL where the two shapes are not of one weight. */
+static const struct view *make_blocks(struct arena *arena, const struct view *blocks, const struct view *scales)
+{
+    uint64_t shape[VIEW_MAX_RANK], n_elements;
+    unsigned rank = scales->rank;
+    if (rank < 2 || blocks->rank != rank + 1 || blocks->shape[rank] != PACKED_BYTES ||
+        memcmp(blocks->shape, scales->shape, rank * sizeof *shape) != 0 ||
+        !checked_multiply(scales->n_elements, BLOCK_ELEMENTS, &n_elements))
+        return NULL;
+    memcpy(shape, scales->shape, rank * sizeof *shape);
+    shape[rank - 1] *= BLOCK_ELEMENTS;
+    struct mxfp4 *mxfp4 = arena_alloc(arena, sizeof *mxfp4);
+    view_init(&mxfp4->view, arena, &mxfp4_op, dtype_by_name("MXFP4"), rank, shape);
+    mxfp4->blocks = blocks;
+    mxfp4->scales = scales;
+    return &mxfp4->view;
+}
+
+extern const struct packing mxfp4_packing;
+
+static const char own[] = "_blocks", other[] = "_scales";
+
+static bool is_bytes(const struct tensor *tensor)
+{
+    return tensor->refusal == NULL && tensor->dtype->block_elements == 1 && tensor->dtype->block_bytes == 1;
+}
+
+static bool is_key(const struct packing_input *input, const struct tensor *tensor)
+{
+    if (!packing_has_suffix(tensor, own) || !is_bytes(tensor))
+        return false;
+    return input->declared == &mxfp4_packing || packing_partner(input, tensor, own, other) != NULL;
+}
+
+static bool unpack(const struct packing_input *input, const struct tensor *key, struct unpacked *ret_unpacked,
+                   struct error *error)
+{
+    const struct tensor *scales = packing_partner(input, key, own, other);
+    if (scales == NULL || !is_bytes(scales))
+        return error_set(error, "it has no scales '%.*s%s'", (int)(key->name_length - strlen(own)), key->name, other);
+    struct arena *arena = input->arena;
+    const struct view *blocks = make_blocks(arena, tensor_view(key, arena), tensor_view(scales, arena));
+    if (blocks == NULL)
+        return error_set(error, "blocks and scales are not those of one MXFP4 tensor");
+    unsigned order[VIEW_MAX_RANK];
+    for (unsigned i = 0; i < blocks->rank; i++)
+        order[i] = i;
+    order[blocks->rank - 2] = blocks->rank - 1;
+    order[blocks->rank - 1] = blocks->rank - 2;
+    ret_unpacked->name = arena_strndup(arena, key->name, key->name_length - strlen(own));
+    ret_unpacked->view = view_of_permuted_blocks(arena, blocks, order);
+    ret_unpacked->parts[0] = key;
+    ret_unpacked->parts[1] = scales;
+    ret_unpacked->n_parts = 2;
+    return true;
+}
+
+const struct packing mxfp4_packing = {
+    .name = "mxfp4",
+    .methods = {"mxfp4"},
+    .summary = "MXFP4, as gpt-oss is published",
+    .place = BEFORE_ALL,
+    .file_type = 38,
+    .is_key = is_key,
+    .unpack = unpack,
+};

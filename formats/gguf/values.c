@@ -212,7 +212,11 @@ static bool read_value(struct gguf_kv *kv, struct gguf_cursor *cursor, struct er
         cursor->offset = begin;
         walk.out = &kv->value;
         kv->stored = (struct gguf_stored){0};
-        return walk_value(&walk, kv->type, error);
+        if (!walk_value(&walk, kv->type, error))
+            return false;
+        kv->value.capacity = kv->value.length; /* there may be very many */
+        kv->value.bytes = memory_resize(kv->value.bytes, kv->value.capacity);
+        return true;
     }
     kv->stored.source = cursor->source;
     kv->stored.offset = begin;

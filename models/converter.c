@@ -90,7 +90,7 @@ bool gguf_plan_converter(const struct gguf_model *model, const char *outtype_nam
     };
     for (size_t i = 0; i < set->n_tensors; i++) {
         const struct tensor *tensor = &set->tensors[i];
-        plan.places[i] = (struct gguf_place){tensor, tensor_type(tensor, model->forced[i], outtype), 0};
+        plan.places[i] = (struct gguf_place){tensor, encoding_of(tensor_type(tensor, model->forced[i], outtype)), 0};
     }
     bool packed = model->packed_file_type != 0 && outtype->is_plain;
     if (gguf_kvs_find(&plan.kvs, "general.file_type") != NULL)

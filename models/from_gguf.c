@@ -35,7 +35,7 @@ void gguf_plan_whole(const struct gguf_model *model, struct gguf_plan *ret_plan)
         .trim_ones = is_split,
     };
     for (size_t i = 0; i < n_tensors; i++)
-        plan.places[i] = (struct gguf_place){&model->tensors->tensors[i], model->forced[i], 0};
+        plan.places[i] = (struct gguf_place){&model->tensors->tensors[i], encoding_of(model->forced[i]), 0};
     if (is_split) {
         gguf_kvs_remove(&plan.kvs, "split.count");
         gguf_set_u16(&plan.kvs, "split.count", 0);

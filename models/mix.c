@@ -95,7 +95,7 @@ static const struct {
     enum tensor_role role;
 } roles[] = {
     {"attn_qkv.weight", ATTN_V}, {"attn_kv_b.weight", ATTN_V}, {"attn_v.weight", ATTN_V},
-    {"attn_k.weight", ATTN_K},   {"attn_q.weight", OTHER},     {"attn_output.weight", ATTN_OUTPUT},
+    {"attn_k.weight", ATTN_K},   {"attn_q.weight", ATTN_Q},    {"attn_output.weight", ATTN_OUTPUT},
     {"ffn_up", FFN_UP},          {"ffn_gate", FFN_GATE},       {"ffn_down", FFN_DOWN},
 };
 
@@ -133,11 +133,16 @@ static void overrides_free(struct overrides *overrides)
     pcre2_match_data_free(overrides->match);
 }
 
+static bool is_target(const struct dtype *dtype)
+{
+    struct kernels kernels = dtype_kernels(dtype);
+    return dtype->kind == DTYPE_BLOCK && (kernels.encode != NULL || kernels.encode_weighted != NULL);
+}
+
 const struct dtype *quantize_type(const char *name)
 {
     for (const struct dtype *const *dtype = dtypes; *dtype != NULL; dtype++) {
-        bool target = ((*dtype)->kind == DTYPE_BLOCK && dtype_kernels(*dtype).encode != NULL) || *dtype == &f32_dtype ||
-                      *dtype == &f16_dtype || *dtype == &bf16_dtype;
+        bool target = is_target(*dtype) || *dtype == &f32_dtype || *dtype == &f16_dtype || *dtype == &bf16_dtype;
         if (target && (*dtype)->ggml_type != GGML_TYPE_NONE && strcasecmp((*dtype)->name, name) == 0)
             return *dtype;
     }
@@ -206,13 +211,13 @@ static const struct dtype *overridden(const struct overrides *overrides, const c
 /* Rules. */
 
 static const struct mix_rule rules_before[] = {
-    {ATTN_V | ATTN_K, EIGHT_EXPERTS, "Q8_0"},
+    {OUTPUT, FALCON, "Q8_0"},
+    {OUTPUT, RAGGED, "Q8_0"},
+    {ATTN_V | ATTN_K, EIGHT_EXPERTS | USUAL, "Q8_0"},
     {0, 0, NULL},
 };
 
 static const struct mix_rule rules_after[] = {
-    {OUTPUT, FALCON, "Q8_0"},
-    {OUTPUT, RAGGED, "Q8_0"},
     {OUTPUT, 0, "Q6_K"},
     {0, 0, NULL},
 };
@@ -224,8 +229,8 @@ struct choice {
     const struct mix_model *model;
     struct overrides overrides;
     const struct dtype *default_type;
-    bool is_tied;
-    uint64_t n_values, values_seen, downs_seen;
+    bool is_tied, has_imatrix;
+    uint64_t n_values, values_seen, downs_seen, ups_seen, gates_seen;
 };
 
 static const char *find_rule(const struct mix_rule *rules, enum tensor_role role, unsigned facts)
@@ -247,7 +252,8 @@ static unsigned model_facts(const struct mix_model *model)
 {
     bool grouped = model->n_kv_heads != 0 && model->n_heads / model->n_kv_heads >= 4;
     return (strcmp(model->architecture, "falcon") == 0 ? FALCON : NOT_FALCON) |
-           (model->n_experts == 8 ? EIGHT_EXPERTS : NOT_EIGHT_EXPERTS) | (grouped ? GROUPED : 0);
+           (model->n_experts == 8 ? EIGHT_EXPERTS : NOT_EIGHT_EXPERTS) | (model->n_experts >= 4 ? FOUR_EXPERTS : 0) |
+           (grouped ? GROUPED : 0);
 }
 
 /* The models that the tool calls 70B, by which it means that few values serve many heads. */
@@ -281,11 +287,16 @@ static bool find_position(struct choice *choice, const struct tensor *tensor, en
         *facts |= position_facts(choice->values_seen++, choice->n_values);
     if ((role & (FFN_UP | FFN_GATE | FFN_DOWN)) == 0)
         return true;
-    uint64_t layer = role == FFN_DOWN ? choice->downs_seen++ : 0;
+    uint64_t *seen = role == FFN_DOWN ? &choice->downs_seen : role == FFN_UP ? &choice->ups_seen : &choice->gates_seen;
+    uint64_t layer = (*seen)++;
+    if (role == FFN_DOWN && layer < n_layers / 8)
+        *facts |= SEEN_FIRST_EIGHTH;
     if (choice->model->n_experts > 1 && (!mix_layer_of(tensor->name, &layer) || layer >= n_layers))
         return error_set(error, "tensor '%s' is in none of the %llu layers", tensor->name, (unsigned long long)n_layers);
     if (role == FFN_DOWN)
         *facts |= position_facts(layer, n_layers);
+    else if (layer >= n_layers / 8 && layer < 7 * n_layers / 8)
+        *facts |= MIDDLE;
     return true;
 }
 
@@ -296,7 +307,8 @@ static const struct dtype *type_by_rules(struct choice *choice, const struct ten
         role = OUTPUT;
     if (role == OUTPUT && choice->options->output_tensor_type != NULL)
         return choice->options->output_tensor_type;
-    unsigned facts = model_facts(choice->model);
+    unsigned facts = model_facts(choice->model) | (choice->has_imatrix ? WITH_IMATRIX : WITHOUT_IMATRIX);
+    facts |= choice->mix->is_lowest ? 0 : USUAL;
     facts |= is_stacked(tensor) ? STACKED : 0;
     facts |= row_elements(tensor) % choice->default_type->block_elements != 0 ? RAGGED : 0;
     if (!find_position(choice, tensor, role, &facts, error))
@@ -308,7 +320,8 @@ static const struct dtype *type_by_rules(struct choice *choice, const struct ten
         type = find_rule(rules_after, role, facts);
     if (type == NULL)
         type = choice->mix->default_type;
-    if (role == ATTN_V && is_70b(choice->model) && (strcmp(type, "Q3_K") == 0 || strcmp(type, "Q4_K") == 0))
+    if (role == ATTN_V && !choice->mix->is_lowest && is_70b(choice->model) &&
+        (strcmp(type, "Q3_K") == 0 || strcmp(type, "Q4_K") == 0))
         type = "Q5_K";
     return dtype_by_name(type);
 }
@@ -317,8 +330,10 @@ static const struct dtype *type_by_rules(struct choice *choice, const struct ten
 static const struct {
     const char *type, *instead;
 } fallbacks[] = {
-    {"Q2_K", "Q4_0"}, {"Q3_K", "Q4_0"}, {"TQ1_0", "Q4_0"}, {"TQ2_0", "Q4_0"},
-    {"Q4_K", "Q5_0"}, {"Q5_K", "Q5_1"}, {"Q6_K", "Q8_0"},  {"IQ4_XS", "IQ4_NL"},
+    {"Q2_K", "Q4_0"},     {"Q3_K", "Q4_0"},    {"TQ1_0", "Q4_0"},     {"TQ2_0", "Q4_0"},
+    {"Q2_0", "Q4_0"},     {"Q4_K", "Q5_0"},    {"Q5_K", "Q5_1"},      {"Q6_K", "Q8_0"},
+    {"IQ4_XS", "IQ4_NL"}, {"IQ1_S", "IQ4_NL"}, {"IQ1_M", "IQ4_NL"},   {"IQ2_XXS", "IQ4_NL"},
+    {"IQ2_XS", "IQ4_NL"}, {"IQ2_S", "IQ4_NL"}, {"IQ3_XXS", "IQ4_NL"}, {"IQ3_S", "IQ4_NL"},
 };
 
 static bool fits(const struct tensor *tensor, const struct dtype *type)
@@ -389,8 +404,12 @@ static bool choose_type(struct choice *choice, const struct tensor *tensor, cons
 bool mix_choose_types(const struct mix *mix, const struct quantize_options *options, const struct mix_model *model,
                       const struct tensor *const *tensors, const struct dtype **types, size_t n_tensors, struct error *error)
 {
-    struct choice choice = {
-        .mix = mix, .options = options, .model = model, .default_type = dtype_by_name(mix->default_type), .is_tied = true};
+    struct choice choice = {.mix = mix,
+                            .options = options,
+                            .model = model,
+                            .default_type = dtype_by_name(mix->default_type),
+                            .is_tied = true,
+                            .has_imatrix = imatrix_count(options->imatrix, &options->filter) > 0};
     if (!overrides_read(options->tensor_types, &choice.overrides, error))
         return false;
     for (size_t i = 0; i < n_tensors; i++) {
@@ -403,4 +422,31 @@ bool mix_choose_types(const struct mix *mix, const struct quantize_options *opti
         chosen = choose_type(&choice, tensors[i], &types[i], error);
     overrides_free(&choice.overrides);
     return chosen;
+}
+
+/* Types that the tool gives no tensor without knowing the importance of its columns. */
+static const char *const demanding[] = {"IQ1_S", "IQ1_M", "IQ2_XXS", "IQ2_XS", "IQ2_S", "IQ3_XXS"};
+
+static bool is_demanding(const struct mix *mix, const char *type)
+{
+    for (size_t i = 0; i < sizeof demanding / sizeof *demanding; i++)
+        if (strcmp(type, demanding[i]) == 0)
+            return true;
+    return strcmp(mix->name, "Q2_K_S") == 0 && strcmp(type, "Q2_K") == 0;
+}
+
+bool mix_needs_importance(const struct mix *mix, const char *name, const struct dtype *type)
+{
+    enum tensor_role role = role_of(name);
+    if (type->kind == DTYPE_BLOCK && dtype_kernels(type).encode == NULL)
+        return true;
+    return role != OUTPUT && role != TOKEN_EMBD && is_demanding(mix, type->name);
+}
+
+bool mix_wants_imatrix(const struct mix *mix)
+{
+    bool wants = is_demanding(mix, mix->default_type);
+    for (const struct mix_rule *rule = mix->rules; rule->type != NULL; rule++)
+        wants |= is_demanding(mix, rule->type);
+    return wants;
 }

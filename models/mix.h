@@ -3,11 +3,10 @@
  * A mix is a row of data: the type most tensors get, and rules for those that get another, by what the tensor is for, where
  * in the model it stands and how the model is built. To add one, write its row in mixes.c.
  *
- * Source: llama_tensor_get_type() and what it calls in src/llama-quant.cpp of llama.cpp 34af94cd9, without an
- * importance matrix. */
+ * Source: llama_tensor_get_type() and what it calls in src/llama-quant.cpp of llama.cpp 34af94cd9. */
 #pragma once
 
-#include "formats/tensor_set.h"
+#include "models/imatrix.h"
 
 struct mix_rule; /* mix_rules.h */
 
@@ -16,6 +15,7 @@ struct mix {
     uint32_t file_type;       /* general.file_type */
     const char *default_type; /* name of the dtype most tensors get */
     const struct mix_rule *rules;
+    bool is_lowest; /* the tool's rules for all other mixes do not hold */
 };
 
 /* NULL name at the end; the order in which the files are listed. */
@@ -32,6 +32,8 @@ struct quantize_options {
     bool pure, leave_output_tensor;
     const struct dtype *token_embedding_type, *output_tensor_type; /* NULL: by the rules */
     const char *const *tensor_types;                               /* "PATTERN=TYPE", NULL-terminated; NULL: none */
+    const struct imatrix *imatrix;                                 /* NULL: none */
+    struct imatrix_filter filter;                                  /* of its entries */
     bool requantize;                                               /* also what is quantized already */
 };
 
@@ -52,6 +54,11 @@ struct mix_model {
  * types then. */
 bool mix_choose_types(const struct mix *mix, const struct quantize_options *options, const struct mix_model *model,
                       const struct tensor *const *tensors, const struct dtype **types, size_t n_tensors, struct error *error);
+
+/* Whether the tool refuses to write the tensor of that name as `type` without knowing the importance of its columns, or nobody
+ * could; and whether that may be so of any tensor of a model. */
+bool mix_needs_importance(const struct mix *mix, const char *name, const struct dtype *type);
+bool mix_wants_imatrix(const struct mix *mix);
 
 /* The N of a tensor's name "blk.N."; false for a name of another kind. */
 bool mix_layer_of(const char *name, uint64_t *ret_layer);

@@ -11,8 +11,9 @@ enum tensor_role {
     FFN_UP = 32,
     FFN_GATE = 64,
     FFN_DOWN = 128,
-    OTHER = 256,
-    ANY_ROLE = 511,
+    ATTN_Q = 256,
+    OTHER = 512,
+    ANY_ROLE = 1023,
 };
 
 /* What may be true of a tensor and its model. Positions count the tensors of the same role in the order of the file: for FFN_DOWN
@@ -29,7 +30,13 @@ enum tensor_fact {
     FIRST_FOUR = 256,
     FIRST_EIGHTH = 512,
     FIRST_SIXTEENTH = 1024,
-    MORE_BITS = 2048, /* the first and last eighth, and every third between them */
+    MORE_BITS = 2048,         /* the first and last eighth, and every third between them */
+    SEEN_FIRST_EIGHTH = 4096, /* of FFN_DOWN, counting the tensors also with experts */
+    MIDDLE = 8192,            /* of FFN_UP and FFN_GATE, neither in the first nor in the last eighth */
+    FOUR_EXPERTS = 16384,     /* or more */
+    WITH_IMATRIX = 32768,
+    WITHOUT_IMATRIX = 65536,
+    USUAL = 131072, /* the mix is not one of the lowest ones, for which the tool has other rules */
 };
 
 /* The first rule whose role is the tensor's and whose facts all hold says its type. */

@@ -7,9 +7,13 @@
 static const struct mix_rule no_rules[] = {{0, 0, NULL}};
 
 const struct mix mixes[] = {
-    {"Q4_0", 2, "Q4_0", no_rules},
+    {"Q4_0", 2, "Q4_0", RULES(
+        {FFN_DOWN, FIRST_EIGHTH | WITH_IMATRIX, "Q4_1"}
+    )},
     {"Q4_1", 3, "Q4_1", no_rules},
-    {"Q5_0", 8, "Q5_0", no_rules},
+    {"Q5_0", 8, "Q5_0", RULES(
+        {FFN_DOWN, FIRST_EIGHTH | WITH_IMATRIX, "Q5_1"}
+    )},
     {"Q5_1", 9, "Q5_1", no_rules},
     {"Q8_0", 7, "Q8_0", RULES(
         {OUTPUT, 0, "Q8_0"}
@@ -20,6 +24,10 @@ const struct mix mixes[] = {
         {FFN_DOWN, 0, "Q3_K"},
         {ATTN_OUTPUT, NOT_FALCON | EIGHT_EXPERTS, "Q5_K"},
         {ATTN_OUTPUT, NOT_FALCON, "Q3_K"}
+    )},
+    {"Q2_K_S", 21, "Q2_K", RULES(
+        {ATTN_V, GROUPED, "Q4_K"},
+        {FFN_DOWN, FIRST_EIGHTH, "Q4_K"}
     )},
     {"Q3_K_S", 11, "Q3_K", RULES(
         {ATTN_OUTPUT, NOT_FALCON | EIGHT_EXPERTS, "Q5_K"}
@@ -57,20 +65,116 @@ const struct mix mixes[] = {
         {ATTN_V | FFN_DOWN, MORE_BITS, "Q6_K"}
     )},
     {"Q6_K", 18, "Q6_K", no_rules},
+    {"IQ1_S", 24, "IQ1_S", RULES(
+        {OUTPUT, 0, "Q5_K"},
+        {TOKEN_EMBD, 0, "Q2_K"},
+        {ATTN_V, GROUPED, "Q4_K"},
+        {ATTN_V, FOUR_EXPERTS, "Q4_K"},
+        {ATTN_V, 0, "Q2_K"},
+        {ATTN_K, EIGHT_EXPERTS, "Q4_K"},
+        {FFN_DOWN, SEEN_FIRST_EIGHTH, "Q2_K"},
+        {ATTN_OUTPUT, EIGHT_EXPERTS, "Q5_K"},
+        {ATTN_OUTPUT, 0, "IQ2_XXS"}
+    ), true},
+    {"IQ1_M", 31, "IQ1_M", RULES(
+        {OUTPUT, 0, "Q5_K"},
+        {TOKEN_EMBD, 0, "Q2_K"},
+        {ATTN_V, GROUPED, "Q4_K"},
+        {ATTN_V, FOUR_EXPERTS, "Q4_K"},
+        {ATTN_V, 0, "Q2_K"},
+        {ATTN_K, EIGHT_EXPERTS, "Q4_K"},
+        {FFN_DOWN, SEEN_FIRST_EIGHTH, "Q2_K"},
+        {ATTN_OUTPUT, EIGHT_EXPERTS, "Q5_K"},
+        {ATTN_OUTPUT, 0, "IQ2_XXS"}
+    ), true},
+    {"IQ2_XXS", 19, "IQ2_XXS", RULES(
+        {OUTPUT, 0, "Q5_K"},
+        {TOKEN_EMBD, 0, "Q2_K"},
+        {ATTN_V, GROUPED, "Q4_K"},
+        {ATTN_V, FOUR_EXPERTS, "Q4_K"},
+        {ATTN_V, 0, "Q2_K"},
+        {ATTN_K, EIGHT_EXPERTS, "Q4_K"},
+        {FFN_DOWN, SEEN_FIRST_EIGHTH, "Q2_K"},
+        {ATTN_OUTPUT, EIGHT_EXPERTS, "Q5_K"}
+    ), true},
+    {"IQ2_XS", 20, "IQ2_XS", RULES(
+        {OUTPUT, 0, "Q5_K"},
+        {TOKEN_EMBD, 0, "Q2_K"},
+        {ATTN_V, GROUPED, "Q4_K"},
+        {ATTN_V, FOUR_EXPERTS, "Q4_K"},
+        {ATTN_V, 0, "Q2_K"},
+        {ATTN_K, EIGHT_EXPERTS, "Q4_K"},
+        {FFN_DOWN, SEEN_FIRST_EIGHTH, "Q2_K"},
+        {ATTN_OUTPUT, EIGHT_EXPERTS, "Q5_K"}
+    ), true},
+    {"IQ2_S", 28, "IQ2_XS", RULES(
+        {OUTPUT, 0, "Q5_K"},
+        {TOKEN_EMBD, 0, "IQ3_S"},
+        {ATTN_V, GROUPED, "Q4_K"},
+        {ATTN_V, FOUR_EXPERTS, "Q4_K"},
+        {ATTN_V, 0, "IQ3_S"},
+        {ATTN_K, EIGHT_EXPERTS, "Q4_K"},
+        {FFN_DOWN, SEEN_FIRST_EIGHTH, "IQ3_S"},
+        {ATTN_OUTPUT, EIGHT_EXPERTS, "Q5_K"},
+        {ATTN_OUTPUT, 0, "IQ3_S"}
+    ), true},
+    {"IQ2_M", 29, "IQ2_S", RULES(
+        {OUTPUT, 0, "Q5_K"},
+        {TOKEN_EMBD, 0, "IQ3_S"},
+        {ATTN_V, GROUPED, "Q4_K"},
+        {ATTN_V, FOUR_EXPERTS, "Q4_K"},
+        {ATTN_V, 0, "IQ3_S"},
+        {ATTN_K, EIGHT_EXPERTS, "Q4_K"},
+        {FFN_DOWN, SEEN_FIRST_EIGHTH, "IQ3_S"},
+        {ATTN_OUTPUT, EIGHT_EXPERTS, "Q5_K"},
+        {ATTN_OUTPUT, 0, "IQ3_S"}
+    ), true},
+    {"IQ3_XXS", 23, "IQ3_XXS", RULES(
+        {OUTPUT, 0, "Q5_K"},
+        {TOKEN_EMBD, 0, "IQ3_S"},
+        {ATTN_V, GROUPED, "Q4_K"},
+        {ATTN_V, WITHOUT_IMATRIX, "IQ3_S"},
+        {ATTN_K | ATTN_Q, 0, "IQ2_S"},
+        {FFN_DOWN, FIRST_EIGHTH | WITHOUT_IMATRIX, "Q4_K"},
+        {FFN_DOWN, WITHOUT_IMATRIX, "Q3_K"},
+        {ATTN_OUTPUT, NOT_FALCON | EIGHT_EXPERTS, "Q5_K"},
+        {ATTN_OUTPUT, NOT_FALCON, "IQ3_S"}
+    )},
+    {"IQ3_XS", 22, "IQ3_S", RULES(
+        {ATTN_V, GROUPED, "Q4_K"},
+        {ATTN_K | ATTN_Q, 0, "IQ3_XXS"},
+        {ATTN_OUTPUT, NOT_FALCON | EIGHT_EXPERTS, "Q5_K"},
+        {FFN_UP | FFN_GATE, MIDDLE, "IQ3_XXS"}
+    )},
+    {"IQ3_S", 26, "IQ3_S", RULES(
+        {ATTN_V, GROUPED, "Q4_K"},
+        {ATTN_OUTPUT, NOT_FALCON | EIGHT_EXPERTS, "Q5_K"}
+    )},
+    {"IQ3_M", 27, "IQ3_S", RULES(
+        {ATTN_V, 0, "Q4_K"},
+        {FFN_DOWN, FIRST_EIGHTH, "Q4_K"},
+        {FFN_DOWN, EIGHT_EXPERTS | MORE_BITS, "Q4_K"},
+        {ATTN_OUTPUT, NOT_FALCON | EIGHT_EXPERTS, "Q5_K"},
+        {ATTN_OUTPUT, NOT_FALCON, "Q4_K"}
+    )},
     {"IQ4_NL", 25, "IQ4_NL", RULES(
         {ATTN_V, GROUPED, "Q5_K"},
-        {FFN_DOWN, FIRST_EIGHTH, "Q5_K"},
+        {FFN_DOWN, FIRST_EIGHTH | WITHOUT_IMATRIX, "Q5_K"},
         {ATTN_OUTPUT, NOT_FALCON | EIGHT_EXPERTS, "Q5_K"}
     )},
     {"IQ4_XS", 30, "IQ4_XS", RULES(
         {ATTN_V, GROUPED, "Q5_K"},
-        {FFN_DOWN, FIRST_EIGHTH, "Q5_K"},
+        {FFN_DOWN, FIRST_EIGHTH | WITHOUT_IMATRIX, "Q5_K"},
         {ATTN_OUTPUT, NOT_FALCON | EIGHT_EXPERTS, "Q5_K"}
     )},
     {"TQ1_0", 36, "TQ1_0", RULES(
         {TOKEN_EMBD, 0, "Q4_K"}
     )},
     {"TQ2_0", 37, "TQ2_0", RULES(
+        {TOKEN_EMBD, 0, "Q4_K"}
+    )},
+    {"Q1_0", 40, "Q1_0", no_rules},
+    {"Q2_0", 41, "Q2_0", RULES(
         {TOKEN_EMBD, 0, "Q4_K"}
     )},
     {"MXFP4_MOE", 38, "MXFP4", RULES(

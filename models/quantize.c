@@ -2,6 +2,7 @@
 
 #include "base/arena.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,6 +67,29 @@ static const struct dtype *input_type(const struct gguf_model *model, const stru
     return forced != NULL ? forced : &f32_dtype;
 }
 
+/* What the matrix says of a tensor that is quantized: it has to fit, and where it says nothing the type has to do without. */
+static bool find_importance(const struct mix *mix, const struct quantize_options *options, struct gguf_place *place,
+                            struct error *error)
+{
+    const struct tensor *tensor = place->tensor;
+    const struct dtype *type = place->encoding.dtype;
+    const struct imatrix_entry *entry = imatrix_find(options->imatrix, &options->filter, tensor->name);
+    const struct importance importance = imatrix_importance(entry, tensor);
+    bool is_embedding =
+        strcmp(tensor->name, "token_embd.weight") == 0 || strcmp(tensor->name, "per_layer_token_embd.weight") == 0;
+    if (entry != NULL && importance.columns == NULL && !is_embedding)
+        return error_set(error,
+                         "%s has %" PRIu64 " values for tensor '%s', which has %" PRIu64 " columns in %" PRIu64 " matrices",
+                         options->imatrix->file, entry->n_values, tensor->name, importance.n_columns, importance.n_matrices);
+    place->encoding.importance = importance;
+    if (importance.columns != NULL || !mix_needs_importance(mix, tensor->name, type))
+        return true;
+    if (options->imatrix == NULL)
+        return error_set(error, "tensor '%s' as %s needs an importance matrix (-o imatrix=FILE)", tensor->name, type->name);
+    return error_set(error, "%s says nothing of tensor '%s', which as %s needs an importance matrix", options->imatrix->file,
+                     tensor->name, type->name);
+}
+
 /* The tensors of the plan in their order, with their types. */
 static bool plan_tensors(const struct gguf_model *model, const char *architecture, const struct mix *mix,
                          const struct quantize_options *options, struct gguf_plan *plan, struct error *error)
@@ -80,8 +104,10 @@ static bool plan_tensors(const struct gguf_model *model, const char *architectur
     if (chosen) {
         plan->n_tensors = n_tensors;
         plan->places = memory_alloc(n_tensors * sizeof *plan->places);
-        for (size_t i = 0; i < n_tensors; i++)
-            plan->places[i] = (struct gguf_place){.tensor = sorted[i], .type = types[i]};
+        for (size_t i = 0; i < n_tensors && chosen; i++) {
+            plan->places[i] = (struct gguf_place){.tensor = sorted[i], .encoding = encoding_of(types[i])};
+            chosen = types[i] == input_type(model, sorted[i]) || find_importance(mix, options, &plan->places[i], error);
+        }
     }
     free(types);
     free(sorted);
@@ -92,7 +118,38 @@ static bool plan_tensors(const struct gguf_model *model, const char *architectur
 static const char *const dropped[] = {"general.quantization_version", "general.file_type", "split.no", "split.count",
                                       "split.tensors.count"};
 
-static void plan_keys(const struct gguf_model *model, const struct mix *mix, struct gguf_plan *plan)
+/* At most 127 bytes of a text, also none. */
+static void move_text(struct gguf_kvs *kvs, const char *key, const char *text)
+{
+    enum { MOST_BYTES = 127 };
+    struct gguf_kv kv = {.key = strdup(key), .type = GGUF_STRING};
+    gguf_append_string(&kv.value, text, strnlen(text, MOST_BYTES));
+    gguf_kvs_remove(kvs, key);
+    gguf_kvs_add(kvs, &kv);
+}
+
+static void move_number(struct gguf_kvs *kvs, const char *key, uint64_t number)
+{
+    gguf_kvs_remove(kvs, key);
+    gguf_set_u32(kvs, key, (uint32_t)number);
+}
+
+static void add_imatrix_keys(const struct quantize_options *options, struct gguf_kvs *kvs)
+{
+    const struct imatrix *imatrix = options->imatrix;
+    size_t n_entries = imatrix_count(imatrix, &options->filter);
+    if (n_entries == 0)
+        return;
+    move_text(kvs, "quantize.imatrix.file", imatrix->file);
+    if (imatrix->dataset != NULL)
+        move_text(kvs, "quantize.imatrix.dataset", imatrix->dataset);
+    move_number(kvs, "quantize.imatrix.entries_count", n_entries);
+    if (imatrix->n_chunks > 0)
+        move_number(kvs, "quantize.imatrix.chunks_count", imatrix->n_chunks);
+}
+
+static void plan_keys(const struct gguf_model *model, const struct mix *mix, const struct quantize_options *options,
+                      struct gguf_plan *plan)
 {
     plan->kvs = gguf_kvs_copy(&model->kvs);
     for (size_t i = 0; i < sizeof dropped / sizeof *dropped; i++)
@@ -100,6 +157,7 @@ static void plan_keys(const struct gguf_model *model, const struct mix *mix, str
     gguf_set_u32(&plan->kvs, "general.quantization_version", QUANTIZATION_VERSION);
     gguf_set_u32(&plan->kvs, "general.file_type", mix->file_type);
     gguf_edit(&plan->kvs, model->edits);
+    add_imatrix_keys(options, &plan->kvs);
 }
 
 bool gguf_plan_quantize(const struct gguf_model *model, const struct mix *mix, const struct quantize_options *options,
@@ -109,10 +167,11 @@ bool gguf_plan_quantize(const struct gguf_model *model, const struct mix *mix, c
     struct error absent;
     struct arena *arena = arena_new();
     struct gguf_plan plan = {.trim_ones = true};
-    plan_keys(model, mix, &plan);
+    plan_keys(model, mix, options, &plan);
     const char *architecture = gguf_get_string(&plan.kvs, "general.architecture", arena, &length, &absent);
     bool planned = (model->family != NULL || model->is_gguf) && architecture != NULL
-                       ? plan_tensors(model, architecture, mix, options, &plan, error)
+                       ? imatrix_check(options->imatrix, &options->filter, error) &&
+                             plan_tensors(model, architecture, mix, options, &plan, error)
                        : error_set(error, "llama-quantize takes only architectures that it knows");
     arena_free(arena);
     if (planned)

@@ -22,7 +22,7 @@ bool split_rule_parse(const char *text, struct split_rule *ret_rule, struct erro
 
 static uint64_t padded_bytes(const struct gguf_place *place)
 {
-    uint64_t n_bytes = dtype_bytes(place->type, tensor_elements(place->tensor));
+    uint64_t n_bytes = dtype_bytes(place->encoding.dtype, tensor_elements(place->tensor));
     return (n_bytes + ALIGNMENT - 1) & ~(uint64_t)(ALIGNMENT - 1);
 }
 

@@ -133,7 +133,7 @@ static bool encode_weighted(struct input *input, struct encoding target, uint64_
                             void *out, struct error *error)
 {
     float importance[PIECE_ELEMENTS], mean_squares[PIECE_BLOCKS] = {0};
-    const struct importance *known = target.importance;
+    const struct importance *known = &target.importance;
     uint64_t n_columns = known->n_columns, rows_per_matrix = input->view->n_elements / n_columns / known->n_matrices;
     size_t block = target.dtype->block_elements, run;
     for (size_t at = 0; at < n_values; at += run) {
@@ -191,7 +191,7 @@ static bool convert_gathered(struct input *input, struct encoding target, uint64
                              struct error *error)
 {
     enum { MOST_BYTES = 8 << 20 };
-    uint64_t row = target.importance != NULL && target.dtype->weighs_rows ? view_row_elements(input->view) : 1;
+    uint64_t row = target.importance.columns != NULL && target.dtype->weighs_rows ? view_row_elements(input->view) : 1;
     uint64_t block = input->view->dtype->block_elements, first_unit = element / row * row / block;
     uint64_t n_units = ((end + row - 1) / row * row + block - 1) / block - first_unit;
     uint64_t n_bytes = n_units * input->view->dtype->block_bytes;
@@ -211,7 +211,7 @@ bool convert_read(const struct view *view, struct encoding target, uint64_t firs
     if (view->dtype == target.dtype)
         return view_read(view, first, count, out, error);
     assert(view->dtype->block_elements <= MARGIN_ELEMENTS && PIECE_ELEMENTS % target.dtype->block_elements == 0);
-    assert(target.importance == NULL || importance_fits(target.importance, view));
+    assert(target.importance.columns == NULL || importance_fits(&target.importance, view));
     struct input input = {.view = view};
     uint64_t element = first * target.dtype->block_elements, end = element + count * target.dtype->block_elements;
     if (view->scattered && end - element > PIECE_ELEMENTS)

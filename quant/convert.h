@@ -11,7 +11,7 @@
  * block. If not, *ret_reason says why, as in "its row length is not a multiple of 256". */
 bool convert_possible(const struct view *view, struct encoding target, const char **ret_reason);
 
-/* Whether there is an importance for each column of each matrix of `view`: what every target has whose importance is not NULL. */
+/* Whether there is an importance for each column of each matrix of `view`: what is asked of every target that has one. */
 bool importance_fits(const struct importance *importance, const struct view *view);
 
 /* Bytes of the view encoded as `dtype`. */

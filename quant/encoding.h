@@ -13,14 +13,14 @@ struct rule {
 
 /* How much each column of a tensor's rows matters; stacked matrices (experts) have columns of their own. */
 struct importance {
-    const float *columns; /* of the first matrix, then of the second ... */
+    const float *columns; /* of the first matrix, then of the second ...; NULL: nothing is known */
     uint64_t n_columns, n_matrices;
 };
 
 struct encoding {
     const struct dtype *dtype;
-    const struct rule *rule;             /* NULL: the dtype's own */
-    const struct importance *importance; /* NULL: all columns matter alike */
+    const struct rule *rule;      /* NULL: the dtype's own */
+    struct importance importance; /* without columns: all matter alike */
 };
 
 /* `dtype` as its row has it. */

@@ -28,7 +28,7 @@ static void write_tensor(struct buffer *out, const struct gguf_place *place, boo
     buffer_append_le(out, tensor->rank - first, 4);
     for (unsigned i = tensor->rank; i-- > first;)
         buffer_append_le(out, tensor->shape[i], 8);
-    buffer_append_le(out, (uint64_t)place->type->ggml_type, 4);
+    buffer_append_le(out, (uint64_t)place->encoding.dtype->ggml_type, 4);
     buffer_append_le(out, place->offset, 8);
 }
 
@@ -39,7 +39,7 @@ static bool place_tensors(struct gguf_plan *plan, uint64_t alignment, uint64_t *
     for (size_t i = 0; i < plan->n_tensors; i++) {
         struct gguf_place *place = &plan->places[i];
         place->offset = end;
-        if (!checked_add(end, dtype_bytes(place->type, tensor_elements(place->tensor)), &end) ||
+        if (!checked_add(end, dtype_bytes(place->encoding.dtype, tensor_elements(place->tensor)), &end) ||
             !checked_align(end, alignment, &end))
             return error_set(error, "model.gguf: tensor '%s' makes the file too large", place->tensor->name);
     }

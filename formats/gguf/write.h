@@ -4,11 +4,12 @@
 
 #include "formats/gguf/kv.h"
 #include "formats/tensor_set.h"
+#include "quant/encoding.h"
 
 /* A tensor of the file. */
 struct gguf_place {
     const struct tensor *tensor;
-    const struct dtype *type; /* what it is written as */
+    struct encoding encoding; /* what it is written as */
     uint64_t offset;          /* from the start of the data section; for gguf_lay_out() to say */
 };
 

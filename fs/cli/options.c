@@ -104,6 +104,31 @@ static bool set_chat_template(struct options *options, const char *value, struct
     return true;
 }
 
+static bool set_imatrix(struct options *options, const char *value, struct error *error)
+{
+    options->tree.quantize.imatrix = imatrix_open(value, options->arena, error);
+    return options->tree.quantize.imatrix != NULL || error_prefix(error, "option imatrix");
+}
+
+/* The tool takes one kind of the two. */
+static bool set_filter(struct options *options, const char *const **list, const char *value, struct error *error)
+{
+    const struct imatrix_filter *filter = &options->tree.quantize.filter;
+    *list = longer_list(options->arena, *list, value);
+    return filter->include == NULL || filter->exclude == NULL ||
+           error_set(error, "option include-weights: not together with exclude-weights");
+}
+
+static bool set_include_weights(struct options *options, const char *value, struct error *error)
+{
+    return set_filter(options, &options->tree.quantize.filter.include, value, error);
+}
+
+static bool set_exclude_weights(struct options *options, const char *value, struct error *error)
+{
+    return set_filter(options, &options->tree.quantize.filter.exclude, value, error);
+}
+
 static bool set_split(struct options *options, const char *value, struct error *error)
 {
     return split_rule_parse(value, &options->tree.split, error) || error_prefix(error, "option");
@@ -217,6 +242,11 @@ const struct option_row option_rows[] = {
     {"output-tensor-type", "TYPE", "quantized files: type of the output tensor", false, set_output_tensor_type},
     {"pure", NULL, "quantized files: one type for all tensors, no mixture", false, set_pure},
     {"leave-output-tensor", NULL, "quantized files: do not quantize the output tensor", false, set_leave_output_tensor},
+    {"imatrix", "FILE", "quantized files: go by this importance matrix, as llama-imatrix writes them", false, set_imatrix},
+    {"include-weights", "TEXT", "of the importance matrix only what TEXT is part of the name of; may be repeated", false,
+     set_include_weights},
+    {"exclude-weights", "TEXT", "of the importance matrix nothing that TEXT is part of the name of; may be repeated", false,
+     set_exclude_weights},
     {"requantize", NULL, "quantized files: also of a GGUF that is quantized already, at a loss", false, set_requantize},
     {"override-kv", "KEY=TYPE:VALUE", "GGUF files: give a key another value, an int, float, bool or str; may be repeated", false,
      set_override_kv},

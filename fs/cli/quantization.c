@@ -42,11 +42,11 @@ static bool measure_run(const struct gguf_place *place, uint64_t run, struct err
     unsigned char blocks[RUN_ELEMENTS * sizeof(float)];
     const struct view *view = place->tensor->view;
     uint64_t first = run * RUN_ELEMENTS, left = view->n_elements - first;
-    size_t n_elements = left < RUN_ELEMENTS ? (size_t)left : RUN_ELEMENTS, block = place->type->block_elements;
+    size_t n_elements = left < RUN_ELEMENTS ? (size_t)left : RUN_ELEMENTS, block = place->encoding.dtype->block_elements;
     if (!convert_read(view, encoding_of(&f32_dtype), first, n_elements, exact, error) ||
-        !convert_read(view, encoding_of(place->type), first / block, n_elements / block, blocks, error))
+        !convert_read(view, place->encoding, first / block, n_elements / block, blocks, error))
         return error_prefix(error, "%s", place->tensor->name);
-    dtype_kernels(place->type).decode(blocks, stored, n_elements / block);
+    dtype_kernels(place->encoding.dtype).decode(blocks, stored, n_elements / block);
     for (size_t i = 0; i < n_elements; i++) {
         double difference = fabs((double)exact[i] - (double)stored[i]);
         errors->squares += difference * difference;
@@ -119,7 +119,7 @@ static void sum_sizes(const struct gguf_plan *plan, uint64_t *ret_elements, uint
     uint64_t n_elements = 0, n_bytes = 0;
     for (size_t i = 0; i < plan->n_tensors; i++) {
         n_elements += plan->places[i].tensor->view->n_elements;
-        n_bytes += convert_bytes(plan->places[i].tensor->view, plan->places[i].type);
+        n_bytes += convert_bytes(plan->places[i].tensor->view, plan->places[i].encoding.dtype);
     }
     *ret_elements = n_elements;
     *ret_bytes = n_bytes;

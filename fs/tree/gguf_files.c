@@ -84,6 +84,9 @@ static bool plan_quantize(const struct gguf_output *output, const struct gguf_mo
         checkpoint_note(checkpoint, "gguf/ is left out: the source does not say its architecture");
     else if (model->is_quantized && !options->requantize)
         checkpoint_note(checkpoint, "gguf/: the source is quantized already; -o requantize shows it quantized again");
+    else if (known && options->imatrix == NULL && mix_wants_imatrix(output->mix))
+        checkpoint_note(checkpoint,
+                        "gguf/: IQ1_S to IQ2_M, IQ3_XXS, IQ3_XS and Q2_K_S need an importance matrix: -o imatrix=FILE");
     else if (known)
         return false;
     return error_set(error, "%s", "");
@@ -114,7 +117,7 @@ static void add_spans(struct vfile_builder *builder, const struct gguf_plan *pla
     for (size_t i = 0; i < plan->n_tensors; i++) {
         const struct gguf_place *place = &plan->places[i];
         vfile_add_zeros(builder, layout->data + place->offset - builder->size);
-        vfile_add_view(builder, tensor_view(place->tensor, builder->arena), encoding_of(place->type));
+        vfile_add_view(builder, tensor_view(place->tensor, builder->arena), place->encoding);
     }
     vfile_add_zeros(builder, layout->size - builder->size);
 }

@@ -42,6 +42,8 @@ bool tensor_file_at(const struct tensor *tensor, const struct tree_options *opti
         file.name = file.encoding.dtype->view_name;
         if (file.encoding.dtype == &q4_0_dtype)
             file.encoding.rule = options->q4_0_rule;
+        file.encoding.importance =
+            imatrix_importance(imatrix_find(options->quantize.imatrix, &options->quantize.filter, tensor->name), tensor);
     }
     struct view view = outline(tensor);
     if (file.name == NULL || (file.numpy && file.encoding.dtype->numpy == NULL) ||

@@ -54,6 +54,20 @@ fails() {
     "$WFS" cat -o requantize -o pure "$SOURCE" gguf/model-Q4_0.gguf | head -c 4 | grep -q GGUF
 }
 
+@test "an importance matrix: files that want one say so, its keys are written, another text is refused" {
+    local matrix=$HERE/../data/gguf/imatrix.gguf text=$BATS_TEST_TMPDIR/text
+    "$WFS" info -o requantize "$SOURCE" | grep -F 'need an importance matrix: -o imatrix=FILE'
+    "$WFS" info -o requantize,tensor-type=.*=f16,imatrix="$matrix" "$SOURCE" >"$BATS_TEST_TMPDIR/page"
+    ! grep -F 'need an importance matrix' "$BATS_TEST_TMPDIR/page"
+    "$WFS" cat -o requantize,imatrix="$matrix" "$SOURCE" gguf/model-Q8_0.gguf | grep -a -F quantize.imatrix.entries_count
+    run ! "$WFS" cat -o requantize,imatrix="$matrix",include-weights=none "$SOURCE" gguf/model-IQ2_M.gguf
+    run ! "$WFS" cat -o imatrix="$matrix",include-weights=a,exclude-weights=b "$SOURCE" metadata.json
+    [[ $output == *"not together with exclude-weights"* ]]
+    echo "this is not an importance matrix" >"$text"
+    run ! "$WFS" cat -o imatrix="$text" "$SOURCE" metadata.json
+    [[ $output == *"not an importance matrix"* ]]
+}
+
 @test "in parts, and the parts in one" {
     mkdir "$BATS_TEST_TMPDIR/parts"
     serve -o split=3 "$SOURCE" "$MNT"

@@ -50,7 +50,7 @@ int main(int argc, char **argv)
         fclose(file);
         importance.columns = (const float *)(const void *)columns.bytes;
         importance.n_columns = columns.length / sizeof(float);
-        encoding.importance = &importance;
+        encoding.importance = importance;
     }
     read_all(stdin, &input);
     bool converted = decode ? convert(dtype, encoding_of(&f32_dtype), importance.n_columns, &input, &error)

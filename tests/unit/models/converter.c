@@ -55,7 +55,7 @@ static void check_types(void)
             struct gguf_plan plan = {0};
             struct error error;
             CHECK(gguf_plan_converter(model, outtypes[j], &plan, &error));
-            CHECK_TEXT(plan.places[0].type->name, expected[j]);
+            CHECK_TEXT(plan.places[0].encoding.dtype->name, expected[j]);
             gguf_plan_free(&plan);
         }
         arena_free(arena);
@@ -69,10 +69,10 @@ static void check_auto(void)
     struct gguf_model *model = one_tensor(arena, "blk.0.ffn_up.weight", 2, shape);
     struct gguf_plan plan = {0};
     struct error error;
-    CHECK(gguf_plan_converter(model, "auto", &plan, &error) && plan.places[0].type == &bf16_dtype);
+    CHECK(gguf_plan_converter(model, "auto", &plan, &error) && plan.places[0].encoding.dtype == &bf16_dtype);
     gguf_plan_free(&plan);
     model->auto_type = &f16_dtype;
-    CHECK(gguf_plan_converter(model, "auto", &plan, &error) && plan.places[0].type == &f16_dtype);
+    CHECK(gguf_plan_converter(model, "auto", &plan, &error) && plan.places[0].encoding.dtype == &f16_dtype);
     gguf_plan_free(&plan);
     CHECK(!gguf_plan_converter(model, "q4_0", &plan, &error));
     CHECK_TEXT(error.message, "the converter has no output type 'q4_0'");
@@ -101,8 +101,8 @@ static void check_layout(bool trim_ones)
     gguf_set_u32(&model.kvs, "general.file_type", 1);
     struct gguf_plan plan = {
         .kvs = gguf_kvs_copy(&model.kvs), .places = calloc(2, sizeof *plan.places), .n_tensors = 2, .trim_ones = trim_ones};
-    plan.places[0] = (struct gguf_place){&model.tensors->tensors[0], &f32_dtype, 0};
-    plan.places[1] = (struct gguf_place){&model.tensors->tensors[1], &f32_dtype, 0};
+    plan.places[0] = (struct gguf_place){&model.tensors->tensors[0], encoding_of(&f32_dtype), 0};
+    plan.places[1] = (struct gguf_place){&model.tensors->tensors[1], encoding_of(&f32_dtype), 0};
     struct gguf_layout layout;
     struct buffer header = laid_out(&plan, &layout);
 

@@ -17,6 +17,9 @@ static const struct mix *find_mix(const char *name)
     return mix->name != NULL ? mix : NULL;
 }
 
+static struct imatrix_entry some_entry = {.name = "blk.0.attn_q.weight", .finite = true};
+static const struct imatrix some_imatrix = {.entries = &some_entry, .n_entries = 1};
+
 /* "Q4_K_M,pure,tensor-type=attn_v=q8_0"; `tensor_types` has room for all of them. Returns the mix. */
 static const struct mix *read_mix(char *text, struct quantize_options *options, const char **tensor_types)
 {
@@ -26,6 +29,8 @@ static const struct mix *read_mix(char *text, struct quantize_options *options, 
         char *value = strsep(&text, ","), *name = strsep(&value, "=");
         options->pure |= strcmp(name, "pure") == 0;
         options->leave_output_tensor |= strcmp(name, "leave-output-tensor") == 0;
+        if (strcmp(name, "imatrix") == 0)
+            options->imatrix = &some_imatrix;
         if (strcmp(name, "output-tensor-type") == 0)
             options->output_tensor_type = quantize_type(value);
         if (strcmp(name, "token-embedding-type") == 0)

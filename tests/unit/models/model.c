@@ -68,7 +68,7 @@ static unsigned char *render(struct gguf_plan *plan, uint64_t *ret_size, struct 
     for (size_t i = 0; i < plan->n_tensors; i++) {
         const struct gguf_place *place = &plan->places[i];
         const struct view *view = place->tensor->view;
-        if (!convert_read(view, encoding_of(place->type), 0, view->n_elements / place->type->block_elements, at + place->offset,
+        if (!convert_read(view, place->encoding, 0, view->n_elements / place->encoding.dtype->block_elements, at + place->offset,
                           error))
             return free(file), NULL;
     }

@@ -23,7 +23,7 @@ static struct gguf_plan make_whole(struct tensor_set *set, struct arena *arena)
         tensor_set_add_view(set, names[i], view_literal(arena, dtype_by_name("I8"), 2, shape, zeros));
     }
     for (size_t i = 0; i < N_TENSORS; i++)
-        whole.places[i] = (struct gguf_place){&set->tensors[i], dtype_by_name("I8"), 0};
+        whole.places[i] = (struct gguf_place){&set->tensors[i], encoding_of(dtype_by_name("I8")), 0};
     gguf_set_u16(&whole.kvs, "split.count", 9);
     gguf_set_text(&whole.kvs, "general.architecture", "x");
     return whole;

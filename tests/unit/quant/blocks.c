@@ -39,7 +39,7 @@ static void check_encode(struct encoding encoding, const char *name, const float
 static void check_weighted(const struct dtype *dtype, const char *name, const float *values, const struct importance *importance)
 {
     static unsigned char expected[ELEMENTS * 4], made[ELEMENTS * 4];
-    struct encoding encoding = {.dtype = dtype, .importance = importance};
+    struct encoding encoding = {.dtype = dtype, .importance = *importance};
     struct arena *arena = arena_new();
     struct error error;
     const struct view *view = view_literal(arena, &f32_dtype, 2, (uint64_t[]){ELEMENTS / COLUMNS, COLUMNS}, values);
@@ -67,12 +67,12 @@ static void check_experts(const struct dtype *dtype, const float *values)
     for (int i = 0; i < ELEMENTS; i++)
         columns[i] = (float)(i * 7 % 31 + i / COLUMNS);
     uint64_t n_blocks = COLUMNS / dtype->block_elements, row = n_blocks * dtype->block_bytes;
-    CHECK(convert_read(experts, (struct encoding){.dtype = dtype, .importance = &both}, 0, 2 * n_blocks, made, &error));
+    CHECK(convert_read(experts, (struct encoding){.dtype = dtype, .importance = both}, 0, 2 * n_blocks, made, &error));
     for (int i = 0; i < 2; i++) {
         struct importance one = {columns + i * COLUMNS, COLUMNS, 1};
         const struct view *expert = view_literal(arena, &f32_dtype, 2, (uint64_t[]){1, COLUMNS}, values + i * COLUMNS);
         CHECK(
-            convert_read(expert, (struct encoding){.dtype = dtype, .importance = &one}, 0, n_blocks, expected + i * row, &error));
+            convert_read(expert, (struct encoding){.dtype = dtype, .importance = one}, 0, n_blocks, expected + i * row, &error));
     }
     CHECK_NAMED(memcmp(made, expected, 2 * row) == 0, dtype->name);
     arena_free(arena);

@@ -78,6 +78,15 @@ static size_t plain_run(const char *text, size_t length)
     return run;
 }
 
+/* A byte that JSON does not show as it is. */
+static void append_escaped(struct buffer *buffer, unsigned char byte)
+{
+    if (byte == '"' || byte == '\\')
+        buffer_printf(buffer, "\\%c", byte);
+    else
+        buffer_printf(buffer, "\\u%04x", byte);
+}
+
 void buffer_append_json_string(struct buffer *buffer, const char *text, size_t length)
 {
     buffer_append(buffer, "\"", 1);
@@ -85,15 +94,49 @@ void buffer_append_json_string(struct buffer *buffer, const char *text, size_t l
         size_t run = plain_run(text + at, length - at), taken = run;
         if (run == 0)
             taken = text_character(text + at, length - at);
-        unsigned char byte = (unsigned char)text[at];
         if (run != 0 || taken > 1)
             buffer_append(buffer, text + at, taken);
         else if (taken == 0)
             buffer_append_text(buffer, "\xef\xbf\xbd");
-        else if (byte == '"' || byte == '\\')
-            buffer_printf(buffer, "\\%c", byte);
         else
-            buffer_printf(buffer, "\\u%04x", byte);
+            append_escaped(buffer, (unsigned char)text[at]);
+        at += taken ? taken : 1;
+    }
+    buffer_append(buffer, "\"", 1);
+}
+
+/* A character of `length` bytes as \uXXXX, above U+FFFF as a pair of surrogates. */
+static void append_code_units(struct buffer *buffer, const char *character, size_t length)
+{
+    static const unsigned char lead_bits[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
+    uint32_t code = (unsigned char)character[0] & lead_bits[length];
+    for (size_t i = 1; i < length; i++)
+        code = code << 6 | ((unsigned char)character[i] & 0x3f);
+    if (code < 0x10000)
+        buffer_printf(buffer, "\\u%04x", code);
+    else
+        buffer_printf(buffer, "\\u%04x\\u%04x", 0xd800 + ((code - 0x10000) >> 10), 0xdc00 + ((code - 0x10000) & 0x3ff));
+}
+
+void buffer_append_json_text(struct buffer *buffer, const char *text, size_t length, enum json_letters letters)
+{
+    static const char controls[] = "\b\t\n\f\r", letters_of_controls[] = "btnfr";
+    buffer_append(buffer, "\"", 1);
+    for (size_t at = 0; at < length;) {
+        size_t run = plain_run(text + at, length - at), taken = run;
+        if (run == 0)
+            taken = text_character(text + at, length - at);
+        const char *control = taken == 1 && text[at] != '\0' ? strchr(controls, text[at]) : NULL;
+        if (taken == 0)
+            buffer_append_text(buffer, letters == JSON_ASCII ? "\\ufffd" : "\xef\xbf\xbd");
+        else if (taken > 1 && run == 0 && letters == JSON_ASCII)
+            append_code_units(buffer, text + at, taken);
+        else if (run != 0 || taken > 1 || (text[at] == 0x7f && letters == JSON_UTF8))
+            buffer_append(buffer, text + at, taken);
+        else if (control != NULL && run == 0)
+            buffer_printf(buffer, "\\%c", letters_of_controls[control - controls]);
+        else
+            append_escaped(buffer, (unsigned char)text[at]);
         at += taken ? taken : 1;
     }
     buffer_append(buffer, "\"", 1);

@@ -26,6 +26,33 @@ static void json_strings(void)
     }
 }
 
+/* Expected: json.dumps(text) and json.dumps(text, ensure_ascii=False) of Python 3.11. */
+static void json_texts(void)
+{
+    static const struct {
+        const char *text;
+        size_t length;
+        const char *ascii, *utf8;
+    } rows[] = {
+        {"a\0b\n\t\x7f\"\\/\b\f\r\x1f", 13, "\"a\\u0000b\\n\\t\\u007f\\\"\\\\/\\b\\f\\r\\u001f\"",
+         "\"a\\u0000b\\n\\t\x7f\\\"\\\\/\\b\\f\\r\\u001f\""},
+        {"\xc3\xa9\xe2\x96\x81\xf0\x9f\x98\x80\xe2\x80\xa8", 12, "\"\\u00e9\\u2581\\ud83d\\ude00\\u2028\"",
+         "\"\xc3\xa9\xe2\x96\x81\xf0\x9f\x98\x80\xe2\x80\xa8\""},
+        {"\xff", 1, "\"\\ufffd\"", "\"\xef\xbf\xbd\""},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct buffer buffer = {0};
+        buffer_append_json_text(&buffer, rows[i].text, rows[i].length, JSON_ASCII);
+        buffer_append(&buffer, "", 1);
+        CHECK_TEXT((const char *)buffer.bytes, rows[i].ascii);
+        buffer.length = 0;
+        buffer_append_json_text(&buffer, rows[i].text, rows[i].length, JSON_UTF8);
+        buffer_append(&buffer, "", 1);
+        CHECK_TEXT((const char *)buffer.bytes, rows[i].utf8);
+        buffer_free(&buffer);
+    }
+}
+
 static void printed(void)
 {
     struct buffer buffer = {0};
@@ -42,6 +69,7 @@ static void printed(void)
 int main(void)
 {
     json_strings();
+    json_texts();
     printed();
     struct buffer buffer = {0};
     buffer_append_le(&buffer, 0x0102030405060708, 8);

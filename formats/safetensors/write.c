@@ -1,0 +1,119 @@
+#include "formats/safetensors/write.h"
+
+#include "base/checked.h"
+#include "base/text.h"
+#include "formats/layout.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ALIGNMENT = 8, LENGTH_BYTES = 8, MAX_HEADER_BYTES = 100 * 1000 * 1000 };
+
+static const char metadata_key[] = "__metadata__";
+
+/* What the format has, in the order in which tensors stand: from the most aligned to the least. */
+static const char *const dtype_names[] = {
+    "U64",         "I64",         "F64",     "C64",     "F32",     "U32", "I32", "BF16",    "F16",     "U16", "I16",
+    "F8_E5M2FNUZ", "F8_E4M3FNUZ", "F8_E8M0", "F8_E4M3", "F8_E5M2", "I8",  "U8",  "F6_E3M2", "F6_E2M3", "F4",  "BOOL",
+};
+
+enum { N_DTYPES = sizeof dtype_names / sizeof *dtype_names };
+
+static unsigned dtype_order(const struct dtype *type)
+{
+    unsigned order = 0;
+    while (order < N_DTYPES && strcmp(dtype_names[order], type->name) != 0)
+        order++;
+    return order;
+}
+
+const char *safetensors_refusal(const char *name, size_t name_length, const struct dtype *type)
+{
+    if (dtype_order(type) == N_DTYPES)
+        return "safetensors has no such dtype";
+    if (text_valid_prefix(name, name_length) != name_length)
+        return "its name is not UTF-8";
+    if (name_length == strlen(metadata_key) && memcmp(name, metadata_key, name_length) == 0)
+        return "its name means something else in safetensors";
+    return NULL;
+}
+
+static int compare_places(const void *a, const void *b)
+{
+    const struct safetensors_place *x = a, *y = b;
+    unsigned x_order = dtype_order(x->type), y_order = dtype_order(y->type);
+    if (x_order != y_order)
+        return x_order < y_order ? -1 : 1;
+    return text_compare(x->tensor->name, x->tensor->name_length, y->tensor->name, y->tensor->name_length);
+}
+
+static void append_metadata(const struct safetensors_metadata *metadata, struct buffer *out)
+{
+    buffer_printf(out, "\"%s\":{", metadata_key);
+    for (size_t i = 0; metadata[i].key != NULL; i++) {
+        buffer_append_text(out, i ? "," : "");
+        buffer_append_json_text(out, metadata[i].key, strlen(metadata[i].key), JSON_UTF8);
+        buffer_append_text(out, ":");
+        buffer_append_json_text(out, metadata[i].value, strlen(metadata[i].value), JSON_UTF8);
+    }
+    buffer_append_text(out, "}");
+}
+
+static void append_place(const struct safetensors_place *place, uint64_t end, struct buffer *out)
+{
+    const struct tensor *tensor = place->tensor;
+    buffer_append_json_text(out, tensor->name, tensor->name_length, JSON_UTF8);
+    buffer_printf(out, ":{\"dtype\":\"%s\",\"shape\":[", place->type->name);
+    for (unsigned i = 0; i < tensor->rank; i++)
+        buffer_printf(out, "%s%" PRIu64, i ? "," : "", tensor->shape[i]);
+    buffer_printf(out, "],\"data_offsets\":[%" PRIu64 ",%" PRIu64 "]}", place->offset, end);
+}
+
+/* Sets the offsets; *ret_size is where the last tensor ends. */
+static bool set_offsets(struct safetensors_place *places, size_t n_places, uint64_t *ret_size, struct error *error)
+{
+    uint64_t size = 0, n_elements, n_bytes;
+    for (size_t i = 0; i < n_places; i++) {
+        const struct tensor *tensor = places[i].tensor;
+        places[i].offset = size;
+        if (!layout_size(places[i].type, tensor->shape, tensor->rank, &n_elements, &n_bytes, NULL) ||
+            !checked_add(size, n_bytes, &size))
+            return error_set(error, "tensor '%.200s': its %s elements do not fit in a file", tensor->name, places[i].type->name);
+    }
+    *ret_size = size;
+    return true;
+}
+
+bool safetensors_lay_out(struct safetensors_place *places, size_t n_places, const struct safetensors_metadata *metadata,
+                         struct buffer *ret_header, uint64_t *ret_data_size, struct error *error)
+{
+    struct buffer header = {0};
+    uint64_t size = 0;
+    if (n_places > 0)
+        qsort(places, n_places, sizeof *places, compare_places);
+    if (!set_offsets(places, n_places, &size, error))
+        return false;
+    buffer_append_zeros(&header, LENGTH_BYTES);
+    buffer_append_text(&header, "{");
+    if (metadata != NULL)
+        append_metadata(metadata, &header);
+    for (size_t i = 0; i < n_places; i++) {
+        buffer_append_text(&header, i > 0 || metadata != NULL ? "," : "");
+        append_place(&places[i], i + 1 < n_places ? places[i + 1].offset : size, &header);
+    }
+    buffer_append_text(&header, "}");
+    while (header.length % ALIGNMENT != 0)
+        buffer_append_text(&header, " ");
+    size_t length = header.length - LENGTH_BYTES;
+    for (size_t i = 0; i < LENGTH_BYTES; i++)
+        header.bytes[i] = (unsigned char)((uint64_t)length >> (8 * i));
+    if (length > MAX_HEADER_BYTES) {
+        buffer_free(&header);
+        return error_set(error, "the header of %zu tensors would have %zu bytes, more than the %d that readers take", n_places,
+                         length, MAX_HEADER_BYTES);
+    }
+    *ret_header = header;
+    *ret_data_size = size;
+    return true;
+}

@@ -1,6 +1,6 @@
 #include "models/plain.h"
 
-#include "formats/layout.h"
+#include "models/left_out.h"
 #include "quant/convert.h"
 #include "quant/unpack.h"
 
@@ -88,36 +88,6 @@ static const struct view *storable(struct arena *arena, const struct view *view)
     return NULL;
 }
 
-/* The tensors that are left out for one reason: a note names the first. */
-struct left_out {
-    const char *reason, *first;
-    size_t n_tensors;
-};
-
-enum { MAX_REASONS = 32 };
-
-static void leave_out(struct left_out *left_out, const char *reason, const char *name)
-{
-    size_t i = 0;
-    while (i + 1 < MAX_REASONS && left_out[i].reason != NULL && strcmp(left_out[i].reason, reason) != 0)
-        i++;
-    if (left_out[i].reason == NULL) {
-        left_out[i].reason = reason;
-        left_out[i].first = name;
-    }
-    left_out[i].n_tensors++;
-}
-
-static void note_left_out(const struct checkpoint *checkpoint, const struct left_out *left_out)
-{
-    for (; left_out->reason != NULL; left_out++)
-        if (left_out->n_tensors == 1)
-            checkpoint_note(checkpoint, "model.gguf: tensor '%.200s' is left out: %s", left_out->first, left_out->reason);
-        else
-            checkpoint_note(checkpoint, "model.gguf: %zu tensors are left out, '%.200s' first: %s", left_out->n_tensors,
-                            left_out->first, left_out->reason);
-}
-
 /* What the container holds for a tensor; NULL with the reason where it can hold nothing. */
 static const struct view *contained(struct gguf_model *model, const struct tensor *tensor, const char **ret_reason)
 {
@@ -134,7 +104,7 @@ bool plain_add_tensors(struct gguf_model *model, struct error *error)
 {
     const struct checkpoint *checkpoint = model->checkpoint;
     const struct tensor_set *set = checkpoint->tensors;
-    struct left_out left_out[MAX_REASONS + 1] = {{0}};
+    struct left_out left_out[LEFT_OUT_MAX + 1] = {{0}};
     bool guessed = false;
     model->forced = memory_alloc(set->n_tensors * sizeof *model->forced);
     for (size_t i = 0; i < set->n_tensors; i++) {
@@ -142,7 +112,7 @@ bool plain_add_tensors(struct gguf_model *model, struct error *error)
         const char *reason;
         const struct view *view = contained(model, tensor, &reason);
         if (view == NULL) {
-            leave_out(left_out, reason, tensor->name);
+            left_out_add(left_out, reason, tensor->name);
             continue;
         }
         if (!guessed && tensor->rank >= 2 && (tensor->dtype == &bf16_dtype || tensor->dtype == &f16_dtype)) {
@@ -155,6 +125,6 @@ bool plain_add_tensors(struct gguf_model *model, struct error *error)
     if (model->tensors->n_tensors == 0 && set->n_tensors > 0)
         return error_set(error, "model.gguf: none of the tensors can be in a GGUF: '%.200s': %s", left_out->first,
                          left_out->reason);
-    note_left_out(checkpoint, left_out);
+    left_out_note(left_out, checkpoint, "model.gguf");
     return true;
 }

@@ -1,11 +1,13 @@
 #include "fs/cli/options.h"
 
 #include "models/mix.h"
+#include "models/shards.h"
 
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 static bool set_format(struct options *options, const char *value, struct error *error)
@@ -134,6 +136,20 @@ static bool set_split(struct options *options, const char *value, struct error *
     return split_rule_parse(value, &options->tree.split, error) || error_prefix(error, "option");
 }
 
+static bool set_dtype(struct options *options, const char *value, struct error *error)
+{
+    const struct dtype *const types[] = {&f32_dtype, &f16_dtype, &bf16_dtype};
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (strcasecmp(types[i]->view_name, value) == 0)
+            options->tree.hf_type = types[i];
+    return options->tree.hf_type != NULL || error_set(error, "option dtype: '%s' is not f32, f16 or bf16", value);
+}
+
+static bool set_shard_size(struct options *options, const char *value, struct error *error)
+{
+    return shards_parse_size(value, &options->tree.shard_size, error) || error_prefix(error, "option shard-size");
+}
+
 static bool set_pure(struct options *options, const char *value, struct error *error)
 {
     (void)value, (void)error;
@@ -252,6 +268,8 @@ const struct option_row option_rows[] = {
      set_override_kv},
     {"chat-template", "FILE", "GGUF files: the text of FILE as tokenizer.chat_template", false, set_chat_template},
     {"split", "SIZE|N", "gguf/split/: every GGUF file in parts of at most SIZE (500M, 2G) or N tensors", false, set_split},
+    {"dtype", "TYPE", "model.safetensors and hf/: floating-point tensors as f32, f16 or bf16", false, set_dtype},
+    {"shard-size", "SIZE", "hf/: the most bytes of a shard, 5GB by default", false, set_shard_size},
     {"allow_other", NULL, "let other users in; modes decide what they may read", true, set_allow_other},
     {"uid", "NUMBER", "owner of all files; the default is who mounts", true, set_uid},
     {"gid", "NUMBER", "group of all files; the default is that of who mounts", true, set_gid},

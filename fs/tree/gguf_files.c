@@ -142,23 +142,13 @@ static bool is_source_itself(const struct gguf_output *output)
            gguf_edits_are_none(&tree_options(output->files->tree)->edits);
 }
 
-static struct vfile source_itself(const struct checkpoint *checkpoint, struct arena *arena)
-{
-    struct source *source = checkpoint->sources[0];
-    uint64_t size = source_size(source);
-    struct vfile_builder builder = {.arena = arena, .capacity = 1, .origin = origin_of_weights(checkpoint)};
-    builder.spans = arena_array(arena, builder.capacity, sizeof *builder.spans);
-    vfile_add_view(&builder, view_of_source(arena, source, 0, &u8_dtype, 1, arena_copy(arena, &size, sizeof size)),
-                   encoding_of(&u8_dtype));
-    return vfile_finish(&builder);
-}
-
 static bool plan_output(const void *context, struct arena *arena, struct vfile *ret_file, struct error *error)
 {
     const struct gguf_output *output = context;
     struct gguf_plan plan;
     if (is_source_itself(output)) {
-        *ret_file = source_itself(tree_checkpoint(output->files->tree), arena);
+        const struct checkpoint *checkpoint = tree_checkpoint(output->files->tree);
+        *ret_file = vfile_of_source(arena, checkpoint->sources[0], origin_of_weights(checkpoint));
         return true;
     }
     if (!make_plan(output, &plan, error))

@@ -21,6 +21,8 @@ struct tree_options {
     struct quantize_options quantize; /* for gguf/model-Q*.gguf */
     struct gguf_edits edits;          /* for all GGUF files */
     struct split_rule split;          /* for gguf/split/ */
+    const struct dtype *hf_type;      /* of floating-point tensors in model.safetensors and hf/; NULL: as the source has them */
+    uint64_t shard_size;              /* for hf/; 0: the usual one */
 };
 
 struct node_attributes {

@@ -67,6 +67,14 @@ struct vfile vfile_finish(const struct vfile_builder *builder)
     return (struct vfile){builder->size, builder->spans, builder->n_spans, builder->origin};
 }
 
+struct vfile vfile_of_source(struct arena *arena, struct source *source, struct origin origin)
+{
+    uint64_t size = source_size(source);
+    struct vfile_builder builder = {.arena = arena, .origin = origin};
+    vfile_add_view(&builder, view_of_source(arena, source, 0, &u8_dtype, 1, &size), encoding_of(&u8_dtype));
+    return vfile_finish(&builder);
+}
+
 /* The span that holds the byte at `offset`, which is inside the file. */
 static const struct span *find_span(const struct vfile *file, uint64_t offset)
 {

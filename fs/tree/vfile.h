@@ -32,6 +32,9 @@ void vfile_add_view(struct vfile_builder *builder, const struct view *view, stru
 void vfile_add_text(struct vfile_builder *builder, text_function *text, const void *context, size_t index, uint64_t length);
 struct vfile vfile_finish(const struct vfile_builder *builder);
 
+/* All of a source, as it is. */
+struct vfile vfile_of_source(struct arena *arena, struct source *source, struct origin origin);
+
 /* Reads [offset, offset + length) into `out`; the range is inside the file. All of it or an error. */
 bool vfile_read(const struct vfile *file, uint64_t offset, size_t length, void *out, struct error *error);
 

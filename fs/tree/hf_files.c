@@ -1,0 +1,180 @@
+/* model.safetensors, and hf/: what save_pretrained() would have written, weights, configuration and tokenizer.
+ *
+ * The model behind the weights is made when the first of them is asked for, and kept. How many shards hf/ has must be known to
+ * name them: where the tensors may be more than one holds, it is made at once. */
+#include "fs/tree/content.h"
+#include "fs/tree/side_files.h"
+
+#include "formats/safetensors/write.h"
+#include "models/canonical.h"
+#include "models/shards.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+struct hf_files {
+    struct tree *tree;
+    pthread_mutex_t making; /* of the model, for which all files wait */
+    struct canonical_model *model;
+    bool failed; /* none can be made: said once */
+    struct shards shards;
+};
+
+struct hf_shard {
+    struct hf_files *files;
+    size_t number;
+};
+
+static const struct canonical_model *model_of(struct hf_files *files)
+{
+    struct error error;
+    const struct checkpoint *checkpoint = tree_checkpoint(files->tree);
+    pthread_mutex_lock(&files->making);
+    if (files->model == NULL && !files->failed) {
+        files->model = canonical_model_new(checkpoint, tree_options(files->tree)->hf_type, &error);
+        files->failed = files->model == NULL;
+        if (files->failed)
+            checkpoint_note(checkpoint, "model.safetensors is left out, in hf/, too: %s", error.message);
+    }
+    pthread_mutex_unlock(&files->making);
+    return files->model;
+}
+
+/* The file of `n_places` tensors. */
+static bool render(const struct canonical_model *model, struct safetensors_place *places, size_t n_places, struct arena *arena,
+                   struct vfile *ret_file, struct error *error)
+{
+    static const struct safetensors_metadata metadata[] = {{"format", "pt"}, {0}};
+    struct buffer header;
+    uint64_t data_size;
+    if (!safetensors_lay_out(places, n_places, metadata, &header, &data_size, error))
+        return false;
+    struct vfile_builder builder = {
+        .arena = arena, .capacity = n_places + 1, .origin = origin_of_model(model->checkpoint, arena)};
+    builder.spans = arena_array(arena, builder.capacity, sizeof *builder.spans);
+    vfile_add_literal(&builder, arena_copy(arena, header.bytes, header.length), header.length);
+    for (size_t i = 0; i < n_places; i++)
+        vfile_add_view(&builder, tensor_view(places[i].tensor, arena), encoding_of(places[i].type));
+    *ret_file = vfile_finish(&builder);
+    buffer_free(&header);
+    return true;
+}
+
+/* The tensors of one shard, or of all where `shards` is NULL. */
+static bool render_shard(const struct canonical_model *model, const struct shards *shards, size_t shard, struct arena *arena,
+                         struct vfile *ret_file, struct error *error)
+{
+    size_t n_places = 0;
+    struct safetensors_place *places = memory_alloc((model->tensors->n_tensors + 1) * sizeof *places);
+    for (size_t i = 0; i < model->tensors->n_tensors; i++)
+        if (shards == NULL || shards->shard_of[i] == shard)
+            places[n_places++] = (struct safetensors_place){.tensor = &model->tensors->tensors[i], .type = model->types[i]};
+    bool rendered = render(model, places, n_places, arena, ret_file, error);
+    free(places);
+    return rendered;
+}
+
+static bool plan_whole(const void *context, struct arena *arena, struct vfile *ret_file, struct error *error)
+{
+    const struct canonical_model *model = model_of((struct hf_files *)context);
+    if (model == NULL)
+        return error_set(error, "%s", "");
+    if (model->whole != NULL) {
+        *ret_file = vfile_of_source(arena, model->whole, origin_of_weights(model->checkpoint));
+        return true;
+    }
+    return render_shard(model, NULL, 0, arena, ret_file, error);
+}
+
+static bool plan_shard(const void *context, struct arena *arena, struct vfile *ret_file, struct error *error)
+{
+    const struct hf_shard *shard = context;
+    return render_shard(shard->files->model, &shard->files->shards, shard->number, arena, ret_file, error);
+}
+
+static bool plan_index(const void *context, struct arena *arena, struct vfile *ret_file, struct error *error)
+{
+    (void)error;
+    const struct hf_files *files = context;
+    struct buffer text = {0};
+    shards_write_index(files->model, &files->shards, &text);
+    struct vfile_builder builder = {.arena = arena, .origin = origin_of_model(files->model->checkpoint, arena)};
+    vfile_add_literal(&builder, arena_copy(arena, text.bytes, text.length), text.length);
+    buffer_free(&text);
+    *ret_file = vfile_finish(&builder);
+    return true;
+}
+
+/* The most bytes that all tensors may have together. */
+static uint64_t most_bytes(const struct checkpoint *checkpoint, const struct dtype *type)
+{
+    enum { LARGEST_ELEMENT = 4 }; /* of what blocks become */
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < checkpoint->tensors->n_tensors; i++) {
+        const struct tensor *tensor = &checkpoint->tensors->tensors[i];
+        uint64_t n_elements = tensor_elements(tensor), stored = dtype_bytes(tensor->dtype, n_elements);
+        bool converted = type != NULL || tensor->dtype->kind == DTYPE_BLOCK;
+        bytes += converted && n_elements * LARGEST_ELEMENT > stored ? n_elements * LARGEST_ELEMENT : stored;
+    }
+    return bytes;
+}
+
+static void add_shards(struct hf_files *files, node_id directory)
+{
+    struct arena *arena = tree_arena(files->tree);
+    for (size_t i = 0; i < files->shards.n_shards; i++) {
+        struct hf_shard *shard = arena_alloc(arena, sizeof *shard);
+        *shard = (struct hf_shard){files, i};
+        tree_add_file(files->tree, directory, shards_name(&files->shards, i, arena), plan_shard, shard);
+    }
+    tree_add_file(files->tree, directory, "model.safetensors.index.json", plan_index, files);
+}
+
+static void add_weights(struct hf_files *files, node_id directory)
+{
+    struct tree *tree = files->tree;
+    const struct tree_options *options = tree_options(tree);
+    uint64_t limit = options->shard_size != 0 ? options->shard_size : shards_usual_size;
+    struct error error;
+    bool planned = most_bytes(tree_checkpoint(tree), options->hf_type) <= limit;
+    if (!planned && model_of(files) != NULL) {
+        if (!shards_plan(files->model, limit, tree_arena(tree), &files->shards, &error)) {
+            checkpoint_note(tree_checkpoint(tree), "hf/: the weights are left out: %s", error.message);
+            return;
+        }
+        if (files->shards.n_shards > 1) {
+            add_shards(files, directory);
+            return;
+        }
+    }
+    tree_add_file(tree, directory, "model.safetensors", plan_whole, files);
+}
+
+static void release(void *context)
+{
+    struct hf_files *files = context;
+    canonical_model_free(files->model);
+    pthread_mutex_destroy(&files->making);
+}
+
+static bool add(struct tree *tree, struct error *error)
+{
+    (void)error;
+    const struct checkpoint *checkpoint = tree_checkpoint(tree);
+    struct hf_files *files = arena_alloc(tree_arena(tree), sizeof *files);
+    *files = (struct hf_files){.tree = tree};
+    pthread_mutex_init(&files->making, NULL);
+    tree_on_free(tree, release, files);
+    tree_add_file(tree, TREE_ROOT, "model.safetensors", plan_whole, files);
+    node_id directory = tree_add_directory(tree, TREE_ROOT, "hf");
+    add_weights(files, directory);
+    for (size_t i = 0; i < checkpoint->n_side_files; i++)
+        side_files_add(tree, directory, &checkpoint->side_files[i]);
+    return true;
+}
+
+const struct content hf_files_content = {
+    .name = "hf",
+    .summary = "model.safetensors, in one file; hf/: a directory that from_pretrained() opens",
+    .add = add,
+};

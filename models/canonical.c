@@ -1,0 +1,183 @@
+#include "models/canonical.h"
+
+#include "base/text.h"
+#include "formats/format.h"
+#include "formats/safetensors/write.h"
+#include "models/hparams.h"
+#include "models/left_out.h"
+#include "quant/convert.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Ends of names that classes of transformers tie to another parameter: their _tied_weights_keys, of 4.57. */
+static const char *const tied_names[] = {
+    "lm_head.weight",
+    "lm_head.decoder.weight",
+    "lm_head.decoder.bias",
+    "embed_out.weight",
+    "cls.predictions.decoder.weight",
+    "predictions.decoder.bias",
+    "encoder.embed_tokens.weight",
+    "decoder.embed_tokens.weight",
+};
+
+static bool is_tied_name(const struct tensor *tensor)
+{
+    for (size_t i = 0; i < sizeof tied_names / sizeof *tied_names; i++)
+        if (text_ends_with(tensor->name, tied_names[i]))
+            return true;
+    return false;
+}
+
+/* What config.json says that matters here. One that says nothing of ties may have them. */
+static bool read_config(struct canonical_model *model)
+{
+    bool absent;
+    struct error error;
+    struct hparams *hparams = hparams_load(model->checkpoint, &absent, &error);
+    bool ties = hparams == NULL || json_bool(hparams_get(hparams, "tie_word_embeddings"), true);
+    const char *model_type = hparams != NULL ? json_string(json_get(hparams_raw(hparams), "model_type"), NULL) : NULL;
+    if (model_type != NULL)
+        model->model_type = arena_strdup(model->arena, model_type);
+    hparams_free(hparams);
+    return ties;
+}
+
+/* By place and then by name. */
+static int compare_places(const void *a, const void *b)
+{
+    const struct tensor *x = *(const struct tensor *const *)a, *y = *(const struct tensor *const *)b;
+    if (x->source != y->source)
+        return (uintptr_t)x->source < (uintptr_t)y->source ? -1 : 1;
+    if (x->offset != y->offset)
+        return x->offset < y->offset ? -1 : 1;
+    if (x->length != y->length)
+        return x->length < y->length ? -1 : 1;
+    return text_compare(x->name, x->name_length, y->name, y->name_length);
+}
+
+/* Whether both are the same elements in the same order. */
+static bool is_same(const struct tensor *a, const struct tensor *b)
+{
+    size_t bytes = a->rank * sizeof *a->shape;
+    if (a->source != b->source || a->offset != b->offset || a->length != b->length || a->length == 0 || a->dtype != b->dtype ||
+        a->rank != b->rank || memcmp(a->shape, b->shape, bytes) != 0 || (a->strides == NULL) != (b->strides == NULL))
+        return false;
+    return a->strides == NULL || memcmp(a->strides, b->strides, bytes) == 0;
+}
+
+/* Of tensors that are the same, sorted by name: the tied names are left out, but one name stays. */
+static void leave_out_tied(const struct tensor *const *same, size_t n_same, const struct tensor_set *set, bool *left_out)
+{
+    size_t n_left_out = 0;
+    for (size_t i = 0; i < n_same && n_left_out + 1 < n_same; i++)
+        if (is_tied_name(same[i])) {
+            left_out[same[i] - set->tensors] = true;
+            n_left_out++;
+        }
+}
+
+/* Marks the tensors of the checkpoint that save_pretrained() would not write. */
+static void find_tied(const struct checkpoint *checkpoint, bool *left_out)
+{
+    const struct tensor_set *set = checkpoint->tensors;
+    const struct tensor **sorted = memory_alloc((set->n_tensors + 1) * sizeof *sorted);
+    size_t n_sorted = 0, n_tied = 0;
+    for (size_t i = 0; i < set->n_tensors; i++) {
+        const struct tensor *tensor = &set->tensors[i];
+        if (tensor->source != NULL && tensor->view == NULL && tensor->refusal == NULL)
+            sorted[n_sorted++] = tensor;
+        n_tied += is_tied_name(tensor);
+    }
+    if (n_tied > 0) {
+        qsort(sorted, n_sorted, sizeof *sorted, compare_places);
+        for (size_t first = 0, end; first < n_sorted; first = end) {
+            for (end = first + 1; end < n_sorted && is_same(sorted[first], sorted[end]); end++)
+                ;
+            leave_out_tied(sorted + first, end - first, set, left_out);
+        }
+    }
+    free(sorted);
+}
+
+/* What a tensor is written as. */
+static const struct dtype *written_type(const struct tensor *tensor, const struct dtype *wanted)
+{
+    bool is_number = tensor->dtype->kind == DTYPE_FLOAT || tensor->dtype->kind == DTYPE_BLOCK;
+    return wanted != NULL && is_number ? wanted : tensor->dtype;
+}
+
+/* Why a tensor cannot be in the file as that type; NULL where it can. */
+static const char *refusal(const struct tensor *tensor, const struct dtype *type)
+{
+    if (tensor->refusal != NULL)
+        return tensor->refusal;
+    return safetensors_refusal(tensor->name, tensor->name_length, type);
+}
+
+/* The one source, where it is a file of safetensors with nothing after its tensors; else NULL. */
+static struct source *whole_source(const struct checkpoint *checkpoint)
+{
+    struct error error;
+    struct source *source = checkpoint->n_sources == 1 ? checkpoint->sources[0] : NULL;
+    const struct format *format = source != NULL ? format_of_file(source, &error) : NULL;
+    uint64_t end = 0;
+    if (format == NULL || strcmp(format->name, "safetensors") != 0)
+        return NULL;
+    for (size_t i = 0; i < checkpoint->tensors->n_tensors; i++) {
+        const struct tensor *tensor = &checkpoint->tensors->tensors[i];
+        end = tensor->offset + tensor->length > end ? tensor->offset + tensor->length : end;
+    }
+    return end == source_size(source) ? source : NULL;
+}
+
+static bool take_stored(struct canonical_model *model, const struct dtype *wanted, struct error *error)
+{
+    const struct checkpoint *checkpoint = model->checkpoint;
+    const struct tensor_set *set = checkpoint->tensors;
+    struct left_out left_out[LEFT_OUT_MAX + 1] = {{0}};
+    bool *tied = memory_alloc(set->n_tensors + 1);
+    memset(tied, 0, set->n_tensors + 1);
+    if (read_config(model))
+        find_tied(checkpoint, tied);
+    model->types = arena_array(model->arena, set->n_tensors, sizeof *model->types);
+    bool is_all = true;
+    for (size_t i = 0; i < set->n_tensors; i++) {
+        const struct tensor *tensor = &set->tensors[i];
+        const struct dtype *type = written_type(tensor, wanted);
+        const char *reason = tied[i] ? NULL : refusal(tensor, type);
+        is_all = is_all && !tied[i] && reason == NULL && type == tensor->dtype;
+        if (reason != NULL)
+            left_out_add(left_out, reason, tensor->name);
+        if (tied[i] || reason != NULL)
+            continue;
+        model->types[model->tensors->n_tensors] = type;
+        tensor_set_add(model->tensors, tensor);
+    }
+    free(tied);
+    if (model->tensors->n_tensors == 0 && set->n_tensors > 0)
+        return error_set(error, "none of the tensors can be in it: '%.200s': %s", left_out->first, left_out->reason);
+    left_out_note(left_out, checkpoint, "model.safetensors");
+    model->whole = is_all ? whole_source(checkpoint) : NULL;
+    return tensor_set_seal(model->tensors, error);
+}
+
+struct canonical_model *canonical_model_new(const struct checkpoint *checkpoint, const struct dtype *type, struct error *error)
+{
+    struct canonical_model *model = memory_alloc(sizeof *model);
+    struct arena *arena = arena_new();
+    *model = (struct canonical_model){.arena = arena, .checkpoint = checkpoint, .tensors = tensor_set_new(arena)};
+    if (take_stored(model, type, error))
+        return model;
+    canonical_model_free(model);
+    return NULL;
+}
+
+void canonical_model_free(struct canonical_model *model)
+{
+    if (model == NULL)
+        return;
+    arena_free(model->arena);
+    free(model);
+}

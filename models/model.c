@@ -80,7 +80,7 @@ static bool ggml_takes_all(const struct gguf_model *model, struct error *error)
 static bool check_quantization(const struct gguf_model *model, struct error *error)
 {
     const char *method = json_string(hparams_get(model->hparams, "quantization_config.quant_method"), NULL);
-    if (method == NULL || packing_of_method(method) != NULL)
+    if (method == NULL || packing_is_known(method))
         return true;
     return error_set(error, "model.gguf: checkpoints quantized with '%.64s' are not supported", method);
 }

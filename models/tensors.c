@@ -190,23 +190,41 @@ static bool relate(struct synthesis *synthesis, const struct renamed *renamed, s
     return relation != NULL && relation_apply(&job, error);
 }
 
+/* Says what the converter would have refused: what stands here is what it would write of the model as it was before. */
+static void note_beyond(const struct checkpoint *checkpoint, const struct plain_set *plain)
+{
+    if (plain->beyond != NULL)
+        checkpoint_note(checkpoint, "model.gguf: the converter refuses %s; this is of the weights unpacked", plain->beyond);
+}
+
+static bool add_unpacked(struct synthesis *synthesis, const struct packing_config *config, struct arena *scratch,
+                         struct error *error)
+{
+    enum { FILE_TYPE_MXFP4 = 38, FILE_TYPE_NVFP4 = 39 };
+    struct gguf_model *model = synthesis->model;
+    struct tensor_set *stored = stored_in_order(synthesis, scratch);
+    const struct packing_input input = {model->arena, stored, config->quantization, config->method, config->dtype};
+    struct plain_set plain;
+    if (!tensor_set_seal(stored, error) || !packings_unpack(&input, &plain, error))
+        return false;
+    model->auto_type = guess_type(synthesis, plain.is_saved_again ? plain.set : stored, scratch);
+    if (strcmp(config->method, "mxfp4") == 0)
+        model->packed_file_type = FILE_TYPE_MXFP4;
+    else if (config->is_nvfp4)
+        model->packed_file_type = FILE_TYPE_NVFP4;
+    note_beyond(model->checkpoint, &plain);
+    struct renamed renamed = rename_tensors(synthesis, plain.set, scratch);
+    return relate(synthesis, &renamed, error);
+}
+
 bool tensors_add(struct synthesis *synthesis, struct error *error)
 {
-    struct gguf_model *model = synthesis->model;
     struct arena *scratch = arena_new();
-    struct tensor_set *stored = stored_in_order(synthesis, scratch);
-    struct packing_input input = {
-        .arena = model->arena,
-        .set = stored,
-        .config = hparams_get(model->hparams, "quantization_config"),
-    };
-    struct plain_set plain;
-    model->auto_type = guess_type(synthesis, stored, scratch);
-    bool added = tensor_set_seal(stored, error) && packings_unpack(&input, &plain, error);
+    struct packing_config config;
+    bool added = packing_config_open(synthesis->model->checkpoint, scratch, &config, error);
     if (added) {
-        struct renamed renamed = rename_tensors(synthesis, plain.set, scratch);
-        model->packed_file_type = input.declared != NULL ? input.declared->file_type : 0;
-        added = relate(synthesis, &renamed, error);
+        added = add_unpacked(synthesis, &config, scratch, error);
+        packing_config_close(&config);
     }
     arena_free(scratch);
     return added || error_prefix(error, "model.gguf");

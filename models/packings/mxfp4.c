@@ -6,7 +6,7 @@
  *
  * The converter writes these weights before all others, and keeps them in every output. */
 #include "base/checked.h"
-#include "models/packings/packing.h"
+#include "models/packings/packed.h"
 #include "models/rearrangement.h"
 
 #include <string.h>
@@ -81,17 +81,18 @@ static bool is_key(const struct packing_input *input, const struct tensor *tenso
 {
     if (!packing_has_suffix(tensor, own) || !is_bytes(tensor))
         return false;
-    return input->declared == &mxfp4_packing || packing_partner(input, tensor, own, other) != NULL;
+    return strcmp(input->method, "mxfp4") == 0 || packing_partner(input, tensor, own, other) != NULL;
 }
 
-static bool unpack(const struct packing_input *input, const struct tensor *key, struct unpacked *ret_unpacked,
-                   struct error *error)
+static bool unpack(const struct packing_input *input, const struct tensor *key, struct unpacked *unpacked, struct error *error)
 {
-    const struct tensor *scales = packing_partner(input, key, own, other);
-    if (scales == NULL || !is_bytes(scales))
-        return error_set(error, "it has no scales '%.*s%s'", (int)(key->name_length - strlen(own)), key->name, other);
+    struct packed packed = packed_begin(input, key, own, unpacked, error);
     struct arena *arena = input->arena;
-    const struct view *blocks = make_blocks(arena, tensor_view(key, arena), tensor_view(scales, arena));
+    packed_name(&packed, "");
+    const struct view *scales = packed_need(&packed, other, BYTES | E8M0);
+    if (scales == NULL)
+        return false;
+    const struct view *blocks = make_blocks(arena, tensor_view(key, arena), scales);
     if (blocks == NULL)
         return error_set(error, "blocks and scales are not those of one MXFP4 tensor");
     unsigned order[VIEW_MAX_RANK];
@@ -99,11 +100,8 @@ static bool unpack(const struct packing_input *input, const struct tensor *key, 
         order[i] = i;
     order[blocks->rank - 2] = blocks->rank - 1;
     order[blocks->rank - 1] = blocks->rank - 2;
-    ret_unpacked->name = arena_strndup(arena, key->name, key->name_length - strlen(own));
-    ret_unpacked->view = view_of_permuted_blocks(arena, blocks, order);
-    ret_unpacked->parts[0] = key;
-    ret_unpacked->parts[1] = scales;
-    ret_unpacked->n_parts = 2;
+    unpacked->view = unpacked->blocks = view_of_permuted_blocks(arena, blocks, order);
+    unpacked->bits = 4;
     return true;
 }
 
@@ -112,7 +110,6 @@ const struct packing mxfp4_packing = {
     .methods = {"mxfp4"},
     .summary = "MXFP4, as gpt-oss is published",
     .place = BEFORE_ALL,
-    .file_type = 38,
     .is_key = is_key,
     .unpack = unpack,
 };

@@ -2,23 +2,27 @@
  *
  * Unpacking turns a set into a plain one before any family sees it: a packing recognizes a weight by its key tensor (by names,
  * dtypes and shapes, and by config.json's quantization_config), checks that all of its parts are there and fit, and gives one
- * tensor in their place, a view over them. That view holds the format's formula in F32. Where ggml has blocks of the same bits,
- * the view is of those blocks, or of blocks with their axes permuted (models/rearrangement.h): a family's rows move them whole,
- * and outputs keep them as they are.
+ * tensor in their place, a view over them. That view holds the format's formula in F32, operation by operation. Where ggml has
+ * blocks of the same bits there is a second view, of those blocks, or of blocks with their axes permuted
+ * (models/rearrangement.h): a family's rows move them whole, and outputs keep them as they are.
+ *
+ * A weight that does not fit is refused, alone: it is in the plain set with the reason.
  *
  * A packing is one file in this folder exporting `const struct packing x_packing`, and a row in packings.c. */
 #pragma once
 
+#include "formats/checkpoint.h"
 #include "formats/json.h"
 #include "formats/tensor_set.h"
 
-enum { PACKING_MAX_PARTS = 8, PACKING_MAX_METHODS = 4 };
+enum { PACKING_MAX_PARTS = 8, PACKING_MAX_METHODS = 8 };
 
 struct packing_input {
-    struct arena *arena;            /* of what is made */
-    const struct tensor_set *set;   /* as stored, sealed */
-    const struct json *config;      /* quantization_config, NULL where there is none */
-    const struct packing *declared; /* the packing of config.json's quant_method; NULL: none */
+    struct arena *arena;          /* of what is made */
+    const struct tensor_set *set; /* as stored, sealed */
+    const struct json *config;    /* quantization_config, or what stands for it; NULL: none */
+    const char *method;           /* its quant_method; "" where it names none */
+    const struct dtype *dtype;    /* of the model before it was packed */
 };
 
 /* Where plain tensors stand in the order of the converter. */
@@ -28,22 +32,33 @@ enum packing_place { BEFORE_ALL, IN_PLACE, AFTER_ALL };
 struct unpacked {
     const struct packing *packing;
     const char *name;
-    const struct view *view;
+    const struct view *view;                       /* its values */
+    const struct view *blocks;                     /* the same as ggml has them; NULL: it has none of the kind */
+    const struct view *factors[2];                 /* F32 [1]: what blocks, and inputs, are multiplied with; NULL: 1 */
     const struct tensor *parts[PACKING_MAX_PARTS]; /* that are in it, the key first; in no other weight */
     unsigned n_parts;
+    size_t stem;                  /* bytes of the key's name that those of its parts begin with */
+    unsigned bits;                /* of an element */
+    const struct dtype *dtype;    /* before it was packed, where it says so itself; may be NULL */
+    const struct view *converted; /* what the converter makes of it, where that is something else; may be NULL */
+    const char *beyond;           /* what the converter would refuse in it; NULL: nothing */
+    const char *refusal;          /* why it has no values: no view is there then */
 };
 
 struct packing {
-    const char *name;                         /* "mxfp4" */
+    const char *name;                         /* "gptq" */
     const char *methods[PACKING_MAX_METHODS]; /* values of quant_method that declare it, up to a NULL */
     const char *summary;                      /* for people */
     enum packing_place place;
-    uint32_t file_type; /* general.file_type of F32, F16 and BF16 outputs of what it declares; 0: their own */
+
+    /* Endings of names that stand beside a weight of this packing, besides its parts, and say nothing of its values; up to a
+     * NULL. */
+    const char *const *beside;
 
     /* Whether `tensor` is the key of a weight: cheap, asked of every tensor. */
     bool (*is_key)(const struct packing_input *input, const struct tensor *tensor);
 
-    /* Puts one weight together. Fails where parts are missing or do not fit. */
+    /* Puts one weight together. The name is set in any case; fails where parts are missing or do not fit. */
     bool (*unpack)(const struct packing_input *input, const struct tensor *key, struct unpacked *ret_unpacked,
                    struct error *error);
 };
@@ -51,22 +66,45 @@ struct packing {
 /* All packings, NULL at the end. */
 extern const struct packing *const packings[];
 
-/* The packing of a quant_method, or NULL. */
-const struct packing *packing_of_method(const char *method);
-
-/* A set with plain tensors in the place of packed ones. */
-struct plain_set {
-    const struct tensor_set *set;     /* in the order of the stored one, but for what comes before or after all */
-    const struct unpacked **unpacked; /* of each tensor; NULL: it was plain. All NULL: nothing was packed */
+/* What a checkpoint says of its packing: in config.json, or in hf_quant_config.json beside it. Its values are there until it is
+ * closed. */
+struct packing_config {
+    struct document *documents[2];
+    const struct json *quantization; /* NULL: nothing is said */
+    const char *method;              /* of the arena; "" where none is named */
+    const struct dtype *dtype;
+    bool is_nvfp4; /* the converter takes it for an NVFP4 checkpoint */
 };
 
-/* Unpacks all that is packed. `input->declared` is filled in from its config. The set is sealed; it is input->set itself where
- * nothing is packed. */
-bool packings_unpack(struct packing_input *input, struct plain_set *ret_plain, struct error *error);
+bool packing_config_open(const struct checkpoint *checkpoint, struct arena *arena, struct packing_config *ret_config,
+                         struct error *error);
+void packing_config_close(struct packing_config *config);
 
-/* For packings: the tensor called as `tensor` with `suffix` at the end in the place of `own`; NULL where there is none. */
+/* The packed weights of a set, each refused one with the reason; those of a name that came before are refused, too. */
+struct unpacked_weights {
+    struct unpacked *weights; /* in the order of their keys */
+    size_t n_weights;
+};
+struct unpacked_weights packings_find(const struct packing_input *input);
+
+/* A set with plain tensors in the place of packed ones, as the converter has them: in its order, without what says nothing of
+ * weights. Where the converter does not know the method at all it is what it would see of the model unpacked and saved again:
+ * sorted by name, in the dtype of before. */
+struct plain_set {
+    const struct tensor_set *set; /* sealed */
+    const struct unpacked *
+        *unpacked;      /* of each tensor; NULL: it was plain. NULL: nothing was packed, and the set is the stored one */
+    const char *beyond; /* what the converter would refuse; NULL: nothing */
+    bool is_saved_again;
+};
+bool packings_unpack(const struct packing_input *input, struct plain_set *ret_plain, struct error *error);
+
+/* Whether a packing is known that a quant_method declares. */
+bool packing_is_known(const char *method);
+
+/* Whether the tensor's name ends so. */
+bool packing_has_suffix(const struct tensor *tensor, const char *suffix);
+
+/* The tensor called as `tensor` with `suffix` at the end in the place of `own`; NULL where there is none. */
 const struct tensor *packing_partner(const struct packing_input *input, const struct tensor *tensor, const char *own,
                                      const char *suffix);
-
-/* Whether the name ends so. */
-bool packing_has_suffix(const struct tensor *tensor, const char *suffix);

@@ -42,7 +42,7 @@ static const struct {
     {"{\"architectures\":[\"LlamaForCausalLM\"],\"num_hidden_layers\":2,\"num_attention_heads\":5}",
      "does not fit '(kv_head half pair) ...'", NULL, NULL, NULL},
     {"{\"architectures\":[\"GPT2LMHeadModel\"],\"n_layer\":2}", "is unknown to the family gpt2", NULL, NULL, NULL},
-    {"{\"architectures\":[\"LlamaForCausalLM\"],\"quantization_config\":{\"quant_method\":\"awq\"}}", "quantized with 'awq'",
+    {"{\"architectures\":[\"LlamaForCausalLM\"],\"quantization_config\":{\"quant_method\":\"spqr\"}}", "quantized with 'spqr'",
      NULL, NULL, NULL},
     {"{\"architectures\":[\"LlamaForCausalLM\"],\"num_hidden_layers\":2,\"num_attention_heads\":4,\"num_key_value_heads\":2}",
      "vocab_size is missing", NULL, NULL, NULL},

@@ -1,0 +1,132 @@
+#include "models/packings/packed.h"
+
+#include "base/checked.h"
+#include "formats/layout.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static unsigned kind_of(const struct dtype *dtype)
+{
+    static const struct {
+        const char *name;
+        unsigned kind;
+    } kinds[] = {
+        {"F8_E4M3", F8}, {"F8_E5M2", F8}, {"F16", F16_F32}, {"BF16", F16_F32}, {"F32", F16_F32}, {"F8_E8M0", E8M0},
+        {"U8", U8},      {"I8", I8},      {"I16", I16},     {"I32", WORDS},    {"U32", WORDS},   {"I64", I64},
+    };
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (strcmp(kinds[i].name, dtype->name) == 0)
+            return kinds[i].kind;
+    return 0;
+}
+
+struct packed packed_begin(const struct packing_input *input, const struct tensor *key, const char *own,
+                           struct unpacked *unpacked, struct error *error)
+{
+    unpacked->parts[0] = key;
+    unpacked->n_parts = 1;
+    unpacked->stem = key->name_length - strlen(own);
+    return (struct packed){input, key, unpacked->stem, unpacked, error};
+}
+
+/* As errors call a part. */
+static const char *part_name(const struct packed *packed, const char *suffix)
+{
+    return arena_printf(packed->input->arena, "%.*s%s", packed->stem < 200 ? (int)packed->stem : 200, packed->key->name, suffix);
+}
+
+bool packed_find(struct packed *packed, const char *suffix, unsigned kinds, const struct view **ret_view)
+{
+    char name[1024];
+    *ret_view = NULL;
+    if (packed->stem + strlen(suffix) >= sizeof name)
+        return true;
+    memcpy(name, packed->key->name, packed->stem);
+    strcpy(name + packed->stem, suffix);
+    const struct tensor *tensor = tensor_set_find(packed->input->set, name, packed->stem + strlen(suffix));
+    if (tensor == NULL)
+        return true;
+    if (tensor->refusal != NULL)
+        return error_set(packed->error, "'%s': %s", part_name(packed, suffix), tensor->refusal);
+    if ((kind_of(tensor->dtype) & kinds) == 0)
+        return error_set(packed->error, "'%s' is %s, which this packing does not have there", part_name(packed, suffix),
+                         tensor->dtype->name);
+    struct unpacked *unpacked = packed->unpacked;
+    if (tensor != packed->key && unpacked->n_parts < PACKING_MAX_PARTS)
+        unpacked->parts[unpacked->n_parts++] = tensor;
+    *ret_view = tensor_view(tensor, packed->input->arena);
+    return true;
+}
+
+const struct view *packed_need(struct packed *packed, const char *suffix, unsigned kinds)
+{
+    const struct view *view;
+    if (packed_find(packed, suffix, kinds, &view) && view == NULL)
+        error_set(packed->error, "there is no '%s'", part_name(packed, suffix));
+    return view;
+}
+
+bool packed_is_matrix(const struct view *view)
+{
+    return view->rank == 2 && view->n_elements > 0;
+}
+
+bool packed_misfit(const struct packed *packed, const char *suffix, const struct view *view, const char *format, ...)
+{
+    char shape[LAYOUT_MAX_RANK * 22], reason[256];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(reason, sizeof reason, format, arguments);
+    va_end(arguments);
+    return error_set(packed->error, "'%s' is %s %s, %s", part_name(packed, suffix), view->dtype->name,
+                     layout_shape_text(view->shape, view->rank, shape, sizeof shape), reason);
+}
+
+bool packed_check(const struct packed *packed, const char *suffix, const struct view *view, uint64_t n_rows, uint64_t n_columns)
+{
+    return (view->rank == 2 && view->shape[0] == n_rows && view->shape[1] == n_columns) ||
+           packed_misfit(packed, suffix, view, "not [%" PRIu64 ", %" PRIu64 "]", n_rows, n_columns);
+}
+
+const struct view *packed_matrix(struct packed *packed, const char *suffix, unsigned kinds, uint64_t n_rows, uint64_t n_columns)
+{
+    const struct view *view = packed_need(packed, suffix, kinds);
+    return view != NULL && packed_check(packed, suffix, view, n_rows, n_columns) ? view : NULL;
+}
+
+bool packed_integers(const struct packed *packed, const char *suffix, const struct view *view, int64_t *values, size_t most)
+{
+    unsigned size = view->dtype->block_bytes;
+    unsigned char bytes[64];
+    if (view->n_elements > most || view->n_elements * size > sizeof bytes)
+        return packed_misfit(packed, suffix, view, "more than %zu numbers", most);
+    if (!view_read(view, 0, view->n_units, bytes, packed->error))
+        return false;
+    for (uint64_t i = 0; i < view->n_elements; i++) {
+        uint64_t bits = read_le(bytes + i * size, size);
+        values[i] = size == 4 ? (int32_t)bits : (int64_t)bits;
+    }
+    return true;
+}
+
+void packed_name(const struct packed *packed, const char *suffix)
+{
+    packed->unpacked->name = arena_printf(packed->input->arena, "%.*s%s", (int)packed->stem, packed->key->name, suffix);
+}
+
+uint64_t packed_number(const struct json *config, const char *key)
+{
+    int64_t number;
+    return json_i64(json_get(config, key), &number) && number > 0 ? (uint64_t)number : 0;
+}
+
+const struct view *packed_cut(struct arena *arena, const struct view *view, uint64_t n_rows, uint64_t n_columns)
+{
+    if (view->shape[0] > n_rows)
+        view = view_slice(arena, view, 0, 0, n_rows, 1);
+    if (view->shape[1] > n_columns)
+        view = view_slice(arena, view, 1, 0, n_columns, 1);
+    return view;
+}

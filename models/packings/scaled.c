@@ -1,0 +1,154 @@
+/* Elements of eight bits and their scales: FP8 as DeepSeek, Qwen, Mistral and others publish it, compressed-tensors' float-, int-
+ * and naive-quantized and mxfp8, ModelOpt's FP8, fbgemm's.
+ *
+ * A weight W is W [..., rows, columns] in FP8 or I8 and W_scale_inv or W_scale: one number, one for each row or column, or one
+ * for each block. The scale is a factor, whatever its name. Integers may have a zero point in I8, of the shape of the scales. */
+#include "models/packings/packed.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+extern const struct packing scaled_packing;
+
+static const char *const suffixes[] = {"_scale_inv", "_scale"};
+
+static bool is_key(const struct packing_input *input, const struct tensor *tensor)
+{
+    const char *dtype = tensor->dtype->name;
+    if (tensor->dtype->block_bytes != 1 ||
+        (strncmp(dtype, "F8_E4M3", 8) != 0 && strcmp(dtype, "F8_E5M2") != 0 && strcmp(dtype, "I8") != 0))
+        return false;
+    return packing_partner(input, tensor, "", suffixes[0]) != NULL || packing_partner(input, tensor, "", suffixes[1]) != NULL;
+}
+
+/* The sides of blocks, of a JSON array. */
+static bool read_sides(const struct json *array, uint64_t sides[2])
+{
+    int64_t side;
+    if (json_count(array) != 2)
+        return false;
+    for (unsigned i = 0; i < 2; i++) {
+        if (!json_i64(json_at(array, i), &side) || side < 1)
+            return false;
+        sides[i] = (uint64_t)side;
+    }
+    return true;
+}
+
+/* Whether scales of that shape are those of blocks; rows and columns of more blocks than there are count for nothing. */
+static bool fits_blocks(const struct json *array, const struct view *scale, uint64_t n_rows, uint64_t n_columns,
+                        struct sharing *ret_sharing)
+{
+    uint64_t sides[2];
+    if (!json_is(array, JSON_ARRAY) || !read_sides(array, sides) || scale->rank < 2 ||
+        scale->shape[scale->rank - 2] < rounded_up(n_rows, sides[0]) ||
+        scale->shape[scale->rank - 1] < rounded_up(n_columns, sides[1]))
+        return false;
+    *ret_sharing = (struct sharing){sides[0], sides[1], NULL};
+    return true;
+}
+
+static bool find_blocks(const struct json *config, const struct view *scale, uint64_t n_rows, uint64_t n_columns,
+                        struct sharing *ret_sharing)
+{
+    if (fits_blocks(json_get(config, "weight_block_size"), scale, n_rows, n_columns, ret_sharing))
+        return true;
+    const struct json *groups = json_get(config, "config_groups");
+    const struct json *group = json_is(groups, JSON_OBJECT) ? json_first(groups) : NULL;
+    for (; group != NULL; group = json_next(group))
+        if (fits_blocks(json_get(json_get(group, "weights"), "block_structure"), scale, n_rows, n_columns, ret_sharing))
+            return true;
+    return false;
+}
+
+/* The scales as rows and columns, and how the elements of `weight` share them. */
+static const struct view *fit(const struct packed *packed, const char *suffix, const struct view *weight,
+                              const struct view *scale, struct sharing *ret_sharing)
+{
+    struct arena *arena = packed->input->arena;
+    unsigned rank = weight->rank;
+    uint64_t n_rows = rank >= 2 ? weight->shape[rank - 2] : 1, n_columns = view_row_elements(weight), shape[VIEW_MAX_RANK];
+    *ret_sharing = (struct sharing){n_rows, n_columns, NULL};
+    if (scale->n_elements == 1) {
+        const uint64_t one[1] = {1};
+        return view_reshape(arena, scale, 1, one);
+    }
+    if (scale->rank == 1 && rank == 2 && scale->n_elements == n_rows) {
+        const uint64_t column[2] = {n_rows, 1};
+        ret_sharing->rows = 1;
+        return view_reshape(arena, scale, 2, column);
+    }
+    bool is_beside = rank >= 2 && scale->rank == rank && memcmp(scale->shape, weight->shape, (rank - 2) * sizeof *shape) == 0;
+    if (!is_beside || scale->n_elements == 0) {
+        packed_misfit(packed, suffix, scale, "which does not fit %" PRIu64 " rows of %" PRIu64, n_rows, n_columns);
+        return NULL;
+    }
+    uint64_t shared_rows = scale->shape[rank - 2], shared_columns = scale->shape[rank - 1];
+    if (find_blocks(packed->input->config, scale, n_rows, n_columns, ret_sharing)) {
+        shared_rows = rounded_up(n_rows, ret_sharing->rows);
+        shared_columns = rounded_up(n_columns, ret_sharing->columns);
+    } else if ((shared_rows != n_rows && shared_rows != 1) || n_columns % shared_columns != 0) {
+        packed_misfit(packed, suffix, scale, "which does not fit %" PRIu64 " rows of %" PRIu64, n_rows, n_columns);
+        return NULL;
+    } else {
+        *ret_sharing = (struct sharing){shared_rows == 1 ? n_rows : 1, n_columns / shared_columns, NULL};
+    }
+    scale = view_slice(arena, scale, rank - 2, 0, shared_rows, 1);
+    return view_slice(arena, scale, rank - 1, 0, shared_columns, 1);
+}
+
+/* What the converter does not read. */
+static const char *find_beyond(const struct packing_input *input, bool is_inverse, bool has_zeros, const struct view *scale)
+{
+    if (has_zeros)
+        return "weights with zero points";
+    if (!is_inverse && strcmp(input->method, "fp8") == 0)
+        return "scales that are not called weight_scale_inv";
+    if (scale->dtype->kind == DTYPE_INTEGER)
+        return "MXFP8";
+    return NULL;
+}
+
+static bool unpack(const struct packing_input *input, const struct tensor *key, struct unpacked *unpacked, struct error *error)
+{
+    struct packed packed = packed_begin(input, key, "", unpacked, error);
+    struct arena *arena = input->arena;
+    const struct view *weight = tensor_view(key, arena), *scale, *zeros;
+    struct sharing sharing;
+    packed_name(&packed, "");
+    bool is_inverse = packing_partner(input, key, "", suffixes[0]) != NULL;
+    const char *suffix = suffixes[is_inverse ? 0 : 1];
+    scale = packed_need(&packed, suffix, F16_F32 | E8M0 | F8 | U8);
+    if (scale == NULL || !packed_find(&packed, "_zero_point", I8, &zeros))
+        return false;
+    unpacked->beyond = find_beyond(input, is_inverse, zeros != NULL, scale);
+    if (weight->rank == 0 || weight->n_elements == 0)
+        return error_set(error, "it has no rows");
+    if (scale->dtype->kind == DTYPE_INTEGER &&
+        (weight->rank < 2 || scale->shape[scale->rank - 1] * 32 != weight->shape[weight->rank - 1]))
+        return packed_misfit(&packed, suffix, scale, "where exponents are of 32 columns each");
+    if (scale->dtype->kind == DTYPE_INTEGER)
+        scale = view_reinterpret(arena, scale, dtype_by_name("F8_E8M0"));
+    scale = fit(&packed, suffix, weight, scale, &sharing);
+    if (scale == NULL)
+        return false;
+    if (zeros != NULL) {
+        struct sharing of_zeros;
+        zeros = fit(&packed, "_zero_point", weight, zeros, &of_zeros);
+        if (zeros == NULL)
+            return false;
+        weight = view_combine(arena, weight, SUBTRACT, zeros, &of_zeros);
+    }
+    unpacked->view = view_combine(arena, weight, MULTIPLY, scale, &sharing);
+    unpacked->bits = 8;
+    return true;
+}
+
+const struct packing scaled_packing = {
+    .name = "scaled",
+    .methods = {"fp8", "fbgemm_fp8", "modelopt", "compressed-tensors"},
+    .summary = "FP8 and I8 with scales of tensors, rows or blocks",
+    .place = IN_PLACE,
+    .is_key = is_key,
+    .unpack = unpack,
+};

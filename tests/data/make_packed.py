@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+"""Makes tests/data/packed/NAME/: config.json and model.safetensors with one packed weight each, and expected.f32, its values.
+
+    python3 tests/data/make_packed.py
+
+Every format is written and computed here by its definition: integers are drawn, put into bits one by one, and multiplied in numpy's float32.
+What libraries make of larger ones is compared by tests/interop/test_packed.py. Needs numpy.
+"""
+import json
+import pathlib
+import struct
+
+import numpy as np
+
+OUT = pathlib.Path(__file__).parent / "packed"
+BASE = "model.layers.0.mlp.down_proj"
+R, C = 16, 64
+rng = np.random.default_rng(15)
+f32 = np.float32
+DTYPES = {"float32": "F32", "float16": "F16", "uint8": "U8", "int8": "I8", "int16": "I16", "int32": "I32", "uint32": "U32", "int64": "I64"}
+E2M1 = f32([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6])
+
+
+class As:
+    """An array under the name of a type that numpy has not."""
+
+    def __init__(self, array, dtype):
+        self.array, self.dtype = array, dtype
+
+
+def bf16(values):
+    bits = f32(values).view(np.uint32)
+    return As((bits + 0x7FFF + (bits >> 16 & 1) >> 16).astype(np.uint16), "BF16")
+
+
+def value(array):
+    """The float32 values of what is stored."""
+    if not isinstance(array, As):
+        return array.astype(f32)
+    if array.dtype == "BF16":
+        return (array.array.astype(np.uint32) << 16).view(f32)
+    if array.dtype == "F8_E8M0":
+        return np.ldexp(f32(1), array.array.astype(int) - 127)
+    exponent_bits, bias = (4, 7) if array.dtype == "F8_E4M3" else (5, 15)
+    mantissa_bits = 7 - exponent_bits
+    bits = array.array.astype(int)
+    exponent, mantissa = bits >> mantissa_bits & (1 << exponent_bits) - 1, bits & (1 << mantissa_bits) - 1
+    magnitude = np.where(exponent > 0, np.ldexp(f32(1) + mantissa / f32(1 << mantissa_bits), exponent - bias), np.ldexp(f32(mantissa), 1 - bias - mantissa_bits))
+    return np.where(bits >> 7, -magnitude, magnitude).astype(f32)
+
+
+def f8(shape, dtype="F8_E4M3"):
+    bits = rng.integers(0, 256, shape, dtype=np.uint8)
+    bits[(bits & 0x7F) >= (0x7F if dtype == "F8_E4M3" else 0x7C)] = 0x30
+    return As(bits, dtype)
+
+
+def scales(*shape):
+    return f32((rng.random(shape) + 1) * 2.0 ** rng.integers(-9, -5, shape))
+
+
+def spread(s, rows, columns):
+    """Blocks repeated and cut to the shape of the weight."""
+    s = np.repeat(np.repeat(s, -(-R // s.shape[0]) if rows is None else rows, 0), -(-C // s.shape[1]) if columns is None else columns, 1)
+    return s[:R, :C]
+
+
+def pack(q, bits, word=32, axis=1, dense=False):
+    """Fields along an axis, the first in the least significant bits; the rest of a word is 0, or begins the next one's."""
+    q = np.moveaxis(np.asarray(q), axis, 1)
+    per = word // bits
+    n = q.shape[1]
+    words = -(-n * bits // word) if dense else -(-n // per)
+    out = [[0] * words for _ in range(len(q))]
+    for r, row in enumerate(q):
+        for i, field in enumerate(row):
+            at = i * bits if dense else i // per * word + i % per * bits
+            for bit in range(bits):
+                if int(field) >> bit & 1:
+                    out[r][(at + bit) // word] |= 1 << (at + bit) % word
+    return np.moveaxis(np.array(out, dtype=np.uint64).astype({8: np.uint8, 16: np.int16, 32: np.int32}[word]), 1, axis)
+
+
+def write(name, quantization, tensors, expected, key="quantization_config", base=BASE, **config):
+    folder = OUT / name
+    folder.mkdir(parents=True, exist_ok=True)
+    config = dict(architectures=["LlamaForCausalLM"], torch_dtype="bfloat16", **config)
+    if quantization is not None:
+        config[key] = quantization
+    (folder / "config.json").write_text(json.dumps(config) + "\n")
+    header, data = {}, b""
+    for suffix, array in tensors.items():
+        dtype = array.dtype if isinstance(array, As) else DTYPES[array.dtype.name]
+        array = array.array if isinstance(array, As) else array
+        raw = np.ascontiguousarray(array).tobytes()
+        header[base + suffix] = dict(dtype=dtype, shape=list(array.shape), data_offsets=[len(data), len(data) + len(raw)])
+        data += raw
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    (folder / "model.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + data)
+    assert expected.dtype == f32, name
+    (folder / "expected.f32").write_bytes(np.ascontiguousarray(expected).tobytes())
+
+
+def scaled():
+    w = f8((R, C))
+    s = bf16(scales(4, 3))
+    write("fp8-blocks", dict(quant_method="fp8", weight_block_size=[5, 24]), {".weight": w, ".weight_scale_inv": s}, value(w) * spread(value(s), 5, 24))
+    s = scales(6, 4)
+    write("fp8-more-blocks", dict(quant_method="fp8", weight_block_size=[5, 24]), {".weight": w, ".weight_scale_inv": s}, value(w) * spread(s, 5, 24))
+    w5 = f8((R, C), "F8_E5M2")
+    e = As(rng.integers(100, 130, (2, 2), dtype=np.uint8), "F8_E8M0")
+    write("fp8-e5m2-e8m0", dict(quant_method="fp8", weight_block_size=[8, 32]), {".weight": w5, ".weight_scale_inv": e}, value(w5) * spread(value(e), 8, 32))
+    s = np.array(scales(1)[0])
+    write("fp8-tensor", dict(quant_method="fp8", weight_block_size=None), {".weight": w, ".weight_scale_inv": s, ".activation_scale": s}, value(w) * s)
+    s = scales(R)
+    write("modelopt-row", dict(quant_method="modelopt", quant_algo="FP8_PER_CHANNEL_PER_TOKEN"), {".weight": w, ".weight_scale": s}, value(w) * s[:, None])
+    q, s, z = rng.integers(-128, 128, (R, C), dtype=np.int8), bf16(scales(R, 1)), rng.integers(-9, 9, (R, 1), dtype=np.int8)
+    group = {"group_0": {"weights": dict(num_bits=8, type="int", strategy="channel"), "targets": ["Linear"]}}
+    write("int8-asymmetric", {"quant_method": "compressed-tensors", "format": "int-quantized", "config_groups": group},
+          {".weight": q, ".weight_scale": s, ".weight_zero_point": z}, (value(q) - value(z)) * value(s))
+    s = scales(3, 4)
+    group = {"group_0": {"weights": dict(num_bits=8, type="int", strategy="block", block_structure=[6, 20]), "targets": ["Linear"]}}
+    write("int8-blocks", {"quant_method": "compressed-tensors", "format": "naive-quantized", "config_groups": group}, {".weight": q, ".weight_scale": s},
+          value(q) * spread(s, 6, 20))
+    e = rng.integers(100, 130, (R, C // 32), dtype=np.uint8)
+    write("mxfp8", {"quant_method": "compressed-tensors", "format": "mxfp8-quantized"}, {".weight": w, ".weight_scale": e}, value(w) * spread(value(As(e, "F8_E8M0")), 1, 32))
+    w3, s = f8((3, 8, 6)), scales(3, 1, 6)
+    write("fbgemm-experts", dict(quant_method="fbgemm_fp8"), {"": w3, "_scale": s}, value(w3) * s, base="model.layers.0.feed_forward.experts.down_proj")
+
+
+for make in (scaled,):
+    make()

@@ -1,0 +1,192 @@
+/* Packings against numpy: tests/data/packed/NAME holds one packed weight each (make_packed.py), and the values that it has. Then
+ * what does not fit: one line each, and no weight. */
+#include "formats/checkpoint.h"
+#include "models/packings/packing.h"
+#include "quant/convert.h"
+
+#include "tests/unit/check.h"
+#include "tests/unit/files.h"
+
+#include <dirent.h>
+
+static uint64_t state = 3;
+
+static uint64_t below(uint64_t limit)
+{
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return (state >> 33) % limit;
+}
+
+/* A checkpoint's packed weights. */
+struct found {
+    struct checkpoint *checkpoint;
+    struct arena *arena;
+    struct packing_config config;
+    struct unpacked_weights weights;
+};
+
+static bool find(const char *path, struct found *found)
+{
+    static const struct open_options options = {0};
+    struct error error;
+    *found = (struct found){.checkpoint = checkpoint_open(path, &options, &error), .arena = arena_new()};
+    if (found->checkpoint == NULL || !packing_config_open(found->checkpoint, found->arena, &found->config, &error)) {
+        printf("# %s\n", error.message);
+        return false;
+    }
+    const struct packing_config *config = &found->config;
+    const struct packing_input input = {found->arena, found->checkpoint->tensors, config->quantization, config->method,
+                                        config->dtype};
+    found->weights = packings_find(&input);
+    return true;
+}
+
+static void forget(struct found *found)
+{
+    packing_config_close(&found->config);
+    checkpoint_close(found->checkpoint);
+    arena_free(found->arena);
+}
+
+static float *read_expected(const char *folder, size_t *ret_count)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/expected.f32", folder);
+    FILE *file = fopen(path, "rb");
+    files_must(file != NULL, path);
+    float *values = malloc(1 << 20);
+    *ret_count = fread(values, sizeof *values, (1 << 20) / sizeof *values, file);
+    fclose(file);
+    return values;
+}
+
+static bool ranges_agree(const struct view *view, const float *expected, size_t count)
+{
+    float *part = malloc(count * sizeof *part);
+    struct error error;
+    bool good = true;
+    for (int i = 0; i < 200 && good; i++) {
+        uint64_t first = below(count), n = i < 100 ? 1 + below(count - first) : 1;
+        good = convert_read(view, encoding_of(&f32_dtype), first, n, part, &error) &&
+               memcmp(part, expected + first, n * sizeof *part) == 0;
+    }
+    free(part);
+    return good;
+}
+
+static void check_values(const char *name, const struct unpacked *weight, const float *expected, size_t count)
+{
+    const struct view *view = weight->view;
+    if (!CHECK_NAMED(weight->refusal == NULL, name)) {
+        printf("# %s: %s\n", weight->name, weight->refusal);
+        return;
+    }
+    float *values = malloc(view->n_elements * sizeof *values + 1);
+    struct error error;
+    bool good =
+        CHECK_NAMED(view->n_elements == count, name) && convert_read(view, encoding_of(&f32_dtype), 0, count, values, &error);
+    for (size_t i = 0; good && i < count; i++)
+        if (memcmp(&values[i], &expected[i], sizeof *values) != 0) {
+            printf("# %s: element %zu is %.9g, not %.9g\n", name, i, (double)values[i], (double)expected[i]);
+            good = false;
+        }
+    CHECK_NAMED(good && ranges_agree(view, expected, count), name);
+    free(values);
+}
+
+static void check_folder(const char *folder, const char *name)
+{
+    struct found found;
+    size_t count;
+    float *expected = read_expected(folder, &count);
+    if (CHECK_NAMED(find(folder, &found) && found.weights.n_weights == 1, name))
+        check_values(name, &found.weights.weights[0], expected, count);
+    forget(&found);
+    free(expected);
+}
+
+static void test_values(const char *data)
+{
+    char path[1024];
+    snprintf(path, sizeof path, "%s/packed", data);
+    struct dirent **entries;
+    int n_entries = scandir(path, &entries, NULL, alphasort);
+    files_must(n_entries > 0, path);
+    for (int i = 0; i < n_entries; i++) {
+        char folder[2048];
+        snprintf(folder, sizeof folder, "%s/packed/%s", data, entries[i]->d_name);
+        if (entries[i]->d_name[0] != '.')
+            check_folder(folder, entries[i]->d_name);
+        free(entries[i]);
+    }
+    free(entries);
+}
+
+/* What does not fit. */
+
+#define FP8_CONFIG(block)   "{\"quant_method\":\"fp8\",\"weight_block_size\":" block "}"
+#define FP8(shape)          "a.weight F8_E4M3 [8,16] 128;a.weight_scale_inv F32 " shape " 32"
+#define GPTQ_CONFIG         "{\"quant_method\":\"gptq\",\"bits\":4,\"group_size\":8}"
+#define GPTQ(zeros, scales) "a.qweight I32 [2,8] 64;a.qzeros I32 " zeros " 8;a.scales F16 " scales " 32"
+#define PACK_CONFIG                                                                                                              \
+    "{\"quant_method\":\"compressed-tensors\",\"format\":\"pack-quantized\",\"config_groups\":"                                  \
+    "{\"g\":{\"weights\":{\"num_bits\":4,\"group_size\":8}}}}"
+
+static const struct {
+    const char *config, *tensors; /* "NAME DTYPE SHAPE BYTES;..." */
+    const char *refusal;          /* a part of it; NULL: fits */
+} misfits[] = {
+    {FP8_CONFIG("[4,4]"), FP8("[2,4]"), NULL},
+    {FP8_CONFIG("[4,4]"), FP8("[4,2]"), "'a.weight_scale_inv' is F32 [4, 2], which does not fit 8 rows of 16"},
+    {FP8_CONFIG("[0,8]"), FP8("[4,2]"), "does not fit 8 rows of 16"},
+    {FP8_CONFIG("[-1,true]"), FP8("[4,2]"), "does not fit 8 rows of 16"},
+    {FP8_CONFIG("[4.0,8]"), FP8("[4,2]"), "does not fit 8 rows of 16"},
+    {FP8_CONFIG("[4,8]"), FP8("[4,2,1]"), "does not fit 8 rows of 16"},
+    {FP8_CONFIG("[4,8]"), "a.weight F8_E4M3 [0,16] 0;a.weight_scale_inv F32 [1] 4", "it has no rows"},
+    {FP8_CONFIG("[4,8]"), "a.weight F8_E4M3 [8,16] 128;a.weight_scale_inv I64 [4] 32", "'a.weight_scale_inv' is I64"},
+    {"{\"quant_method\":\"mxfp4\"}", "a_blocks U8 [2,1,16] 32;a_scales U8 [1,2] 2", "not those of one MXFP4 tensor"},
+};
+
+/* A safetensors file of what `tensors` lists, one after the other. */
+static void write_tensors(const char *tensors)
+{
+    char header[4096] = "{", name[128], dtype[16], shape[32];
+    size_t length = 1, n_data = 0;
+    unsigned n_bytes;
+    for (const char *at = tensors; at != NULL; at = strchr(at, ';')) {
+        at += *at == ';';
+        files_must(sscanf(at, "%127s %15s %31s %u", name, dtype, shape, &n_bytes) == 4, at);
+        length += (size_t)snprintf(header + length, sizeof header - length,
+                                   "%s\"%s\":{\"dtype\":\"%s\",\"shape\":%s,\"data_offsets\":[%zu,%zu]}", length > 1 ? "," : "",
+                                   name, dtype, shape, n_data, n_data + n_bytes);
+        n_data += n_bytes;
+    }
+    header[length++] = '}';
+    files_write_safetensors("model/model.safetensors", header, length, n_data);
+}
+
+static void check_misfit(size_t i)
+{
+    char config[1024];
+    struct found found;
+    snprintf(config, sizeof config, "{\"quantization_config\":%s}", misfits[i].config);
+    files_write_text("model/config.json", config);
+    write_tensors(misfits[i].tensors);
+    if (CHECK_NAMED(find("model", &found) && found.weights.n_weights == 1, misfits[i].tensors)) {
+        const char *refusal = found.weights.weights[0].refusal, *wanted = misfits[i].refusal;
+        bool good = wanted == NULL ? refusal == NULL : refusal != NULL && strstr(refusal, wanted) != NULL;
+        if (!CHECK_NAMED(good, wanted != NULL ? wanted : "fits"))
+            printf("# %s\n", refusal != NULL ? refusal : "(fits)");
+    }
+    forget(&found);
+}
+
+int main(void)
+{
+    test_values(getenv("WFS_TEST_DATA"));
+    files_begin();
+    for (size_t i = 0; i < sizeof misfits / sizeof *misfits; i++)
+        check_misfit(i);
+    files_remove();
+    return check_done();
+}

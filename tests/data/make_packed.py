@@ -129,5 +129,21 @@ def scaled():
     write("fbgemm-experts", dict(quant_method="fbgemm_fp8"), {"": w3, "_scale": s}, value(w3) * s, base="model.layers.0.feed_forward.experts.down_proj")
 
 
-for make in (scaled,):
+def pack_quantized():
+    for name, bits, n, zero, dense, order in (("pack-4", 4, 2, False, False, False), ("pack-8-channel", 8, 1, True, False, False), ("pack-3", 3, 4, True, False, False),
+                                              ("pack-3-dense", 3, 4, True, True, False), ("pack-6-dense", 6, 2, False, True, False), ("pack-2-order", 2, 4, True, False, True)):
+        q, z, s = rng.integers(0, 1 << bits, (R, C)), rng.integers(0, 1 << bits, (R, n)), bf16(scales(R, n))
+        g = rng.permutation(np.arange(C) * n // C).astype(np.int32) if order else (np.arange(C) * n // C).astype(np.int32)
+        t = {".weight_packed": pack(q, bits, dense=dense), ".weight_scale": s, ".weight_shape": np.array([R, C])}
+        if zero:
+            t[".weight_zero_point"] = pack(z, bits, axis=0, dense=dense)
+        if order:
+            t[".weight_g_idx"] = g
+        z = z if zero else np.full((R, n), 1 << bits - 1)
+        weights = dict(num_bits=bits, type="int", symmetric=not zero, strategy="group" if n > 1 else "channel", group_size=C // n if n > 1 else None)
+        write(name, {"quant_method": "compressed-tensors", "format": "pack-quantized", "config_groups": {"group_0": {"weights": weights}}}, t,
+              f32(q - z[:, g]) * value(s)[:, g])
+
+
+for make in (scaled, pack_quantized,):
     make()

@@ -1,0 +1,165 @@
+/* Integers packed into words along rows, as compressed-tensors' pack-quantized has them.
+ *
+ * A weight B.weight [rows, columns] is B.weight_packed I32 [rows, words], B.weight_scale [rows, groups] and B.weight_shape, its
+ * two numbers. A zero point B.weight_zero_point is packed down the rows, I32 [words, groups]; without one it is half of the
+ * range. With B.weight_g_idx [columns], which libraries wrote before they ordered columns themselves, columns have groups in any
+ * order, unless one of them is -1: then it was never filled in. */
+#include "models/packings/packed.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+extern const struct packing pack_quantized_packing;
+
+static const char own[] = ".weight_packed";
+
+static bool is_key(const struct packing_input *input, const struct tensor *tensor)
+{
+    (void)input;
+    return tensor->dtype->block_bytes == 4 && packing_has_suffix(tensor, own);
+}
+
+struct layout {
+    uint64_t n_rows, n_columns, n_words, n_groups;
+    unsigned bits;
+    bool is_dense, is_by_row; /* by row: the configuration names no groups of columns */
+};
+
+/* Whether the words of a row are those of as many bits, in the manner of old or new libraries. */
+static bool is_of_bits(struct layout *layout, uint64_t bits)
+{
+    if (bits < 1 || bits > 8)
+        return false;
+    layout->bits = (unsigned)bits;
+    layout->is_dense = layout->n_words != rounded_up(layout->n_columns, 32 / bits);
+    return !layout->is_dense || layout->n_words == rounded_up(layout->n_columns * bits, 32);
+}
+
+static bool is_of_groups(const struct layout *layout, uint64_t group_size)
+{
+    return layout->n_groups == 1 || layout->n_columns / layout->n_groups == group_size;
+}
+
+/* The number of bits is that of a group of the configuration that fits. */
+static bool find_bits(const struct packing_input *input, struct layout *layout)
+{
+    const struct json *groups = json_get(input->config, "config_groups");
+    const struct json *group = json_is(groups, JSON_OBJECT) ? json_first(groups) : NULL;
+    for (; group != NULL; group = json_next(group)) {
+        const struct json *weights = json_get(group, "weights");
+        uint64_t group_size = packed_number(weights, "group_size");
+        layout->is_by_row = group_size == 0;
+        if (is_of_bits(layout, packed_number(weights, "num_bits")) && is_of_groups(layout, group_size))
+            return true;
+    }
+    return false;
+}
+
+static bool find_layout(struct packed *packed, const struct view *words, const struct view *scale, struct layout *layout)
+{
+    int64_t shape[2] = {0};
+    const struct view *stored = packed_need(packed, ".weight_shape", I64 | WORDS);
+    if (stored == NULL || !packed_integers(packed, ".weight_shape", stored, shape, 2))
+        return false;
+    if (stored->n_elements != 2 || !packed_is_matrix(words) || shape[0] < 1 || (uint64_t)shape[0] != words->shape[0] ||
+        shape[1] < 1 || (uint64_t)shape[1] > words->shape[1] * 32)
+        return packed_misfit(packed, own, words, "where weight_shape is [%" PRId64 ", %" PRId64 "]", shape[0], shape[1]);
+    *layout = (struct layout){.n_rows = words->shape[0], .n_columns = (uint64_t)shape[1], .n_words = words->shape[1]};
+    if (!packed_is_matrix(scale) || scale->shape[0] != layout->n_rows || layout->n_columns % scale->shape[1] != 0)
+        return packed_misfit(packed, ".weight_scale", scale, "which does not fit %" PRIu64 " rows of %" PRIu64, layout->n_rows,
+                             layout->n_columns);
+    layout->n_groups = scale->shape[1];
+    return find_bits(packed->input, layout) ||
+           packed_misfit(packed, own, words,
+                         "which no group of the configuration makes of %" PRIu64 " columns in %" PRIu64 " groups",
+                         layout->n_columns, layout->n_groups);
+}
+
+/* Codes along rows of words. */
+static const struct view *cut(struct arena *arena, const struct layout *layout, const struct view *words, uint64_t n_columns)
+{
+    struct fields fields = fields_of_words(32, layout->bits);
+    if (layout->is_dense) {
+        words = view_reinterpret(arena, words, &u8_dtype);
+        words = packed_cut(arena, words, words->shape[0], rounded_up(n_columns, 8) * layout->bits);
+        fields = fields_of_stream(layout->bits);
+    }
+    const struct view *codes = view_fields(arena, words, &fields);
+    return packed_cut(arena, codes, codes->shape[0], n_columns);
+}
+
+/* Subtracts the zero point. */
+static const struct view *center(struct packed *packed, const struct layout *layout, const struct view *codes,
+                                 const struct sharing *sharing)
+{
+    struct arena *arena = packed->input->arena;
+    const struct view *zeros;
+    if (!packed_find(packed, ".weight_zero_point", WORDS, &zeros))
+        return NULL;
+    if (zeros == NULL)
+        return view_combine_number(arena, codes, SUBTRACT, (float)(1u << (layout->bits - 1)));
+    uint64_t n_words = rounded_up(layout->n_rows, 32 / layout->bits);
+    if (layout->is_dense)
+        n_words = rounded_up(layout->n_rows * layout->bits, 32);
+    if (!packed_check(packed, ".weight_zero_point", zeros, n_words, layout->n_groups))
+        return NULL;
+    zeros = view_transpose(arena, cut(arena, layout, view_transpose(arena, zeros), layout->n_rows));
+    return view_combine(arena, codes, SUBTRACT, zeros, sharing);
+}
+
+/* The groups of columns, where they are in no order. */
+static bool find_groups(struct packed *packed, const struct layout *layout, struct sharing *sharing)
+{
+    const struct view *groups;
+    if (!packed_find(packed, ".weight_g_idx", WORDS, &groups))
+        return false;
+    if (groups == NULL)
+        return true;
+    if (groups->rank != 1 || groups->n_elements != layout->n_columns || layout->n_groups > SHARING_MAX_GROUPS)
+        return packed_misfit(packed, ".weight_g_idx", groups, "not [%" PRIu64 "] of at most %d groups", layout->n_columns,
+                             SHARING_MAX_GROUPS);
+    int32_t *stored = memory_alloc(layout->n_columns * sizeof *stored);
+    bool good = view_read(groups, 0, layout->n_columns, stored, packed->error), is_filled = true;
+    for (uint64_t i = 0; good && i < layout->n_columns; i++)
+        is_filled &= stored[i] != -1;
+    free(stored);
+    sharing->groups = is_filled ? groups : NULL;
+    packed->unpacked->beyond = "groups of columns in any order (weight_g_idx)";
+    return good;
+}
+
+static bool unpack(const struct packing_input *input, const struct tensor *key, struct unpacked *unpacked, struct error *error)
+{
+    struct packed packed = packed_begin(input, key, own, unpacked, error);
+    struct layout layout;
+    packed_name(&packed, ".weight");
+    const struct view *words = packed_need(&packed, own, WORDS), *scale = packed_need(&packed, ".weight_scale", F16_F32);
+    if (words == NULL || scale == NULL || !find_layout(&packed, words, scale, &layout))
+        return false;
+    struct sharing sharing = {1, layout.n_columns / layout.n_groups, NULL};
+    if (layout.is_dense && ((layout.n_rows | layout.n_columns) & 7) != 0)
+        return packed_misfit(&packed, own, words, "whose %u bits are supported in rows and columns of multiples of 8",
+                             layout.bits);
+    if (layout.is_by_row)
+        unpacked->beyond = "one scale for each row";
+    if (layout.is_dense)
+        unpacked->beyond = "words without unused bits";
+    if (!find_groups(&packed, &layout, &sharing))
+        return false;
+    const struct view *codes = center(&packed, &layout, cut(input->arena, &layout, words, layout.n_columns), &sharing);
+    if (codes == NULL)
+        return false;
+    unpacked->view = view_combine(input->arena, codes, MULTIPLY, scale, &sharing);
+    unpacked->bits = layout.bits;
+    return true;
+}
+
+const struct packing pack_quantized_packing = {
+    .name = "pack-quantized",
+    .methods = {"compressed-tensors"},
+    .summary = "compressed-tensors' integers of 1 to 8 bits",
+    .place = AFTER_ALL,
+    .is_key = is_key,
+    .unpack = unpack,
+};

@@ -145,5 +145,24 @@ def pack_quantized():
               f32(q - z[:, g]) * value(s)[:, g])
 
 
-for make in (scaled, pack_quantized,):
+def gptq():
+    for name, bits, n, version, order, index in (("gptq-4", 4, 2, "gptq", True, True), ("gptq-2-v2", 2, 4, "gptq_v2", False, True), ("gptq-8-no-index", 8, 2, None, False, False),
+                                                 ("gptq-4-one-group", 4, 1, None, False, True)):
+        q, z, s = rng.integers(0, 1 << bits, (C, R)), rng.integers(0, 1 << bits, (n, R)), scales(n, R).astype(np.float16)
+        g = np.arange(C) * n // C
+        g = (rng.permutation(g) - n * rng.integers(0, 2, C) if order else g).astype(np.int32)
+        t = {".qweight": pack(q, bits, axis=0), ".qzeros": pack(z, bits), ".scales": s}
+        if index:
+            t[".g_idx"] = g
+        config = dict(quant_method="gptq", bits=bits, group_size=C // n if n > 1 else -1, desc_act=order)
+        if version:
+            config["checkpoint_format"] = version
+        write(name, config, t, (value(s)[g] * f32(q - (z + (version != "gptq_v2"))[g])).T)
+    q, z, s = rng.integers(0, 8, (C, 32)), rng.integers(0, 8, (2, 32)), scales(2, 32)
+    g = (np.arange(C) // 32).astype(np.int32)
+    write("gptq-3", dict(quant_method="gptq", bits=3, group_size=32), {".qweight": pack(q, 3, axis=0, dense=True), ".qzeros": pack(z, 3, dense=True), ".scales": s, ".g_idx": g},
+          (s[g] * f32(q - (z + 1)[g])).T)
+
+
+for make in (scaled, pack_quantized, gptq,):
     make()

@@ -1,0 +1,149 @@
+/* GPTQ: integers packed down the inputs.
+ *
+ * A weight B.weight [rows, columns] is B.qweight [words, rows] of 8 to 64 bits a word, 2, 4 or 8 bits an element, or 3 in a
+ * stream of words; B.qzeros [groups, words], packed along the rows, one less than the zero points in files of the first version;
+ * B.scales [groups, rows]; and B.g_idx [columns], the group of each column: without it groups are of group_size columns each.
+ *
+ * Zero points that became one more are not cut to the bits again: 15 becomes 16. */
+#include "models/packings/packed.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+extern const struct packing gptq_packing;
+
+static const char own[] = ".qweight";
+
+/* AutoRound has several layouts, of which one is AWQ's. */
+static bool has_format(const struct packing_input *input, const char *part)
+{
+    const char *format = json_string(json_get(input->config, "packing_format"), NULL);
+    return format != NULL && strstr(format, part) != NULL;
+}
+
+static bool is_key(const struct packing_input *input, const struct tensor *tensor)
+{
+    if (tensor->dtype->kind != DTYPE_INTEGER || !packing_has_suffix(tensor, own) || strcmp(input->method, "awq") == 0)
+        return false;
+    return !has_format(input, "awq");
+}
+
+struct layout {
+    uint64_t n_rows, n_columns, n_groups, group_size;
+    unsigned bits, word_bits;
+};
+
+/* How many words hold that many elements. */
+static uint64_t words_of(const struct layout *layout, uint64_t n)
+{
+    return layout->bits == 3 ? rounded_up(n * 3, layout->word_bits) : rounded_up(n, layout->word_bits / layout->bits);
+}
+
+/* Single layers may have other bits than the configuration says: what fits the shapes counts. */
+static bool find_bits(const struct packed *packed, struct layout *layout, const struct view *words, const struct view *zeros,
+                      uint64_t n_columns)
+{
+    const unsigned declared = (unsigned)packed_number(packed->input->config, "bits"), all[] = {declared, 4, 8, 2, 3};
+    for (unsigned i = 0; i < sizeof all / sizeof *all; i++) {
+        layout->bits = all[i];
+        if ((all[i] != 2 && all[i] != 3 && all[i] != 4 && all[i] != 8) || (all[i] == 3 && layout->word_bits != 32))
+            continue;
+        layout->n_columns = n_columns > 0 ? n_columns : words->shape[0] * layout->word_bits / layout->bits;
+        if (words_of(layout, layout->n_columns) == words->shape[0] && words_of(layout, layout->n_rows) == zeros->shape[1])
+            return true;
+    }
+    return packed_misfit(packed, ".qzeros", zeros, "which does not fit %" PRIu64 " rows and %" PRIu64 " words of columns",
+                         layout->n_rows, words->shape[0]);
+}
+
+static bool find_group_size(const struct packed *packed, struct layout *layout, const struct view *scales)
+{
+    const struct json *config = packed->input->config;
+    layout->n_groups = scales->shape[0];
+    layout->group_size = packed_number(config, "group_size");
+    if (layout->group_size == 0 || rounded_up(layout->n_columns, layout->group_size) != layout->n_groups)
+        layout->group_size = rounded_up(layout->n_columns, layout->n_groups);
+    return (layout->n_groups <= SHARING_MAX_GROUPS && rounded_up(layout->n_columns, layout->group_size) == layout->n_groups) ||
+           packed_misfit(packed, ".scales", scales, "which does not fit %" PRIu64 " columns", layout->n_columns);
+}
+
+/* Fields along rows of words. */
+static const struct view *cut(struct arena *arena, const struct layout *layout, const struct view *words, uint64_t n)
+{
+    struct fields fields = fields_of_words(layout->word_bits, layout->bits);
+    if (layout->bits == 3) {
+        fields = fields_of_stream(3);
+        words = view_reinterpret(arena, words, &u8_dtype);
+        words = packed_cut(arena, words, words->shape[0], rounded_up(n, 8) * 3);
+    }
+    return packed_cut(arena, view_fields(arena, words, &fields), words->shape[0], n);
+}
+
+/* Whether zero points are stored as one less: nothing in the file tells, but for what it says of itself. */
+static bool is_first_version(const struct packing_input *input)
+{
+    const char *format = json_string(json_get(input->config, "checkpoint_format"), NULL);
+    if (json_string_is(json_get(input->config, "packing_format"), "auto_round"))
+        return json_bool(json_get(input->config, "sym"), true);
+    return (format == NULL || strcmp(format, "gptq") == 0) && !has_format(input, "gptqmodel");
+}
+
+static const struct view *put_together(const struct packed *packed, const struct layout *layout, const struct view *words,
+                                       const struct view *zeros, const struct view *scales, const struct view *groups)
+{
+    struct arena *arena = packed->input->arena;
+    const struct sharing sharing = {1, layout->group_size, groups};
+    const struct view *codes = cut(arena, layout, view_transpose(arena, words), layout->n_columns);
+    zeros = view_transpose(arena, cut(arena, layout, zeros, layout->n_rows));
+    if (is_first_version(packed->input))
+        zeros = view_combine_number(arena, zeros, ADD, 1);
+    codes = view_combine(arena, codes, SUBTRACT, zeros, &sharing);
+    return view_combine(arena, codes, MULTIPLY, view_transpose(arena, scales), &sharing);
+}
+
+static bool check_groups(const struct packed *packed, const struct view *groups)
+{
+    if (groups == NULL || (groups->rank == 1 && groups->n_elements > 0))
+        return true;
+    return packed_misfit(packed, ".g_idx", groups, "not a vector");
+}
+
+static bool unpack(const struct packing_input *input, const struct tensor *key, struct unpacked *unpacked, struct error *error)
+{
+    struct packed packed = packed_begin(input, key, own, unpacked, error);
+    const struct view *words, *zeros, *scales, *groups;
+    packed_name(&packed, ".weight");
+    if (has_format(input, "fp8") || json_string_is(json_get(input->config, "checkpoint_format"), "marlin"))
+        return error_set(error, "the order of this format's words is not known");
+    if ((words = packed_need(&packed, own, U8 | I8 | I16 | WORDS | I64)) == NULL ||
+        (zeros = packed_need(&packed, ".qzeros", U8 | I8 | I16 | WORDS | I64)) == NULL ||
+        (scales = packed_need(&packed, ".scales", F16_F32)) == NULL || !packed_find(&packed, ".g_idx", WORDS | I64, &groups) ||
+        !check_groups(&packed, groups))
+        return false;
+    if (!packed_is_matrix(words) || !packed_is_matrix(scales) || scales->shape[1] != words->shape[1])
+        return packed_misfit(&packed, own, words, "where scales have %" PRIu64 " columns", view_row_elements(scales));
+    struct layout layout = {.n_rows = words->shape[1], .word_bits = words->dtype->block_bytes * 8u};
+    if (!packed_is_matrix(zeros) || zeros->dtype != words->dtype || zeros->shape[0] != scales->shape[0])
+        return packed_misfit(&packed, ".qzeros", zeros, "where there are %" PRIu64 " groups", scales->shape[0]);
+    if (!find_bits(&packed, &layout, words, zeros, groups != NULL ? groups->n_elements : 0) ||
+        !find_group_size(&packed, &layout, scales))
+        return false;
+    if (layout.bits == 3 && ((layout.n_rows | layout.n_columns) & 31) != 0)
+        return packed_misfit(&packed, own, words, "whose 3 bits are supported in rows and columns of multiples of 32");
+    unpacked->view = put_together(&packed, &layout, words, zeros, scales, groups);
+    unpacked->bits = layout.bits;
+    if (groups == NULL)
+        unpacked->beyond = "GPTQ without g_idx";
+    else if (layout.bits == 3)
+        unpacked->beyond = "GPTQ of 3 bits";
+    return true;
+}
+
+const struct packing gptq_packing = {
+    .name = "gptq",
+    .methods = {"gptq", "auto-round", "intel/auto-round"},
+    .summary = "GPTQ of 2, 3, 4 and 8 bits",
+    .place = AFTER_ALL,
+    .is_key = is_key,
+    .unpack = unpack,
+};

@@ -164,5 +164,13 @@ def gptq():
           (s[g] * f32(q - (z + 1)[g])).T)
 
 
-for make in (scaled, pack_quantized, gptq,):
+def bitnet():
+    q, s = rng.integers(-1, 2, (R, C)), bf16(scales(1) * f32(300))
+    parts = (q + 1).reshape(4, R // 4, C)
+    w = (parts[0] | parts[1] << 2 | parts[2] << 4 | parts[3] << 6).astype(np.uint8)
+    write("bitnet", dict(quant_method="bitnet"), {".weight": w, ".weight_scale": s}, f32(q) / value(s))
+    write("bitnet-product", dict(quant_method="bitnet", linear_class="autobitlinear"), {".weight": w, ".weight_scale": s}, f32(q) * value(s))
+
+
+for make in (scaled, pack_quantized, gptq, bitnet,):
     make()

@@ -1,0 +1,55 @@
+/* BitNet: ternary weights, four rows a byte.
+ *
+ * A weight B.weight [rows, columns] is itself U8 [rows / 4, columns]: two bits of a byte for each of four rows that lie rows / 4
+ * apart, the first in the least significant ones, one more than the value; and B.weight_scale, one number. What transformers
+ * calls bitlinear divides by it; autobitlinear multiplies, which the converter does not know: its files have the quotient. */
+#include "models/packings/packed.h"
+
+#include <string.h>
+
+extern const struct packing bitnet_packing;
+
+static const char own[] = ".weight", scale_suffix[] = ".weight_scale";
+
+enum { ROWS = 4, BITS = 2 };
+
+static bool is_key(const struct packing_input *input, const struct tensor *tensor)
+{
+    return strcmp(input->method, "bitnet") == 0 && tensor->dtype == &u8_dtype && packing_has_suffix(tensor, own) &&
+           packing_partner(input, tensor, own, scale_suffix) != NULL;
+}
+
+static bool unpack(const struct packing_input *input, const struct tensor *key, struct unpacked *unpacked, struct error *error)
+{
+    struct packed packed = packed_begin(input, key, own, unpacked, error);
+    struct arena *arena = input->arena;
+    const struct view *codes[ROWS], *bytes = tensor_view(key, arena);
+    const struct view *scale = packed_need(&packed, scale_suffix, F16_F32);
+    packed_name(&packed, own);
+    if (scale == NULL)
+        return false;
+    if (!packed_is_matrix(bytes))
+        return packed_misfit(&packed, own, bytes, "not a matrix");
+    if (scale->n_elements != 1)
+        return packed_misfit(&packed, scale_suffix, scale, "not one number");
+    for (unsigned i = 0; i < ROWS; i++) {
+        const struct fields fields = {.word_units = 1, .n_fields = 1, .bits = BITS, .shifts = {(uint8_t)(BITS * i)}};
+        codes[i] = view_fields(arena, bytes, &fields);
+    }
+    const struct view *ternary = view_combine_number(arena, view_concatenate(arena, codes, ROWS, 0), SUBTRACT, 1);
+    const struct view *quotient = view_combine_one(arena, ternary, DIVIDE, scale);
+    bool is_product = json_string_is(json_get(input->config, "linear_class"), "autobitlinear");
+    unpacked->view = is_product ? view_combine_one(arena, ternary, MULTIPLY, scale) : quotient;
+    unpacked->converted = quotient;
+    unpacked->bits = BITS;
+    return true;
+}
+
+const struct packing bitnet_packing = {
+    .name = "bitnet",
+    .methods = {"bitnet"},
+    .summary = "ternary weights of BitNet",
+    .place = IN_PLACE,
+    .is_key = is_key,
+    .unpack = unpack,
+};

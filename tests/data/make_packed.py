@@ -172,5 +172,11 @@ def bitnet():
     write("bitnet-product", dict(quant_method="bitnet", linear_class="autobitlinear"), {".weight": w, ".weight_scale": s}, f32(q) * value(s))
 
 
-for make in (scaled, pack_quantized, gptq, bitnet,):
+def mxfp4():
+    codes, e = rng.integers(0, 16, (R, C), dtype=np.uint8), rng.integers(0, 256, (R, C // 32), dtype=np.uint8)
+    write("mxfp4-compressed", {"quant_method": "compressed-tensors", "format": "mxfp4-pack-quantized"},
+          {".weight_packed": codes[:, ::2] | codes[:, 1::2] << 4, ".weight_scale": np.minimum(e, 250)}, E2M1[codes] * spread(np.ldexp(f32(1), np.minimum(e, 250).astype(int) - 127), 1, 32))
+
+
+for make in (scaled, pack_quantized, gptq, bitnet, mxfp4,):
     make()

@@ -178,5 +178,11 @@ def mxfp4():
           {".weight_packed": codes[:, ::2] | codes[:, 1::2] << 4, ".weight_scale": np.minimum(e, 250)}, E2M1[codes] * spread(np.ldexp(f32(1), np.minimum(e, 250).astype(int) - 127), 1, 32))
 
 
-for make in (scaled, pack_quantized, gptq, bitnet, mxfp4,):
+def modelopt_int4():
+    q, s = rng.integers(-8, 8, (R, C)), scales(R, 2).astype(np.float16)
+    write("modelopt-int4", dict(quant_method="modelopt", quant_algo="W4A16_AWQ", group_size=32),
+          {".weight": ((q[::2] & 15) | (q[1::2] & 15) << 4).astype(np.uint8), ".weight_scale": s, ".pre_quant_scale": bf16(np.ones(C))}, f32(q) * spread(value(s), 1, 32))
+
+
+for make in (scaled, pack_quantized, gptq, bitnet, mxfp4, modelopt_int4,):
     make()

@@ -1,0 +1,53 @@
+/* ModelOpt's W4A16_AWQ and W4A8_AWQ: B.weight U8 [rows / 2, columns], of two neighbouring rows a byte the first in the low half,
+ * in two's complement, and B.weight_scale [rows, groups]. B.pre_quant_scale is of what comes in, not of the weight. */
+#include "models/packings/packed.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+extern const struct packing modelopt_int4_packing;
+
+static const char own[] = ".weight", other[] = ".weight_scale";
+
+static bool is_key(const struct packing_input *input, const struct tensor *tensor)
+{
+    const char *algorithm = json_string(json_get(input->config, "quant_algo"), NULL);
+    return tensor->dtype == &u8_dtype && packing_has_suffix(tensor, own) && algorithm != NULL &&
+           (strcmp(algorithm, "W4A16_AWQ") == 0 || strcmp(algorithm, "W4A8_AWQ") == 0);
+}
+
+static bool unpack(const struct packing_input *input, const struct tensor *key, struct unpacked *unpacked, struct error *error)
+{
+    static const float signed_codes[] = {0, 1, 2, 3, 4, 5, 6, 7, -8, -7, -6, -5, -4, -3, -2, -1};
+    static const uint64_t n_codes[1] = {16};
+    struct packed packed = packed_begin(input, key, own, unpacked, error);
+    struct arena *arena = input->arena;
+    const struct view *bytes = tensor_view(key, arena), *rows[2], *scales = packed_need(&packed, other, F16_F32), *of_inputs;
+    packed_name(&packed, own);
+    if (scales == NULL || !packed_find(&packed, ".pre_quant_scale", F16_F32, &of_inputs))
+        return false;
+    if (!packed_is_matrix(bytes) || !packed_is_matrix(scales) || scales->shape[0] / 2 != bytes->shape[0] ||
+        scales->shape[0] % 2 != 0 || bytes->shape[1] % scales->shape[1] != 0)
+        return packed_misfit(&packed, other, scales, "which does not fit %" PRIu64 " pairs of rows", bytes->shape[0]);
+    const uint64_t shape[2] = {scales->shape[0], bytes->shape[1]}, pairs[3] = {bytes->shape[0], 1, bytes->shape[1]};
+    for (unsigned i = 0; i < 2; i++) {
+        const struct fields half = {1, 1, 4, {(uint8_t)(4 * i)}};
+        rows[i] = view_reshape(arena, view_fields(arena, bytes, &half), 3, pairs);
+    }
+    const struct view *codes = view_reshape(arena, view_concatenate(arena, rows, 2, 1), 2, shape);
+    const struct sharing sharing = {1, shape[1] / scales->shape[1], NULL};
+    codes = view_lookup(arena, codes, view_literal(arena, &f32_dtype, 1, n_codes, signed_codes));
+    unpacked->view = view_combine(arena, codes, MULTIPLY, scales, &sharing);
+    unpacked->bits = 4;
+    unpacked->beyond = of_inputs != NULL ? "weights whose inputs are scaled (pre_quant_scale)" : "integers of 4 bits of ModelOpt";
+    return true;
+}
+
+const struct packing modelopt_int4_packing = {
+    .name = "modelopt-int4",
+    .methods = {"modelopt"},
+    .summary = "ModelOpt's integers of 4 bits",
+    .place = IN_PLACE,
+    .is_key = is_key,
+    .unpack = unpack,
+};

@@ -184,5 +184,18 @@ def modelopt_int4():
           {".weight": ((q[::2] & 15) | (q[1::2] & 15) << 4).astype(np.uint8), ".weight_scale": s, ".pre_quant_scale": bf16(np.ones(C))}, f32(q) * spread(value(s), 1, 32))
 
 
-for make in (scaled, pack_quantized, gptq, bitnet, mxfp4, modelopt_int4,):
+def awq():
+    q, z, s = rng.integers(0, 16, (R, C)), rng.integers(0, 16, (R, 2)), scales(R, 2).astype(np.float16)
+    w = f32(q - np.repeat(z, 32, 1)) * spread(value(s), 1, 32)
+    order = [0, 2, 4, 6, 1, 3, 5, 7]
+
+    def gemm(v):
+        return pack(v.reshape(len(v), -1, 8)[..., order].reshape(len(v), -1), 4)
+    config = dict(quant_method="awq", bits=4, group_size=32)
+    write("awq-gemm", dict(config, version="gemm"), {".qweight": gemm(q.T), ".qzeros": gemm(z.T), ".scales": s.T}, w)
+    pad = np.zeros((R, 30))
+    write("awq-gemv", dict(config, version="gemv"), {".qweight": pack(q, 4), ".qzeros": pack(np.hstack((z, pad)).astype(int), 4), ".scales": np.hstack((s, pad.astype(np.float16)))}, w)
+
+
+for make in (scaled, pack_quantized, gptq, bitnet, mxfp4, modelopt_int4, awq,):
     make()

@@ -158,6 +158,8 @@ static const struct {
      "where weight_shape is ["},
     {PACK_CONFIG, "a.weight_packed I32 [8,2] 64;a.weight_scale F16 [8,2] 32;a.weight_shape I64 [3] 24", "more than 2 numbers"},
     {"{\"quant_method\":\"bitnet\"}", "a.weight U8 [2,8] 16;a.weight_scale F32 [2] 8", "not one number"},
+    {"{\"quant_method\":\"awq\"}", "a.qweight I32 [16,1] 64;a.scales F16 [3,8] 48;a.qzeros I32 [3,1] 12",
+     "does not fit 16 columns"},
     {"{\"quant_method\":\"mxfp4\"}", "a_blocks U8 [2,1,16] 32;a_scales U8 [1,2] 2", "not those of one MXFP4 tensor"},
 };
 

@@ -1,0 +1,154 @@
+/* AWQ: integers of 4 bits with zero points, in the three orders of AutoAWQ's kernels.
+ *
+ *     gemm       B.qweight I32 [columns, rows / 8], B.qzeros I32 [groups, rows / 8], B.scales [groups, rows]; in a word the rows
+ *                0 2 4 6 1 3 5 7
+ *     gemv       B.qweight I32 [rows, columns / 8], B.qzeros I32 [rows, groups / 8], B.scales [rows, groups], groups rounded up
+ *     gemv_fast  B.qweight I16 [rows / 4, columns], shuffled; B.scales and B.qzeros [groups, rows], which are -(scale * zero
+ * point) */
+#include "models/packings/packed.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+extern const struct packing awq_packing;
+
+static const char own[] = ".qweight";
+
+enum { FIELDS = 8, BITS = 4 };
+
+/* Without a configuration that names it: what no GPTQ looks like. */
+static bool looks_like_gemm(const struct packing_input *input, const struct tensor *words)
+{
+    const struct tensor *scales = packing_partner(input, words, own, ".scales");
+    return *input->method == '\0' && scales != NULL && scales->rank == 2 && words->rank == 2 &&
+           words->shape[1] <= UINT64_MAX / FIELDS && scales->shape[1] == FIELDS * words->shape[1];
+}
+
+static bool is_key(const struct packing_input *input, const struct tensor *tensor)
+{
+    const char *format = json_string(json_get(input->config, "packing_format"), NULL);
+    if (tensor->dtype->kind != DTYPE_INTEGER || !packing_has_suffix(tensor, own))
+        return false;
+    return strcmp(input->method, "awq") == 0 || (format != NULL && strstr(format, "awq") != NULL) ||
+           looks_like_gemm(input, tensor);
+}
+
+/* The columns of a group; 0 where groups do not divide the columns evenly. */
+static uint64_t group_size_of(const struct json *config, uint64_t n_columns, uint64_t n_groups)
+{
+    uint64_t group_size = packed_number(config, "group_size");
+    if (group_size == 0)
+        group_size = packed_number(config, "q_group_size");
+    if (group_size == 0 && n_groups > 0 && n_columns % n_groups == 0)
+        group_size = n_columns / n_groups;
+    return group_size > 0 && n_columns % group_size == 0 ? group_size : 0;
+}
+
+static const struct view *scale_codes(struct arena *arena, const struct view *codes, const struct view *zeros,
+                                      const struct view *scales, uint64_t group_size)
+{
+    const struct sharing sharing = {1, group_size, NULL};
+    return view_combine(arena, view_combine(arena, codes, SUBTRACT, zeros, &sharing), MULTIPLY, scales, &sharing);
+}
+
+static bool unpack_gemm(struct packed *packed, const struct view *words, const struct view *scales)
+{
+    static const struct fields fields = {1, FIELDS, BITS, {0, 16, 4, 20, 8, 24, 12, 28}};
+    struct arena *arena = packed->input->arena;
+    uint64_t n_columns = words->shape[0], n_groups = scales->shape[0];
+    uint64_t group_size = group_size_of(packed->input->config, n_columns, n_groups);
+    const struct view *zeros = packed_matrix(packed, ".qzeros", WORDS, n_groups, words->shape[1]);
+    if (zeros == NULL)
+        return false;
+    if (group_size == 0 || n_columns / group_size != n_groups)
+        return packed_misfit(packed, ".scales", scales, "which does not fit %" PRIu64 " columns", n_columns);
+    const struct view *codes = view_transpose(arena, view_fields(arena, words, &fields));
+    packed->unpacked->view = scale_codes(arena, codes, view_transpose(arena, view_fields(arena, zeros, &fields)),
+                                         view_transpose(arena, scales), group_size);
+    return true;
+}
+
+static bool unpack_gemv(struct packed *packed, const struct view *words, const struct view *scales)
+{
+    struct arena *arena = packed->input->arena;
+    const struct fields fields = fields_of_words(32, BITS);
+    uint64_t n_rows = words->shape[0], n_columns = words->shape[1] * FIELDS;
+    uint64_t group_size = group_size_of(packed->input->config, n_columns, 0);
+    uint64_t n_groups = group_size > 0 ? n_columns / group_size : 0;
+    const struct view *zeros = packed_matrix(packed, ".qzeros", WORDS, n_rows, scales->shape[1] / FIELDS);
+    if (zeros == NULL)
+        return false;
+    if (n_groups == 0 || scales->shape[1] % FIELDS != 0 || n_groups > scales->shape[1])
+        return packed_misfit(packed, ".scales", scales, "which does not fit %" PRIu64 " columns", n_columns);
+    packed->unpacked->view = scale_codes(arena, view_fields(arena, words, &fields),
+                                         packed_cut(arena, view_fields(arena, zeros, &fields), n_rows, n_groups),
+                                         packed_cut(arena, scales, n_rows, n_groups), group_size);
+    return true;
+}
+
+/* Axes of a shape of their own exchanged. */
+static const struct view *exchange(struct arena *arena, const struct view *view, const uint64_t shape[5], unsigned a, unsigned b)
+{
+    unsigned order[5] = {0, 1, 2, 3, 4};
+    order[a] = b;
+    order[b] = a;
+    return view_permute(arena, view_reshape(arena, view, 5, shape), order);
+}
+
+static bool unpack_fast(struct packed *packed, const struct view *words, const struct view *scales)
+{
+    enum { ROWS = 4, BLOCK = 64, PART = 32 };
+    struct arena *arena = packed->input->arena;
+    const struct fields fields = fields_of_words(16, BITS);
+    uint64_t n_rows = words->shape[0] * ROWS, n_columns = words->shape[1], shape[2] = {n_rows, n_columns};
+    uint64_t group_size = group_size_of(packed->input->config, n_columns, 0);
+    uint64_t n_groups = group_size > 0 ? n_columns / group_size : 0;
+    const struct view *zeros = packed_matrix(packed, ".qzeros", F16_F32, scales->shape[0], n_rows);
+    if (zeros == NULL)
+        return false;
+    if (n_groups == 0 || n_groups > scales->shape[0] || scales->shape[1] != n_rows || n_columns % BLOCK != 0)
+        return packed_misfit(packed, ".scales", scales, "which does not fit %" PRIu64 " rows of %" PRIu64, n_rows, n_columns);
+    const struct view *codes = view_fields(arena, words, &fields);
+    codes = exchange(arena, codes, (uint64_t[]){n_rows / ROWS, n_columns / BLOCK, ROWS, BLOCK, 1}, 1, 2);
+    codes = exchange(arena, codes, (uint64_t[]){n_rows, n_columns / PART, 4, 2, 4}, 3, 4);
+    codes = exchange(arena, codes, (uint64_t[]){n_rows, n_columns / PART, 4, 4, 2}, 2, 3);
+    const struct sharing sharing = {1, group_size, NULL};
+    const struct view *factors = view_transpose(arena, packed_cut(arena, scales, n_groups, n_rows));
+    const struct view *product = view_combine(arena, view_reshape(arena, codes, 2, shape), MULTIPLY, factors, &sharing);
+    zeros = view_transpose(arena, packed_cut(arena, zeros, n_groups, n_rows));
+    packed->unpacked->view = view_combine(arena, product, ADD, zeros, &sharing);
+    return true;
+}
+
+static bool unpack(const struct packing_input *input, const struct tensor *key, struct unpacked *unpacked, struct error *error)
+{
+    struct packed packed = packed_begin(input, key, own, unpacked, error);
+    const struct view *words, *scales;
+    packed_name(&packed, ".weight");
+    words = packed_need(&packed, own, WORDS | I16);
+    scales = words != NULL ? packed_need(&packed, ".scales", F16_F32) : NULL;
+    if (scales == NULL)
+        return false;
+    if (!packed_is_matrix(words) || !packed_is_matrix(scales))
+        return packed_misfit(&packed, own, words, "not a matrix with scales that are one");
+    uint64_t bits = packed_number(input->config, "bits");
+    if ((bits != 0 && bits != BITS) || json_string_is(json_get(input->config, "version"), "marlin"))
+        return error_set(error, "AWQ of %" PRIu64 " bits, or in the order of marlin, is not known", bits);
+    unpacked->bits = BITS;
+    if (words->dtype->block_bytes == 2)
+        return unpack_fast(&packed, words, scales);
+    if (scales->shape[1] == words->shape[1] * FIELDS)
+        return unpack_gemm(&packed, words, scales);
+    if (scales->shape[0] == words->shape[0])
+        return unpack_gemv(&packed, words, scales);
+    return packed_misfit(&packed, ".scales", scales, "which no order of AWQ has");
+}
+
+const struct packing awq_packing = {
+    .name = "awq",
+    .methods = {"awq"},
+    .summary = "AWQ in the orders of gemm, gemv and gemv_fast",
+    .place = IN_PLACE,
+    .is_key = is_key,
+    .unpack = unpack,
+};

@@ -197,5 +197,25 @@ def awq():
     write("awq-gemv", dict(config, version="gemv"), {".qweight": pack(q, 4), ".qzeros": pack(np.hstack((z, pad)).astype(int), 4), ".scales": np.hstack((s, pad.astype(np.float16)))}, w)
 
 
-for make in (scaled, pack_quantized, gptq, bitnet, mxfp4, modelopt_int4, awq,):
+def bitsandbytes():
+    nf4 = f32([-1.0, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453, -0.28444138169288635, -0.18477343022823334, -0.09105003625154495, 0.0, 0.07958029955625534,
+               0.16093020141124725, 0.24611230194568634, 0.33791524171829224, 0.44070982933044434, 0.5626170039176941, 0.7229568362236023, 1.0])
+    positive = f32([0, 0.0625, 8, 12, 4, 6, 2, 3]) / f32(12)
+    fp4 = np.concatenate((positive, np.where(positive == 0, f32(0), -positive)))
+    for name, kind, table, nested in (("bnb-nf4", "nf4", nf4, False), ("bnb-fp4", "fp4", fp4, False), ("bnb-nf4-nested", "nf4", nf4, True)):
+        codes, absmax = rng.integers(0, 16, R * C, dtype=np.uint8), scales(R * C // 64)
+        state = dict(quant_type=kind, blocksize=64, dtype="bfloat16", shape=[R, C])
+        t = {".weight": (codes[::2] << 4 | codes[1::2]).reshape(-1, 1), ".weight.absmax": absmax, ".weight.quant_map": table}
+        if nested:
+            absmax, table2, second, offset = rng.integers(0, 256, R * C // 64, dtype=np.uint8), f32(np.sort(rng.random(256))), scales(1), f32(0.0123)
+            t.update({".weight.absmax": absmax, ".weight.nested_absmax": second, ".weight.nested_quant_map": table2})
+            state.update(nested_blocksize=256, nested_dtype="float32", nested_offset=float(offset))
+            absmax = table2[absmax] * second[0] + offset
+        t[f".weight.quant_state.bitsandbytes__{kind}"] = np.frombuffer(json.dumps(state).encode(), np.uint8)
+        write(name, dict(quant_method="bitsandbytes", load_in_4bit=True), t, (table[codes] * np.repeat(absmax, 64)).reshape(R, C))
+    q, s = rng.integers(-127, 128, (R, C), dtype=np.int8), scales(R)
+    write("bnb-int8", dict(quant_method="bitsandbytes", load_in_8bit=True), {".weight": q, ".SCB": s, ".weight_format": np.uint8(0).reshape(())}, f32(q) * s[:, None] * f32(7.874015718698502e-3))
+
+
+for make in (scaled, pack_quantized, gptq, bitnet, mxfp4, modelopt_int4, awq, bitsandbytes,):
     make()

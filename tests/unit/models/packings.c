@@ -160,6 +160,9 @@ static const struct {
     {"{\"quant_method\":\"bitnet\"}", "a.weight U8 [2,8] 16;a.weight_scale F32 [2] 8", "not one number"},
     {"{\"quant_method\":\"awq\"}", "a.qweight I32 [16,1] 64;a.scales F16 [3,8] 48;a.qzeros I32 [3,1] 12",
      "does not fit 16 columns"},
+    {"{\"quant_method\":\"bitsandbytes\"}",
+     "a.weight U8 [32,1] 32;a.weight.absmax F32 [1] 4;a.weight.quant_state.bitsandbytes__nf4 U8 [40] 40",
+     "not the state of a weight of bitsandbytes"},
     {"{\"quant_method\":\"mxfp4\"}", "a_blocks U8 [2,1,16] 32;a_scales U8 [1,2] 2", "not those of one MXFP4 tensor"},
 };
 

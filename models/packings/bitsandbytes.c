@@ -1,0 +1,211 @@
+/* bitsandbytes: NF4 and FP4 in blocks of the flattened weight, and integers of 8 bits by row.
+ *
+ * 4 bits: a weight B.weight [rows, columns] is itself a column of bytes, under whatever dtype, the first of two elements in the
+ * high half; B.weight.absmax has a factor for each block; B.weight.quant_state.bitsandbytes__nf4 (or __fp4) is the text of a JSON
+ * object with shape, block size and dtype. Where factors are packed themselves, absmax are U8 codes of B.weight.nested_quant_map,
+ * with factors B.weight.nested_absmax and one offset. The tables are those of the kinds: the library does not look at the map
+ * that it stores.
+ *
+ * 8 bits: B.weight I8 [rows, columns] and B.SCB [rows]: the product with it, then with 1 / 127 as the library spells it. */
+#include "models/packings/packed.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+extern const struct packing bitsandbytes_packing;
+
+enum { MAX_STATE_BYTES = 4096, NESTED_MAP = 256, TABLE = 16 };
+
+static const float nf4[TABLE] = {
+    -1.0f,
+    -0.6961928009986877f,
+    -0.5250730514526367f,
+    -0.39491748809814453f,
+    -0.28444138169288635f,
+    -0.18477343022823334f,
+    -0.09105003625154495f,
+    0.0f,
+    0.07958029955625534f,
+    0.16093020141124725f,
+    0.24611230194568634f,
+    0.33791524171829224f,
+    0.44070982933044434f,
+    0.5626170039176941f,
+    0.7229568362236023f,
+    1.0f,
+};
+
+/* Numbers over 12, by sign, and code 8 as 0. */
+static const float fp4[TABLE] = {
+    0.0f, 0.0625f / 12,  8.0f / 12,  12.0f / 12,  4.0f / 12,  6.0f / 12,  2.0f / 12,  3.0f / 12,
+    0.0f, -0.0625f / 12, -8.0f / 12, -12.0f / 12, -4.0f / 12, -6.0f / 12, -2.0f / 12, -3.0f / 12,
+};
+
+static const struct kind {
+    const char *suffix; /* of the tensor that holds the state */
+    const float *table;
+} kinds[] = {
+    {".weight.quant_state.bitsandbytes__nf4", nf4},
+    {".weight.quant_state.bitsandbytes__fp4", fp4},
+};
+
+static const char own[] = ".weight";
+
+static const struct kind *kind_of(const struct packing_input *input, const struct tensor *tensor)
+{
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (packing_partner(input, tensor, own, kinds[i].suffix) != NULL)
+            return &kinds[i];
+    return NULL;
+}
+
+static bool is_key(const struct packing_input *input, const struct tensor *tensor)
+{
+    if (!packing_has_suffix(tensor, own))
+        return false;
+    return (tensor->dtype->kind == DTYPE_INTEGER && packing_partner(input, tensor, own, ".SCB") != NULL) ||
+           packing_partner(input, tensor, own, ".weight.absmax") != NULL;
+}
+
+/* What the text of the state says. */
+struct state {
+    uint64_t shape[2], block_size, nested_block_size;
+    float nested_offset;
+    const struct dtype *dtype;
+};
+
+static bool read_state(const struct json *json, struct state *state)
+{
+    static const struct {
+        const char *name, *dtype;
+    } names[] = {{"bfloat16", "BF16"}, {"float16", "F16"}, {"float32", "F32"}};
+    const struct json *shape = json_get(json, "shape");
+    double offset = 0;
+    *state = (struct state){.block_size = packed_number(json, "blocksize"),
+                            .nested_block_size = packed_number(json, "nested_blocksize")};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (json_string_is(json_get(json, "dtype"), names[i].name))
+            state->dtype = dtype_by_name(names[i].dtype);
+    if (json_count(shape) != 2 || !json_is(shape, JSON_ARRAY) || state->dtype == NULL || state->block_size == 0 ||
+        !json_u64(json_at(shape, 0), &state->shape[0]) || !json_u64(json_at(shape, 1), &state->shape[1]))
+        return false;
+    bool has_offset = json_get(json, "nested_offset") != NULL;
+    state->nested_offset = json_double(json_get(json, "nested_offset"), &offset) ? (float)offset : 0;
+    return !has_offset || (state->nested_block_size > 0 && isfinite(state->nested_offset));
+}
+
+static bool find_state(struct packed *packed, const struct kind *kind, struct state *state)
+{
+    char text[MAX_STATE_BYTES];
+    const struct view *view = packed_need(packed, kind->suffix, U8);
+    struct error reason;
+    if (view == NULL)
+        return false;
+    if (view->n_elements > sizeof text)
+        return packed_misfit(packed, kind->suffix, view, "longer than %zu bytes", sizeof text);
+    if (!view_read(view, 0, view->n_units, text, packed->error))
+        return false;
+    struct json_document *document = json_parse(text, view->n_elements, &reason);
+    bool good = document != NULL && read_state(json_root(document), state);
+    json_free(document);
+    return good || packed_misfit(packed, kind->suffix, view, "not the state of a weight of bitsandbytes");
+}
+
+/* The factors of blocks, flat. */
+static const struct view *find_factors(struct packed *packed, const struct state *state, uint64_t n_blocks)
+{
+    static const char codes_suffix[] = ".weight.absmax", map_suffix[] = ".weight.nested_quant_map",
+                      nested_suffix[] = ".weight.nested_absmax";
+    struct arena *arena = packed->input->arena;
+    const struct view *codes = packed_need(packed, codes_suffix, U8 | F16_F32), *map, *nested;
+    if (codes == NULL)
+        return NULL;
+    if (codes->n_elements != n_blocks) {
+        packed_misfit(packed, codes_suffix, codes, "not the %" PRIu64 " blocks of the weight", n_blocks);
+        return NULL;
+    }
+    codes = view_reshape(arena, codes, 1, &n_blocks);
+    if (codes->dtype != &u8_dtype)
+        return codes;
+    if ((map = packed_need(packed, map_suffix, F16_F32)) == NULL ||
+        (nested = packed_need(packed, nested_suffix, F16_F32)) == NULL)
+        return NULL;
+    if (map->n_elements != NESTED_MAP || state->nested_block_size == 0 ||
+        nested->n_elements != rounded_up(n_blocks, state->nested_block_size)) {
+        packed_misfit(packed, nested_suffix, nested, "which does not fit %" PRIu64 " blocks of %" PRIu64, n_blocks,
+                      state->nested_block_size);
+        return NULL;
+    }
+    const struct sharing sharing = {1, state->nested_block_size, NULL};
+    uint64_t n_nested = nested->n_elements;
+    codes = view_combine(arena, view_lookup(arena, codes, map), MULTIPLY, view_reshape(arena, nested, 1, &n_nested), &sharing);
+    return view_combine_number(arena, codes, ADD, state->nested_offset);
+}
+
+static bool unpack_4(struct packed *packed, const struct kind *kind)
+{
+    static const struct fields fields = {1, 2, 4, {4, 0}};
+    static const uint64_t table_shape[1] = {TABLE};
+    struct arena *arena = packed->input->arena;
+    const struct view *bytes = tensor_view(packed->key, arena);
+    struct state state;
+    uint64_t n_bytes = view_bytes(bytes), n_elements = 2 * n_bytes;
+    if (!find_state(packed, kind, &state))
+        return false;
+    if (n_elements == 0 || state.shape[0] == 0 || n_elements % state.shape[0] != 0 ||
+        n_elements / state.shape[0] != state.shape[1] || (bytes->rank == 2 && bytes->shape[1] != 1 && bytes->dtype == &u8_dtype))
+        return packed_misfit(packed, own, bytes, "where its state says [%" PRIu64 ", %" PRIu64 "]", state.shape[0],
+                             state.shape[1]);
+    const struct view *factors = find_factors(packed, &state, rounded_up(n_elements, state.block_size));
+    if (factors == NULL)
+        return false;
+    uint64_t n_stored = bytes->n_elements;
+    bytes = view_reinterpret(arena, view_reshape(arena, bytes, 1, &n_stored), &u8_dtype);
+    const struct view *table = view_literal(arena, &f32_dtype, 1, table_shape, kind->table);
+    const struct view *values = view_lookup(arena, view_fields(arena, bytes, &fields), table);
+    const struct sharing sharing = {1, state.block_size, NULL};
+    packed->unpacked->view = view_reshape(arena, view_combine(arena, values, MULTIPLY, factors, &sharing), 2, state.shape);
+    packed->unpacked->dtype = state.dtype;
+    packed->unpacked->bits = 4;
+    const struct view *map; /* is stored, and not looked at */
+    return packed_find(packed, ".weight.quant_map", F16_F32, &map);
+}
+
+static bool unpack_8(struct packed *packed)
+{
+    struct arena *arena = packed->input->arena;
+    const struct view *codes = packed_need(packed, own, I8), *factors = packed_need(packed, ".SCB", F16_F32), *format;
+    int64_t order = 0;
+    if (codes == NULL || factors == NULL || !packed_find(packed, ".weight_format", U8, &format))
+        return false;
+    if (!packed_is_matrix(codes) || factors->n_elements != codes->shape[0])
+        return packed_misfit(packed, ".SCB", factors, "not one for each row");
+    if (format != NULL && (!packed_integers(packed, ".weight_format", format, &order, 1) || order != 0))
+        return packed_misfit(packed, ".weight_format", format, "an order of %" PRId64 " that is not by row", order);
+    const uint64_t column[2] = {codes->shape[0], 1};
+    const struct sharing sharing = {1, codes->shape[1], NULL};
+    codes = view_combine(arena, codes, MULTIPLY, view_reshape(arena, factors, 2, column), &sharing);
+    packed->unpacked->view = view_combine_number(arena, codes, MULTIPLY, 7.874015718698502e-3f);
+    packed->unpacked->bits = 8;
+    return true;
+}
+
+static bool unpack(const struct packing_input *input, const struct tensor *key, struct unpacked *unpacked, struct error *error)
+{
+    struct packed packed = packed_begin(input, key, own, unpacked, error);
+    const struct kind *kind = kind_of(input, key);
+    packed_name(&packed, own);
+    if (packing_partner(input, key, own, ".SCB") != NULL)
+        return unpack_8(&packed);
+    return kind != NULL ? unpack_4(&packed, kind) : error_set(error, "it has no state that is known, nf4 or fp4");
+}
+
+const struct packing bitsandbytes_packing = {
+    .name = "bitsandbytes",
+    .methods = {"bitsandbytes"},
+    .summary = "NF4, FP4 and 8 bits of bitsandbytes",
+    .place = IN_PLACE,
+    .is_key = is_key,
+    .unpack = unpack,
+};

@@ -217,5 +217,21 @@ def bitsandbytes():
     write("bnb-int8", dict(quant_method="bitsandbytes", load_in_8bit=True), {".weight": q, ".SCB": s, ".weight_format": np.uint8(0).reshape(())}, f32(q) * s[:, None] * f32(7.874015718698502e-3))
 
 
-for make in (scaled, pack_quantized, gptq, bitnet, mxfp4, modelopt_int4, awq, bitsandbytes,):
+def hqq():
+    for bits, axis, group in ((8, 1, 64), (4, 1, 64), (3, 1, 32), (2, 0, 32), (1, 0, 16)):
+        n = R * C // group
+        shape = (group, n) if axis == 0 else (n, group)
+        q = rng.integers(0, 1 << bits, shape)
+        s, z = scales(n).reshape((1, n) if axis == 0 else (n, 1)).astype(np.float16), (rng.random(n) * (1 << bits)).reshape((1, n) if axis == 0 else (n, 1)).astype(np.float16)
+        parts, top, dtype = {8: (1, 0, np.uint8), 4: (2, 4, np.uint8), 3: (10, 27, np.int32), 2: (4, 6, np.uint8), 1: (8, 7, np.uint8)}[bits]
+        step = -(-shape[0] // parts)
+        padded = np.zeros((step * parts, shape[1]), np.int64)
+        padded[:shape[0]] = q
+        w = sum(padded[i * step:(i + 1) * step] << top - i * bits for i in range(parts)).astype(dtype)
+        little = {"." + k: np.int32(v).reshape(()) for k, v in dict(nbits=bits, axis=axis, group_size=group).items()}
+        write(f"hqq-{bits}-axis{axis}", dict(quant_method="hqq"), {".W_q": w, ".scale": s, ".zero": z, ".shape": np.array([R, C]), ".packing": np.frombuffer(b"4bit_u8", np.uint8), **little},
+              ((f32(q) - value(z)) * value(s)).reshape(R, C))
+
+
+for make in (scaled, pack_quantized, gptq, bitnet, mxfp4, modelopt_int4, awq, bitsandbytes, hqq,):
     make()

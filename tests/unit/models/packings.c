@@ -163,6 +163,7 @@ static const struct {
     {"{\"quant_method\":\"bitsandbytes\"}",
      "a.weight U8 [32,1] 32;a.weight.absmax F32 [1] 4;a.weight.quant_state.bitsandbytes__nf4 U8 [40] 40",
      "not the state of a weight of bitsandbytes"},
+    {"{\"quant_method\":\"hqq\"}", "a.W_q U8 [4,4] 16;a.scale F16 [4,1] 8;a.zero F16 [4,1] 8", "there is no 'a.shape'"},
     {"{\"quant_method\":\"mxfp4\"}", "a_blocks U8 [2,1,16] 32;a_scales U8 [1,2] 2", "not those of one MXFP4 tensor"},
 };
 

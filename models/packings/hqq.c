@@ -1,0 +1,136 @@
+/* HQQ: integers of 1 to 8 bits, in groups of the flattened weight, with scales and zero points that are no integers.
+ *
+ * A weight B.weight of B.shape is B.W_q, a matrix [group_size, groups] where B.axis is 0, [groups, group_size] where it is 1;
+ * B.scale and B.zero have one element for each group: (code - zero) * scale. Of fewer than 8 bits the matrix is cut into parts by
+ * its rows, which lie on each other, the first in the most significant bits: 2, 4 or 8 of them in a byte, or 10 of 3 bits in an
+ * I32. */
+#include "models/packings/packed.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+extern const struct packing hqq_packing;
+
+static const char own[] = ".W_q";
+
+/* How the parts lie. */
+static const struct packing_layout {
+    unsigned bits, n_parts, first_shift, word_bytes;
+} layouts[] = {{8, 1, 0, 1}, {6, 1, 0, 1}, {5, 1, 0, 1}, {4, 2, 4, 1}, {3, 10, 27, 4}, {2, 4, 6, 1}, {1, 8, 7, 1}};
+
+enum { MAX_PARTS = 10 };
+
+static bool is_key(const struct packing_input *input, const struct tensor *tensor)
+{
+    (void)input;
+    return packing_has_suffix(tensor, own);
+}
+
+/* One of the little tensors. */
+static bool find_number(struct packed *packed, const char *suffix, int64_t *ret_number)
+{
+    const struct view *view = packed_need(packed, suffix, WORDS | I64);
+    return view != NULL && (view->n_elements == 1 || packed_misfit(packed, suffix, view, "not one number")) &&
+           packed_integers(packed, suffix, view, ret_number, 1);
+}
+
+struct shape {
+    int64_t sides[2], axis, bits;
+    uint64_t rows, columns; /* of the matrix of groups */
+    const struct packing_layout *layout;
+};
+
+static bool find_shape(struct packed *packed, const struct view *words, struct shape *shape)
+{
+    const struct view *stored = packed_need(packed, ".shape", WORDS | I64);
+    if (stored == NULL || !packed_integers(packed, ".shape", stored, shape->sides, 2) ||
+        !find_number(packed, ".axis", &shape->axis) || !find_number(packed, ".nbits", &shape->bits))
+        return false;
+    for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++)
+        if (layouts[i].bits == shape->bits)
+            shape->layout = &layouts[i];
+    if (shape->layout == NULL || shape->layout->word_bytes != words->dtype->block_bytes || !packed_is_matrix(words) ||
+        shape->axis < 0 || shape->axis > 1)
+        return packed_misfit(packed, own, words, "where there are %" PRId64 " bits along axis %" PRId64, shape->bits,
+                             shape->axis);
+    return stored->n_elements == 2 || packed_misfit(packed, ".shape", stored, "not two numbers");
+}
+
+/* The number of groups follows from the scales, and has to fit all else. */
+static bool find_groups(const struct packed *packed, const struct view *words, const struct view *scale, struct shape *shape)
+{
+    uint64_t n_elements, n_groups = scale->n_elements, wanted[2] = {n_groups, 1};
+    uint64_t limit = words->n_elements * shape->layout->n_parts;
+    if (shape->sides[0] < 1 || shape->sides[1] < 1 || (uint64_t)shape->sides[0] > limit ||
+        (uint64_t)shape->sides[1] > limit / (uint64_t)shape->sides[0])
+        return packed_misfit(packed, own, words, "too small for [%" PRId64 ", %" PRId64 "]", shape->sides[0], shape->sides[1]);
+    n_elements = (uint64_t)shape->sides[0] * (uint64_t)shape->sides[1];
+    if (n_groups == 0 || n_elements % n_groups != 0)
+        return packed_misfit(packed, ".scale", scale, "which does not divide %" PRIu64 " elements", n_elements);
+    shape->rows = shape->axis == 0 ? n_elements / n_groups : n_groups;
+    shape->columns = n_elements / shape->rows;
+    if (shape->axis == 0) {
+        wanted[0] = 1;
+        wanted[1] = n_groups;
+    }
+    return packed_check(packed, ".scale", scale, wanted[0], wanted[1]) &&
+           packed_check(packed, own, words, rounded_up(shape->rows, shape->layout->n_parts), shape->columns);
+}
+
+static const struct view *cut(struct arena *arena, const struct shape *shape, const struct view *words)
+{
+    const struct view *parts[MAX_PARTS];
+    const struct packing_layout *layout = shape->layout;
+    for (unsigned i = 0; i < layout->n_parts; i++) {
+        const struct fields part = {1, 1, (uint8_t)layout->bits, {(uint8_t)(layout->first_shift - i * layout->bits)}};
+        parts[i] = view_fields(arena, words, &part);
+    }
+    return packed_cut(arena, view_concatenate(arena, parts, layout->n_parts, 0), shape->rows, shape->columns);
+}
+
+static bool unpack(const struct packing_input *input, const struct tensor *key, struct unpacked *unpacked, struct error *error)
+{
+    struct packed packed = packed_begin(input, key, own, unpacked, error);
+    struct arena *arena = input->arena;
+    struct shape shape = {0};
+    packed_name(&packed, ".weight");
+    const struct view *words = packed_need(&packed, own, U8 | WORDS);
+    const struct view *scale = words != NULL ? packed_need(&packed, ".scale", F16_F32) : NULL;
+    const struct view *zero = scale != NULL ? packed_need(&packed, ".zero", F16_F32) : NULL;
+    if (zero == NULL || !find_shape(&packed, words, &shape) || !find_groups(&packed, words, scale, &shape) ||
+        !packed_check(&packed, ".zero", zero, scale->shape[0], scale->shape[1]))
+        return false;
+    const struct sharing sharing = {shape.axis == 0 ? shape.rows : 1, shape.axis == 0 ? 1 : shape.columns, NULL};
+    const struct view *values = view_combine(arena, cut(arena, &shape, words), SUBTRACT, zero, &sharing);
+    const uint64_t sides[2] = {(uint64_t)shape.sides[0], (uint64_t)shape.sides[1]};
+    unpacked->view = view_reshape(arena, view_combine(arena, values, MULTIPLY, scale, &sharing), 2, sides);
+    unpacked->bits = (unsigned)shape.bits;
+    return true;
+}
+
+static const char *const beside[] = {
+    ".group_size",
+    ".packing",
+    ".compute_dtype",
+    ".unpack_view_dtype",
+    ".view_as_float",
+    ".channel_wise",
+    ".optimize",
+    ".round_zero",
+    ".offload_meta",
+    ".quant_scale",
+    ".quant_zero",
+    ".encoded_state_dict",
+    ".stores_quant_config",
+    NULL,
+};
+
+const struct packing hqq_packing = {
+    .name = "hqq",
+    .methods = {"hqq"},
+    .summary = "HQQ of 1 to 8 bits",
+    .place = IN_PLACE,
+    .beside = beside,
+    .is_key = is_key,
+    .unpack = unpack,
+};

@@ -233,5 +233,12 @@ def hqq():
               ((f32(q) - value(z)) * value(s)).reshape(R, C))
 
 
-for make in (scaled, pack_quantized, gptq, bitnet, mxfp4, modelopt_int4, awq, bitsandbytes, hqq,):
+def mlx():
+    for bits in (2, 3, 4, 5, 6, 8):
+        q, s, b = rng.integers(0, 1 << bits, (R, C)), scales(R, 2).astype(np.float16), bf16(scales(R, 2))
+        quantization = dict(group_size=32, bits=4, mode="affine")
+        write(f"mlx-{bits}", quantization, {".weight": pack(q, bits, dense=True).view(np.uint32), ".scales": s, ".biases": b}, f32(q) * spread(value(s), 1, 32) + spread(value(b), 1, 32), key="quantization")
+
+
+for make in (scaled, pack_quantized, gptq, bitnet, mxfp4, modelopt_int4, awq, bitsandbytes, hqq, mlx,):
     make()

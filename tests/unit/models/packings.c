@@ -164,6 +164,10 @@ static const struct {
      "a.weight U8 [32,1] 32;a.weight.absmax F32 [1] 4;a.weight.quant_state.bitsandbytes__nf4 U8 [40] 40",
      "not the state of a weight of bitsandbytes"},
     {"{\"quant_method\":\"hqq\"}", "a.W_q U8 [4,4] 16;a.scale F16 [4,1] 8;a.zero F16 [4,1] 8", "there is no 'a.shape'"},
+    {"{\"group_size\":0}", "a.weight U32 [2,2] 16;a.scales F16 [2,1] 4;a.biases F16 [2,1] 4",
+     "the configuration has no group_size"},
+    {"{\"group_size\":24}", "a.weight U32 [2,2] 16;a.scales F16 [2,1] 4;a.biases F16 [2,1] 4",
+     "not of whole bits for 24 columns"},
     {"{\"quant_method\":\"mxfp4\"}", "a_blocks U8 [2,1,16] 32;a_scales U8 [1,2] 2", "not those of one MXFP4 tensor"},
 };
 

@@ -240,5 +240,17 @@ def mlx():
         write(f"mlx-{bits}", quantization, {".weight": pack(q, bits, dense=True).view(np.uint32), ".scales": s, ".biases": b}, f32(q) * spread(value(s), 1, 32) + spread(value(b), 1, 32), key="quantization")
 
 
-for make in (scaled, pack_quantized, gptq, bitnet, mxfp4, modelopt_int4, awq, bitsandbytes, hqq, mlx,):
+def quanto():
+    for bits in (4, 2):
+        k, groups = 8 // bits, 2 * R
+        q, s, z = rng.integers(0, 1 << bits, (R, C)), scales(groups, 1), scales(groups, 1) * f32(3)
+        parts = q.reshape(k, R // k, C)
+        w = sum(parts[i] << bits * i for i in range(k)).astype(np.uint8)
+        write(f"quanto-{bits}", dict(quant_method="quanto", weights=f"qint{bits}"), {".weight._data._data": w, ".weight._scale": s, ".weight._shift": z, ".input_scale": s[0, 0].reshape(())},
+              (f32(q).reshape(groups, -1) * s - z).reshape(R, C))
+    w, s = f8((R, C)), scales(R, 1)
+    write("quanto-float8", dict(quant_method="quanto", weights="qfloat8"), {".weight._data": w, ".weight._scale": s}, value(w) * s)
+
+
+for make in (scaled, pack_quantized, gptq, bitnet, mxfp4, modelopt_int4, awq, bitsandbytes, hqq, mlx, quanto,):
     make()

@@ -164,6 +164,8 @@ static const struct {
      "a.weight U8 [32,1] 32;a.weight.absmax F32 [1] 4;a.weight.quant_state.bitsandbytes__nf4 U8 [40] 40",
      "not the state of a weight of bitsandbytes"},
     {"{\"quant_method\":\"hqq\"}", "a.W_q U8 [4,4] 16;a.scale F16 [4,1] 8;a.zero F16 [4,1] 8", "there is no 'a.shape'"},
+    {"{\"quant_method\":\"quanto\"}",
+     "a.weight._data._data U8 [4,4] 16;a.weight._scale F32 [4,1] 16;a.weight._shift F32 [4,1] 16", "neither qint4 nor qint2"},
     {"{\"group_size\":0}", "a.weight U32 [2,2] 16;a.scales F16 [2,1] 4;a.biases F16 [2,1] 4",
      "the configuration has no group_size"},
     {"{\"group_size\":24}", "a.weight U32 [2,2] 16;a.scales F16 [2,1] 4;a.biases F16 [2,1] 4",

@@ -1,5 +1,6 @@
 #include "formats/documents.h"
 #include "formats/format.h"
+#include "models/families/family.h"
 #include "models/meta/meta.h"
 
 #include <inttypes.h>
@@ -10,7 +11,7 @@
 enum { MAX_SHARDS = 100, MAX_NAME = 256 };
 
 /* How the parts of a tensor in the shards make the whole. */
-enum rule {
+enum merge_rule {
     ROWS,
     COLUMNS,
     SAME,       /* in every shard: that of the first is taken */
@@ -24,7 +25,7 @@ enum rule {
 
 struct name_rule {
     const char *suffix, *hugging_face; /* in a layer, or alone */
-    enum rule rule;
+    enum merge_rule rule;
 };
 
 static const struct name_rule layer_rules[] = {
@@ -166,7 +167,7 @@ static const struct name_rule *find_rule(const struct name_rule *rules, const ch
 }
 
 /* The rule for a tensor, and its name to be in `out`. Names of no rule stay. */
-static enum rule rule_of(const struct tensor *tensor, char out[MAX_NAME])
+static enum merge_rule rule_of(const struct tensor *tensor, char out[MAX_NAME])
 {
     int layer, used = 0;
     snprintf(out, MAX_NAME, "%s", tensor->name);
@@ -204,7 +205,7 @@ static void drop_repeated_heads(const struct reader *reader, struct parts *parts
 }
 
 /* The axis along which the parts are joined; -1: they cannot be. */
-static int joining_axis(const struct reader *reader, const struct parts *parts, enum rule rule)
+static int joining_axis(const struct reader *reader, const struct parts *parts, enum merge_rule rule)
 {
     const struct tensor *part = parts->tensors[0];
     unsigned axis = rule == COLUMNS;
@@ -220,15 +221,19 @@ static int joining_axis(const struct reader *reader, const struct parts *parts, 
     return (int)axis;
 }
 
-/* Rows of a head from pairs (even and odd ones side by side) to halves: view(heads, rows / 2, 2, n).transpose(1, 2). */
+/* Rows of a head from pairs (even and odd ones side by side) to halves: what Llama's relation does to query rows, backwards. NULL
+ * where the rows are not whole heads. */
 static const struct view *rotary_view(struct arena *arena, const struct view *view, uint64_t n_heads)
 {
-    uint64_t half = view->shape[0] / n_heads / 2, paired[] = {n_heads, half, 2, view->shape[1]};
-    return view_reshape(arena, view_permute(arena, view_reshape(arena, view, 4, paired), (const unsigned[]){0, 2, 1, 3}), 2,
-                        view->shape);
+    const struct axis_size sizes[] = {{.name = "head", .size = n_heads}, {.name = "half", .size = 2}};
+    struct error error;
+    const struct view *halves;
+    const struct rearrangement *rotary = rearrangement_parse(arena, QUERY_ROTARY, &error);
+    const struct axis_sizes known = {sizes, sizeof sizes / sizeof *sizes};
+    return rearrangement_apply(arena, rotary, BACKWARD, &known, &view, &halves, &error) ? halves : NULL;
 }
 
-static void merge_parts(struct reader *reader, struct parts *parts, enum rule rule, struct tensor *merged)
+static void merge_parts(struct reader *reader, struct parts *parts, enum merge_rule rule, struct tensor *merged)
 {
     struct arena *arena = reader->checkpoint->arena;
     const struct view *views[MAX_SHARDS];
@@ -244,11 +249,11 @@ static void merge_parts(struct reader *reader, struct parts *parts, enum rule ru
         views[i] = tensor_view(parts->tensors[i], arena);
     const struct view *whole = parts->n == 1 ? views[0] : view_concatenate(arena, views, parts->n, (unsigned)axis);
     uint64_t n_heads = rule == ROTARY ? reader->params.n_heads : rule == ROTARY_KEY ? reader->params.n_kv_heads : 0;
-    if (n_heads > 0 && whole->shape[0] % (2 * n_heads) != 0) {
+    merged->view = n_heads > 0 ? rotary_view(arena, whole, n_heads) : whole;
+    if (merged->view == NULL) {
         merged->refusal = "its rows are not whole heads";
         return;
     }
-    merged->view = n_heads > 0 ? rotary_view(arena, whole, n_heads) : whole;
     merged->shape = merged->view->shape;
     merged->strides = NULL;
     if (parts->n == 1 && n_heads == 0) /* just as it is in its shard */
@@ -270,7 +275,7 @@ static bool collect_parts(const struct reader *reader, const struct tensor *firs
 static bool add_merged(struct reader *reader, const struct tensor *first, struct error *error)
 {
     char name[MAX_NAME];
-    enum rule rule = rule_of(first, name);
+    enum merge_rule rule = rule_of(first, name);
     struct tensor merged = *first;
     struct parts parts;
     if (rule == DROPPED)

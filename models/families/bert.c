@@ -103,11 +103,25 @@ void bert_add_facts(struct facts *facts, const struct hparams *hparams)
 
 static const char *const prefixes[] = {"bert.", NULL};
 
+static const struct config_row config_rows[] = {
+    {"hidden_act", FROM_TEXT, .text = "'gelu'"},
+    {"max_position_embeddings", FROM_ROWS, "position_embd.weight"},
+    {"type_vocab_size", FROM_ROWS, "token_types.weight"},
+    {0},
+};
+
+static const struct config_form forms[] = {
+    {"BertModel", "bert", NULL, config_rows},
+    {0},
+};
+
 const struct family bert_family = {
     .name = "bert",
     .summary = "BERT, bge, E5 and their kin",
     .hf = names,
     .tensors = {bert_tensors},
+    .forms = forms,
+    .tokenizer_model = "bert",
     .keys = {base_keys, bert_keys},
     .vocabs = {&wordpiece_vocab},
     .dropped_prefixes = prefixes,

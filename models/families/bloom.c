@@ -31,11 +31,26 @@ static const struct key_row keys[] = {
 
 static const char *const dropped_parts[] = {"transformer.", NULL};
 
+static const struct config_row config_rows[] = {
+    {"hidden_size", FROM_KEY, "embedding_length"},
+    {"n_layer", FROM_KEY, "block_count"},
+    {"n_head", FROM_KEY, "attention.head_count"},
+    {"seq_length", FROM_KEY, "context_length"},
+    {"apply_residual_connection_post_layernorm", FROM_TEXT, .text = "false"},
+    {0},
+};
+
+static const struct config_form forms[] = {
+    {"BloomForCausalLM", "bloom", NULL, config_rows},
+    {0},
+};
+
 const struct family bloom_family = {
     .name = "bloom",
     .summary = "Bloom",
     .hf = names,
     .tensors = {tensors},
+    .forms = forms,
     .keys = {keys},
     .vocabs = {&bpe_vocab},
     .prefix = "transformer.",

@@ -16,11 +16,25 @@ static const struct key_row keys[] = {
     {0},
 };
 
+static const struct config_row config_rows[] = {
+    {"hidden_act", FROM_TEXT, .text = "'silu'"},
+    {"use_qk_norm", FROM_TENSOR, "blk.0.attn_q_norm.weight"},
+    {"attention_bias", FROM_TENSOR, "blk.0.attn_q.bias"},
+    {"max_position_embeddings", FROM_KEY, "context_length"},
+    {0},
+};
+
+static const struct config_form forms[] = {
+    {"CohereForCausalLM", "cohere", NULL, config_rows},
+    {0},
+};
+
 const struct family command_r_family = {
     .name = "command-r",
     .summary = "Command-R, Aya",
     .hf = names,
     .tensors = {tensors, decoder_tensors},
+    .forms = forms,
     .keys = {base_keys, keys},
     .vocabs = {&bpe_vocab},
 };

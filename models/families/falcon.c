@@ -46,11 +46,39 @@ static void add_facts(struct facts *facts, const struct hparams *hparams)
         facts_set(facts, "query", n_heads / n_kv_heads);
 }
 
+static const struct config_row config_new_rows[] = {
+    {"alibi", FROM_TEXT, .text = "false"},
+    {"bias", FROM_TENSOR, "blk.0.attn_qkv.bias"},
+    {"ffn_hidden_size", FROM_KEY, "feed_forward_length"},
+    {"parallel_attn", FROM_NO_TENSOR, "blk.0.ffn_norm.weight"},
+    {"new_decoder_architecture", FROM_TEXT, .text = "true"},
+    {"num_ln_in_parallel_attn", FROM_TEXT, .text = "2"},
+    {"multi_query", FROM_TEXT, .text = "false"},
+    {0},
+};
+
+static const struct config_row config_old_rows[] = {
+    {"alibi", FROM_TEXT, .text = "false"},
+    {"bias", FROM_TENSOR, "blk.0.attn_qkv.bias"},
+    {"ffn_hidden_size", FROM_KEY, "feed_forward_length"},
+    {"parallel_attn", FROM_NO_TENSOR, "blk.0.ffn_norm.weight"},
+    {"new_decoder_architecture", FROM_TEXT, .text = "false"},
+    {"multi_query", FROM_TEXT, .text = "true"},
+    {0},
+};
+
+static const struct config_form forms[] = {
+    {"FalconForCausalLM", "falcon", "tensor:blk.0.attn_norm_2.weight", config_new_rows},
+    {"FalconForCausalLM", "falcon", NULL, config_old_rows},
+    {0},
+};
+
 const struct family falcon_family = {
     .name = "falcon",
     .summary = "Falcon",
     .hf = names,
     .tensors = {tensors},
+    .forms = forms,
     .keys = {keys},
     .vocabs = {&bpe_vocab},
     .add_facts = add_facts,

@@ -6,6 +6,7 @@
  * ones below; adding a family never edits another's. */
 #pragma once
 
+#include "models/config_of_keys.h"
 #include "models/model.h"
 #include "models/relation.h"
 #include "models/tokenizers/vocab.h"
@@ -62,6 +63,11 @@ struct family {
     const char *prefix;                  /* what a '^' in the rows stands for: "transformer."; NULL: nothing */
     const char *const *dropped_prefixes; /* taken off the front of names, up to a NULL; NULL: none */
     const char *const *dropped_parts;    /* taken out of names wherever they stand */
+
+    /* The classes of transformers that the way back writes, up to one without an architecture; NULL: it cannot. Of families that
+     * share an architecture, which one it is: tokenizer.ggml.model. */
+    const struct config_form *forms;
+    const char *tokenizer_model;
 
     /* Hooks; all may be NULL. */
 

@@ -41,11 +41,25 @@ static bool after_vocab(struct synthesis *synthesis, const struct vocab_input *i
     return gemma_after_vocab(synthesis, input, error);
 }
 
+static const struct config_row config_rows[] = {
+    {"hidden_act", FROM_TEXT, .text = "'gelu_pytorch_tanh'"},
+    {"hidden_activation", FROM_TEXT, .text = "'gelu_pytorch_tanh'"},
+    {"rope_theta", FROM_TEXT, .text = "10000.0"},
+    {"attention_bias", FROM_TENSOR, "blk.0.attn_q.bias"},
+    {0},
+};
+
+static const struct config_form forms[] = {
+    {"GemmaForCausalLM", "gemma", NULL, config_rows},
+    {0},
+};
+
 const struct family gemma_family = {
     .name = "gemma",
     .summary = "Gemma 1",
     .hf = names,
     .tensors = {gemma_tensors, decoder_tensors},
+    .forms = forms,
     .keys = {gemma_keys},
     .vocabs = {&spm_vocab},
     .after_vocab = after_vocab,

@@ -17,11 +17,26 @@ static const struct key_row keys[] = {
     {0},
 };
 
+static const struct config_row config_rows[] = {
+    {"hidden_act", FROM_TEXT, .text = "'gelu_pytorch_tanh'"},
+    {"hidden_activation", FROM_TEXT, .text = "'gelu_pytorch_tanh'"},
+    {"rope_theta", FROM_TEXT, .text = "10000.0"},
+    {"attention_bias", FROM_TENSOR, "blk.0.attn_q.bias"},
+    {"query_pre_attn_scalar", FROM_TEXT, .text = "256"},
+    {0},
+};
+
+static const struct config_form forms[] = {
+    {"Gemma2ForCausalLM", "gemma2", NULL, config_rows},
+    {0},
+};
+
 const struct family gemma2_family = {
     .name = "gemma2",
     .summary = "Gemma 2",
     .hf = names,
     .tensors = {gemma2_tensors, gemma_tensors, decoder_tensors},
+    .forms = forms,
     .keys = {gemma_keys, keys},
     .vocabs = {&spm_vocab},
     .after_vocab = gemma_after_vocab,

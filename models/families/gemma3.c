@@ -70,11 +70,26 @@ static bool after_vocab(struct synthesis *synthesis, const struct vocab_input *i
     return gemma_after_vocab(synthesis, input, error);
 }
 
+static const struct config_row config_rows[] = {
+    {"hidden_activation", FROM_TEXT, .text = "'gelu_pytorch_tanh'"},
+    {"head_dim", FROM_KEY, "attention.key_length"},
+    {"rope_local_base_freq", FROM_KEY, "rope.freq_base_swa", .text = "10000.0"},
+    {"query_pre_attn_scalar", FROM_KEY, "attention.key_length"},
+    {"attention_bias", FROM_TENSOR, "blk.0.attn_q.bias"},
+    {0},
+};
+
+static const struct config_form forms[] = {
+    {"Gemma3ForCausalLM", "gemma3_text", NULL, config_rows},
+    {0},
+};
+
 const struct family gemma3_family = {
     .name = "gemma3",
     .summary = "Gemma 3, the text model",
     .hf = names,
     .tensors = {tensors, gemma2_tensors, gemma_tensors, decoder_tensors},
+    .forms = forms,
     .keys = {base_keys, keys},
     .vocabs = {&spm_vocab, &bpe_vocab},
     .adjust = count_tokens,

@@ -38,11 +38,25 @@ static const struct key_row keys[] = {
 
 static const char *const prefixes[] = {"transformer.", NULL};
 
+static const struct config_row config_rows[] = {
+    {"activation_function", FROM_TEXT, .text = "'gelu_new'"},
+    {"n_positions", FROM_KEY, "context_length"},
+    {"n_ctx", FROM_KEY, "context_length"},
+    {"n_inner", FROM_KEY, "feed_forward_length"},
+    {0},
+};
+
+static const struct config_form forms[] = {
+    {"GPT2LMHeadModel", "gpt2", NULL, config_rows},
+    {0},
+};
+
 const struct family gpt2_family = {
     .name = "gpt2",
     .summary = "GPT-2",
     .hf = names,
     .tensors = {tensors},
+    .forms = forms,
     .keys = {keys},
     .vocabs = {&bpe_vocab},
     .prefix = "transformer.",

@@ -24,11 +24,28 @@ static const struct key_row keys[] = {
     {0},
 };
 
+static const struct config_row config_rows[] = {
+    {"hidden_act", FROM_TEXT, .text = "'silu'"},
+    {"head_dim", FROM_KEY, "attention.key_length"},
+    {"swiglu_limit", FROM_TEXT, .text = "7.0"},
+    {"attention_bias", FROM_TEXT, .text = "true"},
+    {"num_local_experts", FROM_KEY, "expert_count"},
+    {"num_experts_per_tok", FROM_KEY, "expert_used_count"},
+    {"intermediate_size", FROM_KEY, "expert_feed_forward_length"},
+    {0},
+};
+
+static const struct config_form forms[] = {
+    {"GptOssForCausalLM", "gpt_oss", NULL, config_rows},
+    {0},
+};
+
 const struct family gpt_oss_family = {
     .name = "gpt-oss",
     .summary = "gpt-oss",
     .hf = names,
     .tensors = {tensors, decoder_tensors},
+    .forms = forms,
     .keys = {base_keys, keys},
     .vocabs = {&bpe_vocab},
 };

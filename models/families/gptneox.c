@@ -29,11 +29,25 @@ static const struct key_row keys[] = {
     {0},
 };
 
+static const struct config_row config_rows[] = {
+    {"hidden_act", FROM_TEXT, .text = "'gelu'"},
+    {"rotary_pct", FROM_HEAD_SHARE, "rope.dimension_count"},
+    {"rotary_emb_base", FROM_TEXT, .text = "10000"},
+    {"attention_bias", FROM_TENSOR, "blk.0.attn_qkv.bias"},
+    {0},
+};
+
+static const struct config_form forms[] = {
+    {"GPTNeoXForCausalLM", "gpt_neox", NULL, config_rows},
+    {0},
+};
+
 const struct family gptneox_family = {
     .name = "gptneox",
     .summary = "GPT-NeoX, Pythia",
     .hf = names,
     .tensors = {tensors},
+    .forms = forms,
     .keys = {keys},
     .vocabs = {&bpe_vocab},
 };

@@ -33,11 +33,25 @@ const struct key_row granite_keys[] = {
     {0},
 };
 
+static const struct config_row config_rows[] = {
+    {"hidden_act", FROM_TEXT, .text = "'silu'"},
+    {"attention_bias", FROM_TENSOR, "blk.0.attn_q.bias"},
+    {"mlp_bias", FROM_TENSOR, "blk.0.ffn_up.bias"},
+    {"logits_scaling", FROM_KEY, "logit_scale", .text = "1.0"},
+    {0},
+};
+
+static const struct config_form forms[] = {
+    {"GraniteForCausalLM", "granite", NULL, config_rows},
+    {0},
+};
+
 const struct family granite_family = {
     .name = "granite",
     .summary = "Granite 3",
     .hf = names,
     .tensors = {llama_tensors, decoder_tensors},
+    .forms = forms,
     .keys = {base_keys, granite_keys},
     .vocabs = {&spm_vocab, &llama_hf_vocab, &bpe_vocab},
     .add_extras = add_rope_freqs,

@@ -15,11 +15,25 @@ static const struct relation_row tensors[] = {
 
 static const struct key_row keys[] = {{"expert_shared_feed_forward_length", GGUF_U32, IF_TRUE, "shared_intermediate_size"}, {0}};
 
+static const struct config_row config_form_rows[] = {
+    {"hidden_act", FROM_TEXT, .text = "'silu'"},
+    {"attention_bias", FROM_TENSOR, "blk.0.attn_q.bias"},
+    {"logits_scaling", FROM_KEY, "logit_scale", .text = "1.0"},
+    {0},
+};
+
+static const struct config_form forms[] = {
+    {"GraniteMoeSharedForCausalLM", "granitemoeshared", "tensor:blk.0.ffn_gate_shexp.weight", config_form_rows},
+    {"GraniteMoeForCausalLM", "granitemoe", NULL, config_form_rows},
+    {0},
+};
+
 const struct family granitemoe_family = {
     .name = "granitemoe",
     .summary = "Granite 3 with experts",
     .hf = names,
     .tensors = {tensors, llama_tensors, decoder_tensors},
+    .forms = forms,
     .keys = {base_keys, granite_keys, keys},
     .vocabs = {&spm_vocab, &llama_hf_vocab, &bpe_vocab},
     .add_extras = add_rope_freqs,

@@ -59,11 +59,33 @@ bool llama_after_vocab(struct synthesis *synthesis, const struct vocab_input *in
 
 static const char *const dropped_parts[] = {"text_model.", NULL};
 
+static const struct config_row config_mixtral_rows[] = {
+    {"hidden_act", FROM_TEXT, .text = "'silu'"},
+    {"head_dim", FROM_KEY, "rope.dimension_count"},
+    {"sliding_window", FROM_TEXT, .text = "null"},
+    {0},
+};
+
+static const struct config_row config_rows[] = {
+    {"hidden_act", FROM_TEXT, .text = "'silu'"},
+    {"head_dim", FROM_KEY, "rope.dimension_count"},
+    {"attention_bias", FROM_TENSOR, "blk.0.attn_q.bias"},
+    {"mlp_bias", FROM_TENSOR, "blk.0.ffn_up.bias"},
+    {0},
+};
+
+static const struct config_form forms[] = {
+    {"MixtralForCausalLM", "mixtral", "key:expert_count", config_mixtral_rows},
+    {"LlamaForCausalLM", "llama", NULL, config_rows},
+    {0},
+};
+
 const struct family llama_family = {
     .name = "llama",
     .summary = "Llama 1 to 3, Mistral, Mixtral and their kin",
     .hf = names,
     .tensors = {llama_tensors, decoder_tensors},
+    .forms = forms,
     .keys = {base_keys, llama_keys},
     .vocabs = {&spm_vocab, &llama_hf_vocab, &bpe_vocab},
     .dropped_parts = dropped_parts,

@@ -147,11 +147,31 @@ static bool pad_vocabulary(struct synthesis *synthesis, const struct vocab_input
     return hparams_override(synthesis->model->hparams, "vocab_size", n_tokens, error);
 }
 
+static const struct config_row config_rows[] = {
+    {"hidden_act", FROM_TEXT, .text = "'silu'"},
+    {"hidden_size", FROM_KEY, "embedding_length"},
+    {"state_size", FROM_KEY, "ssm.state_size"},
+    {"conv_kernel", FROM_KEY, "ssm.conv_kernel"},
+    {"intermediate_size", FROM_KEY, "ssm.inner_size"},
+    {"expand", FROM_QUOTIENT, "ssm.inner_size", "embedding_length"},
+    {"time_step_rank", FROM_KEY, "ssm.time_step_rank"},
+    {"layer_norm_epsilon", FROM_KEY, "attention.layer_norm_rms_epsilon"},
+    {"use_conv_bias", FROM_TENSOR, "blk.0.ssm_conv1d.bias"},
+    {"use_bias", FROM_TENSOR, "blk.0.ssm_in.bias"},
+    {0},
+};
+
+static const struct config_form forms[] = {
+    {"MambaForCausalLM", "mamba", NULL, config_rows},
+    {0},
+};
+
 const struct family mamba_family = {
     .name = "mamba",
     .summary = "Mamba, Falcon Mamba",
     .hf = names,
     .tensors = {tensors},
+    .forms = forms,
     .keys = {keys},
     .vocabs = {&bpe_vocab, &spm_vocab},
     .adjust = compare_output,

@@ -15,11 +15,24 @@ static const struct key_row keys[] = {
     {0},
 };
 
+static const struct config_row config_rows[] = {
+    {"hidden_act", FROM_TEXT, .text = "'silu'"},
+    {"attention_bias", FROM_TENSOR, "blk.0.attn_q.bias"},
+    {"clip_qkv", FROM_KEY, "attention.clamp_kqv", .text = "null"},
+    {0},
+};
+
+static const struct config_form forms[] = {
+    {"OlmoForCausalLM", "olmo", NULL, config_rows},
+    {0},
+};
+
 const struct family olmo_family = {
     .name = "olmo",
     .summary = "OLMo 1",
     .hf = names,
     .tensors = {tensors, decoder_tensors},
+    .forms = forms,
     .keys = {base_keys, keys},
     .vocabs = {&bpe_vocab},
 };

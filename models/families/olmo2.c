@@ -38,11 +38,24 @@ static const struct key_row keys[] = {
     {0},
 };
 
+static const struct config_row config_rows[] = {
+    {"hidden_act", FROM_TEXT, .text = "'silu'"},
+    {"attention_bias", FROM_TENSOR, "blk.0.attn_q.bias"},
+    {0},
+};
+
+static const struct config_form forms[] = {
+    {"Olmo3ForCausalLM", "olmo3", "key:attention.sliding_window", config_rows},
+    {"Olmo2ForCausalLM", "olmo2", NULL, config_rows},
+    {0},
+};
+
 const struct family olmo2_family = {
     .name = "olmo2",
     .summary = "OLMo 2 and 3",
     .hf = names,
     .tensors = {tensors, decoder_tensors},
+    .forms = forms,
     .keys = {base_keys, keys},
     .vocabs = {&bpe_vocab},
 };

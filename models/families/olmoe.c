@@ -15,11 +15,25 @@ static const struct relation_row tensors[] = {
 
 static const struct key_row keys[] = {{"attention.layer_norm_rms_epsilon", GGUF_F32, ALWAYS, .value = 1e-5}, {0}};
 
+static const struct config_row config_rows[] = {
+    {"hidden_act", FROM_TEXT, .text = "'silu'"},
+    {"attention_bias", FROM_TENSOR, "blk.0.attn_q.bias"},
+    {"norm_topk_prob", FROM_TEXT, .text = "false"},
+    {"clip_qkv", FROM_TEXT, .text = "null"},
+    {0},
+};
+
+static const struct config_form forms[] = {
+    {"OlmoeForCausalLM", "olmoe", NULL, config_rows},
+    {0},
+};
+
 const struct family olmoe_family = {
     .name = "olmoe",
     .summary = "OLMoE",
     .hf = names,
     .tensors = {tensors, decoder_tensors},
+    .forms = forms,
     .keys = {base_keys, keys},
     .vocabs = {&bpe_vocab},
 };

@@ -25,11 +25,23 @@ static const struct key_row keys[] = {
     {0},
 };
 
+static const struct config_row config_rows[] = {
+    {"hidden_act", FROM_TEXT, .text = "'gelu_new'"},        {"partial_rotary_factor", FROM_HEAD_SHARE, "rope.dimension_count"},
+    {"qk_layernorm", FROM_TEXT, .text = "false"},           {"max_position_embeddings", FROM_KEY, "context_length"},
+    {"intermediate_size", FROM_KEY, "feed_forward_length"}, {0},
+};
+
+static const struct config_form forms[] = {
+    {"PhiForCausalLM", "phi", NULL, config_rows},
+    {0},
+};
+
 const struct family phi2_family = {
     .name = "phi2",
     .summary = "Phi 1, 1.5 and 2",
     .hf = names,
     .tensors = {tensors, decoder_tensors},
+    .forms = forms,
     .keys = {keys},
     .vocabs = {&bpe_vocab},
 };

@@ -90,11 +90,25 @@ static bool add_rope_factors(struct synthesis *synthesis, struct error *error)
            add_factors(synthesis, "rope_factors_short.weight", factors[1], n_factors, error);
 }
 
+static const struct config_row config_rows[] = {
+    {"hidden_act", FROM_TEXT, .text = "'silu'"},
+    {"partial_rotary_factor", FROM_HEAD_SHARE, "rope.dimension_count"},
+    {"max_position_embeddings", FROM_KEY, "context_length"},
+    {"original_max_position_embeddings", FROM_KEY, "rope.scaling.original_context_length"},
+    {0},
+};
+
+static const struct config_form forms[] = {
+    {"Phi3ForCausalLM", "phi3", NULL, config_rows},
+    {0},
+};
+
 const struct family phi3_family = {
     .name = "phi3",
     .summary = "Phi 3 and 4",
     .hf = names,
     .tensors = {tensors, decoder_tensors},
+    .forms = forms,
     .keys = {keys},
     .vocabs = {&phi3_vocab, &bpe_vocab},
     .add_extras = add_rope_factors,

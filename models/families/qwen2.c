@@ -5,11 +5,23 @@ static const struct family_name names[] = {{"Qwen2ForCausalLM"}, {"Qwen2Model", 
 
 static const struct key_row keys[] = {{.emit = emit_pooling_type}, {0}};
 
+static const struct config_row config_rows[] = {
+    {"hidden_act", FROM_TEXT, .text = "'silu'"},
+    {"use_sliding_window", FROM_TEXT, .text = "false"},
+    {0},
+};
+
+static const struct config_form forms[] = {
+    {"Qwen2ForCausalLM", "qwen2", NULL, config_rows},
+    {0},
+};
+
 const struct family qwen2_family = {
     .name = "qwen2",
     .summary = "Qwen 1.5, 2 and 2.5",
     .hf = names,
     .tensors = {decoder_tensors},
+    .forms = forms,
     .keys = {base_keys, keys},
     .vocabs = {&spm_vocab, &bpe_vocab},
 };

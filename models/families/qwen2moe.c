@@ -19,11 +19,25 @@ const struct relation_row qwen_moe_tensors[] = {
     {0},
 };
 
+static const struct config_row config_rows[] = {
+    {"hidden_act", FROM_TEXT, .text = "'silu'"},
+    {"decoder_sparse_step", FROM_TEXT, .text = "1"},
+    {"mlp_only_layers", FROM_TEXT, .text = "[]"},
+    {"norm_topk_prob", FROM_TEXT, .text = "false"},
+    {0},
+};
+
+static const struct config_form forms[] = {
+    {"Qwen2MoeForCausalLM", "qwen2_moe", NULL, config_rows},
+    {0},
+};
+
 const struct family qwen2moe_family = {
     .name = "qwen2moe",
     .summary = "Qwen 1.5 and 2 with experts",
     .hf = names,
     .tensors = {qwen_moe_tensors, decoder_tensors},
+    .forms = forms,
     .keys = {base_keys, moe_keys},
     .vocabs = {&bpe_vocab},
 };

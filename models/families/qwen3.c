@@ -11,11 +11,24 @@ const struct relation_row qwen3_tensors[] = {
 
 static const struct key_row keys[] = {{.emit = emit_pooling_type}, {0}};
 
+static const struct config_row config_rows[] = {
+    {"hidden_act", FROM_TEXT, .text = "'silu'"},
+    {"head_dim", FROM_KEY, "attention.key_length"},
+    {"attention_bias", FROM_TENSOR, "blk.0.attn_q.bias"},
+    {0},
+};
+
+static const struct config_form forms[] = {
+    {"Qwen3ForCausalLM", "qwen3", NULL, config_rows},
+    {0},
+};
+
 const struct family qwen3_family = {
     .name = "qwen3",
     .summary = "Qwen 3",
     .hf = names,
     .tensors = {qwen3_tensors, decoder_tensors},
+    .forms = forms,
     .keys = {base_keys, keys},
     .vocabs = {&spm_vocab, &bpe_vocab},
 };

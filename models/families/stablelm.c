@@ -25,11 +25,23 @@ static const struct key_row keys[] = {
     {0},
 };
 
+static const struct config_row config_rows[] = {
+    {"hidden_act", FROM_TEXT, .text = "'silu'"},        {"partial_rotary_factor", FROM_HEAD_SHARE, "rope.dimension_count"},
+    {"use_qkv_bias", FROM_TENSOR, "blk.0.attn_q.bias"}, {"qk_layernorm", FROM_TENSOR, "blk.0.attn_q_norm.weight"},
+    {"rope_theta", FROM_TEXT, .text = "10000"},         {0},
+};
+
+static const struct config_form forms[] = {
+    {"StableLmForCausalLM", "stablelm", NULL, config_rows},
+    {0},
+};
+
 const struct family stablelm_family = {
     .name = "stablelm",
     .summary = "StableLM",
     .hf = names,
     .tensors = {tensors, decoder_tensors},
+    .forms = forms,
     .keys = {keys},
     .vocabs = {&bpe_vocab},
 };

@@ -29,11 +29,24 @@ static const struct key_row keys[] = {
     {0},
 };
 
+static const struct config_row config_rows[] = {
+    {"activation_function", FROM_TEXT, .text = "'gelu_pytorch_tanh'"},
+    {"multi_query", FROM_TEXT, .text = "true"},
+    {"n_inner", FROM_KEY, "feed_forward_length"},
+    {0},
+};
+
+static const struct config_form forms[] = {
+    {"GPTBigCodeForCausalLM", "gpt_bigcode", NULL, config_rows},
+    {0},
+};
+
 const struct family starcoder_family = {
     .name = "starcoder",
     .summary = "GPTBigCode: SantaCoder, StarCoder",
     .hf = names,
     .tensors = {tensors},
+    .forms = forms,
     .keys = {keys},
     .vocabs = {&bpe_vocab},
 };

@@ -9,11 +9,24 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
+static const struct config_row config_rows[] = {
+    {"hidden_act", FROM_TEXT, .text = "'gelu_pytorch_tanh'"},
+    {"use_bias", FROM_TENSOR, "blk.0.attn_q.bias"},
+    {"sliding_window", FROM_TEXT, .text = "null"},
+    {0},
+};
+
+static const struct config_form forms[] = {
+    {"Starcoder2ForCausalLM", "starcoder2", NULL, config_rows},
+    {0},
+};
+
 const struct family starcoder2_family = {
     .name = "starcoder2",
     .summary = "StarCoder 2",
     .hf = names,
     .tensors = {tensors, decoder_tensors},
+    .forms = forms,
     .keys = {base_keys},
     .vocabs = {&bpe_vocab},
 };

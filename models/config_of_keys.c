@@ -1,0 +1,314 @@
+#include "models/config_of_keys.h"
+
+#include "formats/json.h"
+#include "models/config_class.h"
+#include "models/families/family.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_LINES = 128 };
+
+struct line {
+    const char *name, *value;
+};
+
+struct draft {
+    struct arena *arena;
+    const struct family *family;
+    const struct config_form *form;
+    const struct gguf_kvs *kvs;
+    const struct tensor_set *tensors;
+    struct json_document *defaults; /* of the class; NULL: unknown */
+    struct line lines[MAX_LINES];
+    size_t n_lines;
+};
+
+const struct family *family_of_keys(const struct gguf_kvs *kvs)
+{
+    struct arena *arena = arena_new();
+    struct error error;
+    size_t length;
+    const char *architecture = gguf_get_string(kvs, "general.architecture", arena, &length, &error);
+    const char *tokenizer = gguf_get_string(kvs, "tokenizer.ggml.model", arena, &length, &error);
+    const struct family *found = NULL;
+    for (const struct family *const *family = families; *family != NULL && architecture != NULL; family++) {
+        const char *wanted = (*family)->tokenizer_model;
+        bool fits = strcmp(family_architecture(*family), architecture) == 0;
+        if (fits && (found == NULL || (wanted != NULL && tokenizer != NULL && strcmp(wanted, tokenizer) == 0)))
+            found = *family;
+    }
+    arena_free(arena);
+    return found;
+}
+
+/* Lines. */
+
+static void set_line(struct draft *draft, const char *name, const char *value)
+{
+    size_t i = 0;
+    while (i < draft->n_lines && strcmp(draft->lines[i].name, name) != 0)
+        i++;
+    if (i == MAX_LINES)
+        return;
+    draft->lines[i] = (struct line){name, value};
+    if (i == draft->n_lines)
+        draft->n_lines++;
+}
+
+/* JSON that is spelled with ' for the quotation mark. */
+static const char *spelled(struct draft *draft, const char *text)
+{
+    char *copy = arena_strdup(draft->arena, text);
+    for (char *at = copy; *at != '\0'; at++)
+        if (*at == '\'')
+            *at = '"';
+    return copy;
+}
+
+/* As Python writes it: 1e-05, 0.22, 10000.0. */
+static const char *float_text(struct draft *draft, double value, bool is_single)
+{
+    char text[40];
+    int digits = 1, exponent;
+    if (!isfinite(value))
+        return "null";
+    for (; digits < 17; digits++) {
+        snprintf(text, sizeof text, "%.*e", digits - 1, value);
+        if (is_single ? strtof(text, NULL) == (float)value : strtod(text, NULL) == value)
+            break;
+    }
+    exponent = atoi(strchr(text, 'e') + 1);
+    if (exponent < -4 || exponent >= 16)
+        return arena_printf(draft->arena, "%.*g", digits, value);
+    int decimals = digits - 1 - exponent;
+    return arena_printf(draft->arena, "%.*f", decimals > 0 ? decimals : 1, value);
+}
+
+static const char *key_name(struct draft *draft, const char *key)
+{
+    if (*key == '.')
+        return key + 1;
+    return arena_printf(draft->arena, "%s.%s", family_architecture(draft->family), key);
+}
+
+static const char *value_text(struct draft *draft, const struct gguf_kv *kv)
+{
+    enum { MOST_ELEMENTS = 65536 };
+    struct buffer text = {0};
+    double number;
+    if ((kv->type == GGUF_F32 || kv->type == GGUF_F64) && gguf_get_f64(draft->kvs, kv->key, &number))
+        return float_text(draft, number, kv->type == GGUF_F32);
+    gguf_append_json(&text, kv, MOST_ELEMENTS);
+    const char *copy = arena_strndup(draft->arena, (const char *)text.bytes, text.length);
+    buffer_free(&text);
+    return copy;
+}
+
+/* The number of a key: a whole one, or a float. */
+static bool key_number(struct draft *draft, const char *key, double *ret_number)
+{
+    uint64_t whole;
+    const char *name = key_name(draft, key);
+    if (gguf_get_f64(draft->kvs, name, ret_number))
+        return true;
+    if (!gguf_get_u64(draft->kvs, name, &whole))
+        return false;
+    *ret_number = (double)whole;
+    return true;
+}
+
+/* Key rows. */
+
+static bool class_has(const struct draft *draft, const char *name, size_t length)
+{
+    return draft->defaults != NULL && json_get_n(json_root(draft->defaults), name, length) != NULL;
+}
+
+/* Of the hyperparameters that a key may come from, the one that the class has; else the first. */
+static const char *hyperparameter(struct draft *draft, const char *from)
+{
+    for (const char *at = from; *at != '\0';) {
+        size_t length = strcspn(at, "|");
+        if (class_has(draft, at, length))
+            return arena_strndup(draft->arena, at, length);
+        at += length + (at[length] == '|');
+    }
+    return arena_strndup(draft->arena, from, strcspn(from, "|"));
+}
+
+/* Whether a later row sets the same key, from something else. */
+static bool is_set_again(const struct draft *draft, size_t table, const struct key_row *row)
+{
+    const struct key_row *next = row + 1;
+    for (; draft->family->keys[table] != NULL; next = draft->family->keys[++table])
+        for (; next != NULL && (next->key != NULL || next->emit != NULL); next++)
+            if (next->key != NULL && row->key != NULL && strcmp(next->key, row->key) == 0)
+                return true;
+    return false;
+}
+
+static void add_key_row(struct draft *draft, const struct key_row *row)
+{
+    double number;
+    if (row->key == NULL || row->from == NULL || row->when == ALWAYS || strchr(row->from, '.') != NULL)
+        return;
+    const struct gguf_kv *kv = gguf_kvs_find(draft->kvs, key_name(draft, row->key));
+    if (kv == NULL)
+        return;
+    const char *name = hyperparameter(draft, row->from), *value = value_text(draft, kv);
+    if (row->times == 0) {
+        set_line(draft, name, value);
+        return;
+    }
+    for (size_t i = 0; i < draft->n_lines; i++) /* a multiple of what another key says */
+        if (strcmp(draft->lines[i].name, name) == 0)
+            return;
+    if (key_number(draft, row->key, &number))
+        set_line(draft, name,
+                 row->type == GGUF_F32 ? float_text(draft, (double)(float)(number / row->times), true)
+                                       : arena_printf(draft->arena, "%.0f", number / row->times));
+}
+
+/* Rows of config.json. */
+
+static const char *computed(struct draft *draft, const struct config_row *row)
+{
+    double a, b, hidden, heads;
+    if (row->from == FROM_HEAD_SHARE) {
+        bool known = key_number(draft, row->key, &a) && key_number(draft, "embedding_length", &hidden) &&
+                     key_number(draft, "attention.head_count", &heads) && hidden > 0;
+        return known ? float_text(draft, a * heads / hidden, false) : NULL;
+    }
+    if (!key_number(draft, row->key, &a) || !key_number(draft, row->other, &b))
+        return NULL;
+    if (row->from == FROM_QUOTIENT)
+        return b != 0 ? arena_printf(draft->arena, "%.0f", a / b) : NULL;
+    return arena_printf(draft->arena, "%.0f", row->from == FROM_SUM ? a + b : a - b);
+}
+
+static const char *row_value(struct draft *draft, const struct config_row *row)
+{
+    const struct tensor *tensor = row->key != NULL ? tensor_set_find_text(draft->tensors, row->key) : NULL;
+    const struct gguf_kv *kv;
+    switch (row->from) {
+    case FROM_KEY:
+        kv = gguf_kvs_find(draft->kvs, key_name(draft, row->key));
+        return kv != NULL ? value_text(draft, kv) : NULL;
+    case FROM_TEXT:
+        return spelled(draft, row->text);
+    case FROM_TENSOR:
+        return tensor != NULL ? "true" : "false";
+    case FROM_NO_TENSOR:
+        return tensor != NULL ? "false" : "true";
+    case FROM_ROWS:
+        return tensor != NULL && tensor->rank > 0 ? arena_printf(draft->arena, "%" PRIu64, tensor->shape[0]) : NULL;
+    default:
+        return computed(draft, row);
+    }
+}
+
+static void add_row(struct draft *draft, const struct config_row *row)
+{
+    const char *value = row_value(draft, row);
+    if (value == NULL && row->text != NULL)
+        value = spelled(draft, row->text);
+    if (value != NULL)
+        set_line(draft, row->name, value);
+}
+
+/* What all classes have. */
+static const struct config_row common_rows[] = {
+    {"vocab_size", FROM_ROWS, "token_embd.weight"},
+    {"tie_word_embeddings", FROM_NO_TENSOR, "output.weight"},
+    {"bos_token_id", FROM_KEY, ".tokenizer.ggml.bos_token_id", .text = "null"},
+    {"eos_token_id", FROM_KEY, ".tokenizer.ggml.eos_token_id", .text = "null"},
+    {"pad_token_id", FROM_KEY, ".tokenizer.ggml.padding_token_id", .text = "null"},
+    {0},
+};
+
+/* The scaling of the rope, as far as keys tell. */
+static void add_rope(struct draft *draft)
+{
+    static const struct {
+        const char *key, *name;
+    } parts[] = {{"rope.scaling.factor", "factor"},
+                 {"rope.scaling.original_context_length", "original_max_position_embeddings"},
+                 {"rope.scaling.yarn_attn_factor", "attention_factor"},
+                 {"rope.scaling.yarn_beta_fast", "beta_fast"},
+                 {"rope.scaling.yarn_beta_slow", "beta_slow"}};
+    struct error error;
+    size_t length;
+    const struct gguf_kv *theta = gguf_kvs_find(draft->kvs, key_name(draft, "rope.freq_base"));
+    const char *type = gguf_get_string(draft->kvs, key_name(draft, "rope.scaling.type"), draft->arena, &length, &error);
+    if (theta != NULL)
+        set_line(draft, "rope_theta", value_text(draft, theta));
+    if (type == NULL || (strcmp(type, "linear") != 0 && strcmp(type, "yarn") != 0))
+        return;
+    const char *object = arena_printf(draft->arena, "{\n    \"rope_type\": \"%s\"", type);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        const struct gguf_kv *kv = gguf_kvs_find(draft->kvs, key_name(draft, parts[i].key));
+        if (kv != NULL)
+            object = arena_printf(draft->arena, "%s,\n    \"%s\": %s", object, parts[i].name, value_text(draft, kv));
+    }
+    set_line(draft, "rope_scaling", arena_printf(draft->arena, "%s\n  }", object));
+}
+
+static const struct config_form *find_form(const struct family *family, const struct gguf_kvs *kvs,
+                                           const struct tensor_set *tensors)
+{
+    const struct config_form *form = family->forms;
+    for (; form != NULL && form->architecture != NULL && form->when != NULL; form++) {
+        char key[128];
+        snprintf(key, sizeof key, "%s.%s", family_architecture(family), form->when + strcspn(form->when, ":") + 1);
+        if (strncmp(form->when, "key:", 4) == 0 ? gguf_kvs_find(kvs, key) != NULL
+                                                : tensor_set_find_text(tensors, form->when + 7) != NULL)
+            break;
+    }
+    return form != NULL && form->architecture != NULL ? form : NULL;
+}
+
+static int compare_lines(const void *a, const void *b)
+{
+    return strcmp(((const struct line *)a)->name, ((const struct line *)b)->name);
+}
+
+static void write_lines(struct draft *draft, struct buffer *out)
+{
+    qsort(draft->lines, draft->n_lines, sizeof *draft->lines, compare_lines);
+    for (size_t i = 0; i < draft->n_lines; i++)
+        buffer_printf(out, "%s\n  \"%s\": %s", i == 0 ? "{" : ",", draft->lines[i].name, draft->lines[i].value);
+    buffer_append_text(out, "\n}\n");
+}
+
+bool config_of_keys(const struct family *family, const struct gguf_kvs *kvs, const struct tensor_set *tensors, const char *dtype,
+                    struct buffer *out, struct error *error)
+{
+    const struct config_form *form = find_form(family, kvs, tensors);
+    if (form == NULL)
+        return error_set(error, "how config.json of the family %s is written is not known", family->name);
+    struct draft draft = {arena_new(), family, form, kvs, tensors};
+    const struct config_class *class = config_class_find(form->model_type);
+    const char *defaults = class != NULL ? spelled(&draft, class->defaults) : NULL;
+    if (defaults != NULL)
+        draft.defaults = json_parse(defaults, strlen(defaults), error);
+    for (size_t i = 0; family->keys[i] != NULL; i++)
+        for (const struct key_row *row = family->keys[i]; row->key != NULL || row->emit != NULL; row++)
+            if (!is_set_again(&draft, i, row))
+                add_key_row(&draft, row);
+    add_rope(&draft);
+    for (const struct config_row *row = common_rows; row->name != NULL; row++)
+        add_row(&draft, row);
+    for (const struct config_row *row = form->rows; row != NULL && row->name != NULL; row++)
+        add_row(&draft, row);
+    set_line(&draft, "architectures", arena_printf(draft.arena, "[\n    \"%s\"\n  ]", form->architecture));
+    set_line(&draft, "model_type", arena_printf(draft.arena, "\"%s\"", form->model_type));
+    set_line(&draft, "torch_dtype", arena_printf(draft.arena, "\"%s\"", dtype));
+    write_lines(&draft, out);
+    json_free(draft.defaults);
+    arena_free(draft.arena);
+    return true;
+}

@@ -1,0 +1,50 @@
+/* config.json of a model that is a GGUF: the rows of its family's keys read backwards.
+ *
+ * A key row names the hyperparameters that a key may come from; backwards the key gives the one that the class of the model
+ * knows. What the converter computed, dropped or took for granted comes from rows of its own (struct config_row), one table a
+ * family. What no key and no row tells is left out: transformers then fills in what its class has.
+ *
+ * Facts: what AutoConfig needs, which conventions stand for what is lost. Numbers are written as Python writes them: an F32 as
+ * the shortest decimal that gives it back. */
+#pragma once
+
+#include "base/buffer.h"
+#include "formats/gguf/kv.h"
+#include "formats/tensor_set.h"
+
+struct family;
+
+enum config_from {
+    FROM_KEY,        /* the value of `key` */
+    FROM_TEXT,       /* `text`, as JSON with ' for the quotation mark */
+    FROM_TENSOR,     /* whether the tensor `key` is there */
+    FROM_NO_TENSOR,  /* whether it is not */
+    FROM_ROWS,       /* the rows of the tensor `key` */
+    FROM_SUM,        /* `key` plus `other` */
+    FROM_DIFFERENCE, /* `key` less `other` */
+    FROM_QUOTIENT,   /* `key` divided by `other`, a whole number */
+    FROM_HEAD_SHARE, /* `key` as a part of the size of a head: embedding_length / head_count */
+};
+
+/* One line of config.json. Keys go without the architecture's name, tensors with their suffix. */
+struct config_row {
+    const char *name;
+    enum config_from from;
+    const char *key, *other;
+    const char *text; /* of FROM_TEXT; of others what stands where the key is absent, NULL: no line */
+};
+
+/* A class that the family may be: the first one whose condition holds. */
+struct config_form {
+    const char *architecture, *model_type;
+    const char *when;              /* "key:expert_count", "tensor:blk.0.ffn_gate_shexp.weight"; NULL: always */
+    const struct config_row *rows; /* up to one without a name; NULL: none */
+};
+
+/* The family of a model by its keys, or NULL. Several may have one architecture: the tokenizer tells them apart. */
+const struct family *family_of_keys(const struct gguf_kvs *kvs);
+
+/* Appends the text of config.json: two blanks a level, keys sorted, as save_pretrained writes it. `tensors` are those of the
+ * GGUF, sealed; `dtype` is what torch_dtype says: "bfloat16". */
+bool config_of_keys(const struct family *family, const struct gguf_kvs *kvs, const struct tensor_set *tensors, const char *dtype,
+                    struct buffer *out, struct error *error);

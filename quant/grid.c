@@ -158,6 +158,8 @@ struct squares {
     uint8_t of[8][8][GRID_MOST_POINTS];
 };
 
+enum { MOST_LANES = 16 }; /* so many are loaded at once: the last list has room behind it */
+
 struct lists {
     uint16_t *neighbour, *packed;
     uint32_t n_neighbours, capacity;
@@ -213,7 +215,7 @@ static void add_neighbour(struct lists *lists, const struct grid *grid, unsigned
     if (lists->n_neighbours == lists->capacity) {
         lists->capacity = lists->capacity * 2 + 32768;
         lists->neighbour = memory_resize(lists->neighbour, lists->capacity * sizeof *lists->neighbour);
-        lists->packed = memory_resize(lists->packed, lists->capacity * sizeof *lists->packed);
+        lists->packed = memory_resize(lists->packed, (lists->capacity + MOST_LANES) * sizeof *lists->packed);
     }
     lists->neighbour[lists->n_neighbours] = (uint16_t)point;
     lists->packed[lists->n_neighbours++] = pack_levels(grid, grid_point(grid, point));

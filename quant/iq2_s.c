@@ -45,8 +45,7 @@ static const struct iq_format iq2_s_format = {
 };
 
 DEFINE_IQ_DECODER(iq2_s, BLOCK_BYTES)
-DEFINE_IQ_ENCODER(iq2_s, , iq_search)
-DEFINE_WEIGHTED_IQ_ENCODER(iq2_s, , iq_search)
+DEFINE_IQ_ENCODERS(iq2_s)
 
 const struct dtype iq2_s_dtype = {
     .name = "IQ2_S",
@@ -57,5 +56,5 @@ const struct dtype iq2_s_dtype = {
     .ggml_type = 22,
     .n_scales = 1,
     .encode_cost = 60000,
-    .kernels[CPU_PORTABLE] = {iq2_s_decode, iq2_s_encode, iq2_s_encode_weighted},
+    .kernels = IQ_KERNELS(iq2_s),
 };

@@ -45,7 +45,7 @@ static const struct iq_format iq2_xs_format = {
 };
 
 DEFINE_IQ_DECODER(iq2_xs, BLOCK_BYTES)
-DEFINE_WEIGHTED_IQ_ENCODER(iq2_xs, , iq_search)
+DEFINE_WEIGHTED_IQ_ENCODERS(iq2_xs)
 
 const struct dtype iq2_xs_dtype = {
     .name = "IQ2_XS",
@@ -56,5 +56,5 @@ const struct dtype iq2_xs_dtype = {
     .ggml_type = 17,
     .n_scales = 1,
     .encode_cost = 60000,
-    .kernels[CPU_PORTABLE] = {iq2_xs_decode, NULL, iq2_xs_encode_weighted},
+    .kernels = IQ_WEIGHTED_KERNELS(iq2_xs),
 };

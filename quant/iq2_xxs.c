@@ -46,7 +46,7 @@ static const struct iq_format iq2_xxs_format = {
 };
 
 DEFINE_IQ_DECODER(iq2_xxs, BLOCK_BYTES)
-DEFINE_WEIGHTED_IQ_ENCODER(iq2_xxs, , iq_search)
+DEFINE_WEIGHTED_IQ_ENCODERS(iq2_xxs)
 
 const struct dtype iq2_xxs_dtype = {
     .name = "IQ2_XXS",
@@ -57,5 +57,5 @@ const struct dtype iq2_xxs_dtype = {
     .ggml_type = 16,
     .n_scales = 1,
     .encode_cost = 60000,
-    .kernels[CPU_PORTABLE] = {iq2_xxs_decode, NULL, iq2_xxs_encode_weighted},
+    .kernels = IQ_WEIGHTED_KERNELS(iq2_xxs),
 };

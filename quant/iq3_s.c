@@ -57,8 +57,7 @@ static const struct iq_format iq3_s_format = {
 };
 
 DEFINE_IQ_DECODER(iq3_s, BLOCK_BYTES)
-DEFINE_IQ_ENCODER(iq3_s, , iq_search)
-DEFINE_WEIGHTED_IQ_ENCODER(iq3_s, , iq_search)
+DEFINE_IQ_ENCODERS(iq3_s)
 
 const struct dtype iq3_s_dtype = {
     .name = "IQ3_S",
@@ -69,5 +68,5 @@ const struct dtype iq3_s_dtype = {
     .ggml_type = 21,
     .n_scales = 1,
     .encode_cost = 60000,
-    .kernels[CPU_PORTABLE] = {iq3_s_decode, iq3_s_encode, iq3_s_encode_weighted},
+    .kernels = IQ_KERNELS(iq3_s),
 };

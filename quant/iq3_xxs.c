@@ -45,8 +45,7 @@ static const struct iq_format iq3_xxs_format = {
 };
 
 DEFINE_IQ_DECODER(iq3_xxs, BLOCK_BYTES)
-DEFINE_IQ_ENCODER(iq3_xxs, , iq_search)
-DEFINE_WEIGHTED_IQ_ENCODER(iq3_xxs, , iq_search)
+DEFINE_IQ_ENCODERS(iq3_xxs)
 
 const struct dtype iq3_xxs_dtype = {
     .name = "IQ3_XXS",
@@ -57,5 +56,5 @@ const struct dtype iq3_xxs_dtype = {
     .ggml_type = 18,
     .n_scales = 1,
     .encode_cost = 60000,
-    .kernels[CPU_PORTABLE] = {iq3_xxs_decode, iq3_xxs_encode, iq3_xxs_encode_weighted},
+    .kernels = IQ_KERNELS(iq3_xxs),
 };

@@ -1,7 +1,6 @@
 #include "quant/iq_format.h"
 
 #include "quant/f16.h"
-#include "quant/k_search.h"
 #include "quant/weights.h"
 
 #include <float.h>
@@ -36,7 +35,7 @@ static bool snap(const struct grid_search *search, const float *values, const fl
 {
     const struct grid *grid = search->grid;
     for (unsigned j = 0; j < grid->dimension; j++)
-        levels[j] = (uint8_t)clamp_int(nearest_int(0.5f * (inverse * values[j] - 1)), 0, (int)grid->n_levels - 1);
+        levels[j] = (uint8_t)iq_level(inverse, values[j], (int)grid->n_levels - 1);
     unsigned code = grid_code(grid, levels);
     bool on_grid = search->index[code] >= 0;
     *ret_point =

@@ -7,6 +7,7 @@
 
 #include "quant/dtype.h"
 #include "quant/iq.h"
+#include "quant/k_search.h"
 
 enum { IQ_MOST_SUB_BLOCKS = 16, IQ_MOST_SUB_ELEMENTS = 32, IQ_MOST_POINTS = 64 };
 
@@ -43,7 +44,13 @@ struct iq_format {
  * where the signs had to be made even, and the result may be too, where such a magnitude outweighs the rest. */
 typedef float iq_search_function(const struct iq_format *format, const struct grid_search *search, const float *magnitudes,
                                  const float *weights, float begin, float scale, uint16_t *points);
-iq_search_function iq_search;
+iq_search_function iq_search, iq_search_avx2, iq_search_avx512;
+
+/* The level of a value, as tries have it. */
+static inline int iq_level(float inverse, float value, int most)
+{
+    return clamp_int(nearest_int(0.5f * (inverse * value - 1)), 0, most);
+}
 
 /* The inverse of the scale of a try. */
 static inline float iq_inverse(const struct iq_format *format, const struct grid *grid, int step, float begin)
@@ -63,16 +70,52 @@ void iq_encode_by(iq_search_function *search, const struct iq_format *format, co
             decode_block((const uint8_t *)blocks + i * (bytes), values + i * IQ_ELEMENTS);                                       \
     }
 
-/* Defines NAME_encode##suffix, and NAME_encode_weighted##suffix, over NAME_format. */
-#define DEFINE_IQ_ENCODER(name, suffix, search)                                                                                  \
-    static void name##_encode##suffix(const float *values, void *blocks, size_t n_blocks)                                        \
-    {                                                                                                                            \
-        iq_encode_by(search, &name##_format, values, NULL, blocks, n_blocks);                                                    \
-    }
-#define DEFINE_WEIGHTED_IQ_ENCODER(name, suffix, search)                                                                         \
+/* Defines NAME_encode and NAME_encode_weighted, and those for x86-64, over NAME_format; IQ_KERNELS() and IQ_WEIGHTED_KERNELS()
+ * are the kernels of a dtype, the latter of one that is not encoded without importance. */
+#define DEFINE_IQ_ENCODER(name, suffix)                                                                                          \
     static void name##_encode_weighted##suffix(const float *values, const float *importance, const float *mean_squares,          \
                                                void *blocks, size_t n_blocks)                                                    \
     {                                                                                                                            \
         (void)mean_squares;                                                                                                      \
-        iq_encode_by(search, &name##_format, values, importance, blocks, n_blocks);                                              \
+        iq_encode_by(iq_search##suffix, &name##_format, values, importance, blocks, n_blocks);                                   \
     }
+#define DEFINE_PLAIN_IQ_ENCODER(name, suffix)                                                                                    \
+    static void name##_encode##suffix(const float *values, void *blocks, size_t n_blocks)                                        \
+    {                                                                                                                            \
+        iq_encode_by(iq_search##suffix, &name##_format, values, NULL, blocks, n_blocks);                                         \
+    }
+#if defined(__x86_64__)
+#define DEFINE_WEIGHTED_IQ_ENCODERS(name)                                                                                        \
+    DEFINE_IQ_ENCODER(name, )                                                                                                    \
+    DEFINE_IQ_ENCODER(name, _avx2)                                                                                               \
+    DEFINE_IQ_ENCODER(name, _avx512)
+#define DEFINE_IQ_ENCODERS(name)                                                                                                 \
+    DEFINE_WEIGHTED_IQ_ENCODERS(name)                                                                                            \
+    DEFINE_PLAIN_IQ_ENCODER(name, )                                                                                              \
+    DEFINE_PLAIN_IQ_ENCODER(name, _avx2)                                                                                         \
+    DEFINE_PLAIN_IQ_ENCODER(name, _avx512)
+#define IQ_KERNELS(name)                                                                                                         \
+    {                                                                                                                            \
+        [CPU_PORTABLE] = {name##_decode, name##_encode, name##_encode_weighted},                                                 \
+        [CPU_AVX2] = {NULL, name##_encode_avx2, name##_encode_weighted_avx2},                                                    \
+        [CPU_AVX512] = {NULL, name##_encode_avx512, name##_encode_weighted_avx512},                                              \
+    }
+#define IQ_WEIGHTED_KERNELS(name)                                                                                                \
+    {                                                                                                                            \
+        [CPU_PORTABLE] = {name##_decode, NULL, name##_encode_weighted}, [CPU_AVX2] = {NULL, NULL, name##_encode_weighted_avx2},  \
+        [CPU_AVX512] = {NULL, NULL, name##_encode_weighted_avx512},                                                              \
+    }
+#else
+#define DEFINE_WEIGHTED_IQ_ENCODERS(name) DEFINE_IQ_ENCODER(name, )
+#define DEFINE_IQ_ENCODERS(name)                                                                                                 \
+    DEFINE_IQ_ENCODER(name, )                                                                                                    \
+    DEFINE_PLAIN_IQ_ENCODER(name, )
+#define IQ_KERNELS(name)                                                                                                         \
+    {                                                                                                                            \
+        [CPU_PORTABLE] = {name##_decode, name##_encode, name##_encode_weighted},                                                 \
+    }
+#define IQ_WEIGHTED_KERNELS(name)                                                                                                \
+    {                                                                                                                            \
+        [CPU_PORTABLE] = {name##_decode, NULL, name##_encode_weighted},                                                          \
+    }
+#endif

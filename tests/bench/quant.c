@@ -12,8 +12,10 @@
 
 enum { N_VALUES = 4 << 20, PIECE = 16384 /* as many values as convert.c encodes at once */, TURNS = 7 };
 
+enum mode { ENCODE, ENCODE_WEIGHTED, DECODE };
+
 struct buffers {
-    float *values, *decoded;
+    float *values, *decoded, *importance, *mean_squares;
     unsigned char *blocks;
 };
 
@@ -39,14 +41,19 @@ static void fill(float *values, size_t n)
 }
 
 /* The time to encode the first `n_values`, in pieces that were just written, as convert.c has just decoded them. */
-static double encode_seconds(const struct dtype *dtype, struct kernels kernels, const struct buffers *buffers, size_t n_values)
+static double encode_seconds(const struct dtype *dtype, struct kernels kernels, bool weighted, const struct buffers *buffers,
+                             size_t n_values)
 {
     double sum = 0;
     for (size_t i = 0; i < n_values; i += PIECE) {
         memcpy(buffers->decoded, buffers->values + i, PIECE * sizeof(float));
         double start = seconds();
-        kernels.encode(buffers->decoded, buffers->blocks + i / dtype->block_elements * dtype->block_bytes,
-                       PIECE / dtype->block_elements);
+        unsigned char *blocks = buffers->blocks + i / dtype->block_elements * dtype->block_bytes;
+        size_t n_blocks = PIECE / dtype->block_elements;
+        if (weighted)
+            kernels.encode_weighted(buffers->decoded, buffers->importance, buffers->mean_squares, blocks, n_blocks);
+        else
+            kernels.encode(buffers->decoded, blocks, n_blocks);
         sum += seconds() - start;
     }
     return sum;
@@ -60,9 +67,11 @@ static double decode_seconds(const struct dtype *dtype, struct kernels kernels, 
 }
 
 /* The rate of one kernel in bytes of F32 a second, over the first `n_values`. */
-static double rate(const struct dtype *dtype, struct kernels kernels, bool decode, const struct buffers *buffers, size_t n_values)
+static double rate(const struct dtype *dtype, struct kernels kernels, enum mode mode, const struct buffers *buffers,
+                   size_t n_values)
 {
-    double taken = (decode ? decode_seconds : encode_seconds)(dtype, kernels, buffers, n_values);
+    double taken = mode == DECODE ? decode_seconds(dtype, kernels, buffers, n_values)
+                                  : encode_seconds(dtype, kernels, mode == ENCODE_WEIGHTED, buffers, n_values);
     return (double)n_values * sizeof(float) / taken;
 }
 
@@ -73,24 +82,33 @@ static double copy_rate(const struct buffers *buffers)
     return N_VALUES * sizeof(float) / (seconds() - start);
 }
 
-static void measure(struct encoding encoding, const char *name, bool decode, const struct buffers *buffers)
+static const char *const modes[] = {"encode", "weighed", "decode"};
+
+/* With those for importance, whether the encoding has any or not. */
+static struct kernels all_kernels_at(struct encoding encoding, enum cpu_level level)
+{
+    struct kernels kernels = encoding_kernels_at(encoding, level);
+    kernels.encode_weighted = dtype_kernels_at(encoding.dtype, level).encode_weighted;
+    return kernels;
+}
+
+static void measure(struct encoding encoding, const char *name, enum mode mode, const struct buffers *buffers)
 {
     const struct dtype *dtype = encoding.dtype;
     double best[CPU_LEVELS] = {0}, copy = 0;
     /* Slow kernels get fewer values, so that a turn of any takes some hundredths of a second. */
     size_t n_values = PIECE;
-    while (n_values < N_VALUES && (double)n_values * sizeof(float) /
-                                          rate(dtype, encoding_kernels_at(encoding, CPU_PORTABLE), decode, buffers, n_values) <
-                                      0.02)
+    while (n_values < N_VALUES &&
+           (double)n_values * sizeof(float) / rate(dtype, all_kernels_at(encoding, CPU_PORTABLE), mode, buffers, n_values) < 0.02)
         n_values *= 2;
     for (int turn = 0; turn < TURNS; turn++) {
         for (int level = 0; level <= (int)cpu_level(); level++) {
-            struct kernels kernels = encoding_kernels_at(encoding, (enum cpu_level)level);
-            best[level] = fmax(best[level], rate(dtype, kernels, decode, buffers, n_values));
+            struct kernels kernels = all_kernels_at(encoding, (enum cpu_level)level);
+            best[level] = fmax(best[level], rate(dtype, kernels, mode, buffers, n_values));
         }
         copy = fmax(copy, copy_rate(buffers));
     }
-    printf("%-12s %-7s", name, decode ? "decode" : "encode");
+    printf("%-12s %-7s", name, modes[mode]);
     for (int level = 0; level <= (int)cpu_level(); level++)
         printf(" %9.2f", best[level] * 1e-9);
     for (int level = 1; level <= (int)cpu_level(); level++)
@@ -110,23 +128,29 @@ static void print_heading(void)
 
 static void measure_both(struct encoding encoding, const char *name, const struct buffers *buffers, int argc, char **argv)
 {
-    struct kernels portable = encoding_kernels_at(encoding, CPU_PORTABLE);
+    struct kernels portable = all_kernels_at(encoding, CPU_PORTABLE);
     bool wanted = argc == 1;
     for (int i = 1; i < argc; i++)
         wanted |= strcmp(argv[i], name) == 0;
     if (wanted && portable.encode != NULL)
-        measure(encoding, name, false, buffers);
+        measure(encoding, name, ENCODE, buffers);
+    if (wanted && portable.encode_weighted != NULL && encoding.rule == NULL)
+        measure(encoding, name, ENCODE_WEIGHTED, buffers);
     if (wanted && portable.decode != NULL && encoding.rule == NULL)
-        measure(encoding, name, true, buffers);
+        measure(encoding, name, DECODE, buffers);
 }
 
 int main(int argc, char **argv)
 {
     struct buffers buffers = {
-        memory_alloc(N_VALUES * sizeof(float)),
-        memory_alloc(N_VALUES * sizeof(float)),
-        memory_alloc(N_VALUES * sizeof(double)),
+        memory_alloc(N_VALUES * sizeof(float)), memory_alloc(N_VALUES * sizeof(float)),  memory_alloc(PIECE * sizeof(float)),
+        memory_alloc(PIECE * sizeof(float)),    memory_alloc(N_VALUES * sizeof(double)),
     };
+    fill(buffers.importance, PIECE);
+    for (size_t i = 0; i < PIECE; i++) {
+        buffers.importance[i] *= buffers.importance[i];
+        buffers.mean_squares[i] = 4e-4f;
+    }
     fill(buffers.values, N_VALUES);
     memset(buffers.blocks, 0, N_VALUES * sizeof(double));
     copy_rate(&buffers);
@@ -140,6 +164,8 @@ int main(int argc, char **argv)
     printf("%-12s %-7s %9.2f\n", "memcpy", "copy", copy * 1e-9);
     free(buffers.values);
     free(buffers.decoded);
+    free(buffers.importance);
+    free(buffers.mean_squares);
     free(buffers.blocks);
     return 0;
 }

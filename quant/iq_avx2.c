@@ -1,0 +1,63 @@
+/* IQ2 and IQ3, eight tries or neighbours at a time. */
+#include <immintrin.h>
+#include <stdint.h>
+
+#define LANES         8
+#define IQ_NAME(name) name##_avx2
+
+typedef __m256 vf;
+typedef int32_t vi __attribute__((vector_size(32)));
+
+static const vi lane_numbers = {0, 1, 2, 3, 4, 5, 6, 7};
+
+static inline vf v_load(const float *values)
+{
+    return _mm256_loadu_ps(values);
+}
+
+static inline void v_store(float *values, vf value)
+{
+    _mm256_storeu_ps(values, value);
+}
+
+static inline vf v_root(vf value)
+{
+    return _mm256_sqrt_ps(value);
+}
+
+static inline vi v_load_words(const uint16_t *words)
+{
+    return (vi)_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(const void *)words));
+}
+
+/* The numbers of a table of eight, by the lowest three bits. */
+static inline vf v_look_up(vf table, vi index)
+{
+    return _mm256_permutevar8x32_ps(table, (__m256i)index);
+}
+
+/* Within 0 .. most. */
+static inline vi v_clamp(vi level, int most)
+{
+    return (vi)_mm256_min_epi32(_mm256_max_epi32((__m256i)level, _mm256_setzero_si256()), _mm256_set1_epi32(most));
+}
+
+/* Keeps what is less, and its place, if that is below `count`. */
+static inline void v_keep_less(vf *least, vi *at, vf distance, vi place, int count)
+{
+    vf better = _mm256_cmp_ps(distance, *least, _CMP_LT_OQ);
+    better = _mm256_and_ps(better, (vf)_mm256_cmpgt_epi32(_mm256_set1_epi32(count), (__m256i)place));
+    *least = _mm256_blendv_ps(*least, distance, better);
+    *at = (vi)_mm256_blendv_ps((vf)*at, (vf)place, better);
+}
+
+/* A bit for each lane that has the least value. */
+static inline uint32_t v_lanes_of_least(vf values)
+{
+    vf least = _mm256_min_ps(values, _mm256_permute2f128_ps(values, values, 1));
+    least = _mm256_min_ps(least, _mm256_permute_ps(least, _MM_SHUFFLE(1, 0, 3, 2)));
+    least = _mm256_min_ps(least, _mm256_permute_ps(least, _MM_SHUFFLE(2, 3, 0, 1)));
+    return (uint32_t)_mm256_movemask_ps(_mm256_cmp_ps(values, least, _CMP_EQ_OQ));
+}
+
+#include "quant/iq_simd.h"

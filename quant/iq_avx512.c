@@ -1,0 +1,60 @@
+/* IQ2 and IQ3, sixteen tries or neighbours at a time. */
+#include <immintrin.h>
+#include <stdint.h>
+
+#define LANES         16
+#define IQ_NAME(name) name##_avx512
+
+typedef __m512 vf;
+typedef int32_t vi __attribute__((vector_size(64)));
+
+static const vi lane_numbers = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+
+static inline vf v_load(const float *values)
+{
+    return _mm512_loadu_ps(values);
+}
+
+static inline void v_store(float *values, vf value)
+{
+    _mm512_storeu_ps(values, value);
+}
+
+static inline vf v_root(vf value)
+{
+    return _mm512_sqrt_ps(value);
+}
+
+static inline vi v_load_words(const uint16_t *words)
+{
+    return (vi)_mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(const void *)words));
+}
+
+/* The numbers of a table of eight, which is there twice, by the lowest three bits. */
+static inline vf v_look_up(vf table, vi index)
+{
+    return _mm512_permutexvar_ps((__m512i)index, table);
+}
+
+/* Within 0 .. most. */
+static inline vi v_clamp(vi level, int most)
+{
+    return (vi)_mm512_min_epi32(_mm512_max_epi32((__m512i)level, _mm512_setzero_si512()), _mm512_set1_epi32(most));
+}
+
+/* Keeps what is less, and its place, if that is below `count`. */
+static inline void v_keep_less(vf *least, vi *at, vf distance, vi place, int count)
+{
+    __mmask16 better = _mm512_cmpgt_epi32_mask(_mm512_set1_epi32(count), (__m512i)place);
+    better = _mm512_mask_cmp_ps_mask(better, distance, *least, _CMP_LT_OQ);
+    *least = _mm512_mask_mov_ps(*least, better, distance);
+    *at = (vi)_mm512_mask_mov_epi32((__m512i)*at, better, (__m512i)place);
+}
+
+/* A bit for each lane that has the least value. */
+static inline uint32_t v_lanes_of_least(vf values)
+{
+    return _mm512_cmp_ps_mask(values, _mm512_set1_ps(_mm512_reduce_min_ps(values)), _CMP_EQ_OQ);
+}
+
+#include "quant/iq_simd.h"

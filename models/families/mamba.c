@@ -150,6 +150,7 @@ static bool pad_vocabulary(struct synthesis *synthesis, const struct vocab_input
 static const struct config_row config_rows[] = {
     {"hidden_act", FROM_TEXT, .text = "'silu'"},
     {"hidden_size", FROM_KEY, "embedding_length"},
+    {"num_hidden_layers", FROM_KEY, "block_count"},
     {"state_size", FROM_KEY, "ssm.state_size"},
     {"conv_kernel", FROM_KEY, "ssm.conv_kernel"},
     {"intermediate_size", FROM_KEY, "ssm.inner_size"},

@@ -7,18 +7,18 @@
 #include <string.h>
 
 const struct relation_row decoder_tensors[] = {
-    {"model.embed_tokens", "token_embd"},
+    {"model.embed_tokens", "token_embd", .parallel = "row"},
     {"model.norm", "output_norm"},
-    {"lm_head", "output"},
+    {"lm_head", "output", .parallel = "row"},
     {"model.layers.{}.input_layernorm", "blk.{}.attn_norm"},
-    {"model.layers.{}.self_attn.q_proj", "blk.{}.attn_q"},
-    {"model.layers.{}.self_attn.k_proj", "blk.{}.attn_k"},
-    {"model.layers.{}.self_attn.v_proj", "blk.{}.attn_v"},
-    {"model.layers.{}.self_attn.o_proj", "blk.{}.attn_output"},
+    {"model.layers.{}.self_attn.q_proj", "blk.{}.attn_q", "(head d) ...", "head"},
+    {"model.layers.{}.self_attn.k_proj", "blk.{}.attn_k", "(kv_head d) ...", "kv_head"},
+    {"model.layers.{}.self_attn.v_proj", "blk.{}.attn_v", "(kv_head d) ...", "kv_head"},
+    {"model.layers.{}.self_attn.o_proj", "blk.{}.attn_output", .parallel = "column"},
     {"model.layers.{}.post_attention_layernorm", "blk.{}.ffn_norm"},
-    {"model.layers.{}.mlp.gate_proj", "blk.{}.ffn_gate"},
-    {"model.layers.{}.mlp.up_proj", "blk.{}.ffn_up"},
-    {"model.layers.{}.mlp.down_proj", "blk.{}.ffn_down"},
+    {"model.layers.{}.mlp.gate_proj", "blk.{}.ffn_gate", .parallel = "row"},
+    {"model.layers.{}.mlp.up_proj", "blk.{}.ffn_up", .parallel = "row"},
+    {"model.layers.{}.mlp.down_proj", "blk.{}.ffn_down", .parallel = "column"},
     {0},
 };
 

@@ -106,7 +106,8 @@ static void check_tensors(const struct way_back *way, const char *name, const st
             stored = tensor_set_find_text(way->checkpoint->tensors, stored_name + strlen(family->prefix));
         bool is_norm = strstr(back->name, "norm") != NULL; /* which Gemma has with 1 added, in F16 to 10 bits */
         double most = stored != NULL ? difference(way, stored, back) : INFINITY;
-        CHECK_NAMED(most == 0 || (is_norm && most < (stored->dtype == &f16_dtype ? 4.9e-4 : 6e-8)), back->name);
+        double limit = stored != NULL && stored->dtype == &f16_dtype ? 4.9e-4 : 6e-8;
+        CHECK_NAMED(most == 0 || (is_norm && most < limit), back->name);
         if (most != 0)
             printf("# %s: %s: off by %g%s\n", name, back->name, most, stored == NULL ? ", not stored" : "");
     }

@@ -99,6 +99,10 @@ struct relation_job {
     void (*write)(void *context, const char *name, const struct view *view);
 };
 
+/* The name of the first tensor that a match leads to, in the job's arena, and the number of the member of it that this is;
+ * UINT64_MAX: none is gathered. */
+const char *relation_target(const struct relation_job *job, const struct relation_match *match, uint64_t *ret_member);
+
 /* Turns a set into one of the other side. Fails where a tensor has no row or does not fit, or where some that belong together are
  * missing. Linear in tensors, but for a logarithm. */
 bool relation_apply(const struct relation_job *job, struct error *error);

@@ -312,6 +312,14 @@ static void ignore(void *node)
     (void)node;
 }
 
+const char *relation_target(const struct relation_job *job, const struct relation_match *match, uint64_t *ret_member)
+{
+    const struct applying applying = {.job = job};
+    int number = member_number(match->entry, job->direction, match->which);
+    *ret_member = number >= 0 ? match->numbers[number] : UINT64_MAX;
+    return name_there(&applying, match->entry, 0, match, 0);
+}
+
 bool relation_apply(const struct relation_job *job, struct error *error)
 {
     struct applying applying = {.job = job, .error = error};

@@ -1,6 +1,7 @@
 #include "models/tensors.h"
 
 #include "base/text.h"
+#include "models/factors.h"
 #include "models/packings/packing.h"
 #include "quant/convert.h"
 
@@ -118,20 +119,24 @@ static const struct dtype *guess_type(const struct synthesis *synthesis, const s
 
 /* The tensors under the names that the family's rows are about. */
 struct renamed {
-    struct tensor_set *set;   /* not sealed: several may have one name */
-    const char **shown_names; /* of each, as the user knows it */
+    struct tensor_set *set;           /* not sealed: several may have one name */
+    const char **shown_names;         /* of each, as the user knows it */
+    const struct unpacked **unpacked; /* of each; NULL: it was plain */
 };
 
-static struct renamed rename_tensors(const struct synthesis *synthesis, const struct tensor_set *plain, struct arena *arena)
+static struct renamed rename_tensors(const struct synthesis *synthesis, const struct plain_set *plain, struct arena *arena)
 {
-    struct renamed renamed = {tensor_set_new(arena), arena_array(arena, plain->n_tensors + 1, sizeof(char *))};
-    for (size_t i = 0; i < plain->n_tensors; i++) {
-        struct tensor tensor = plain->tensors[i];
-        tensor.name = family_name(synthesis, &plain->tensors[i], arena);
+    const struct tensor_set *set = plain->set;
+    struct renamed renamed = {tensor_set_new(arena), arena_array(arena, set->n_tensors + 1, sizeof(char *)),
+                              arena_array(arena, set->n_tensors + 1, sizeof(struct unpacked *))};
+    for (size_t i = 0; i < set->n_tensors; i++) {
+        struct tensor tensor = set->tensors[i];
+        tensor.name = family_name(synthesis, &set->tensors[i], arena);
         if (tensor.name == NULL)
             continue;
         tensor.name_length = (uint32_t)strlen(tensor.name);
-        renamed.shown_names[renamed.set->n_tensors] = plain->tensors[i].name;
+        renamed.shown_names[renamed.set->n_tensors] = set->tensors[i].name;
+        renamed.unpacked[renamed.set->n_tensors] = plain->unpacked != NULL ? plain->unpacked[i] : NULL;
         tensor_set_add(renamed.set, &tensor);
     }
     return renamed;
@@ -148,10 +153,17 @@ void synthesis_add_tensor(struct synthesis *synthesis, const char *name, const s
     tensor_set_add_view(model->tensors, name, view);
 }
 
-/* The view of a tensor, in a dtype of one element a block that can be computed with. */
+struct relating {
+    struct synthesis *synthesis;
+    const struct factors *factors;
+    size_t n_first; /* tensors up to the last of NVFP4 */
+};
+
+/* The view of a tensor, in a dtype that can be computed with. Blocks are those of a packing. */
 static const struct view *read_tensor(void *context, const struct tensor *tensor, const char *shown, struct error *error)
 {
-    const struct synthesis *synthesis = context;
+    const struct relating *relating = context;
+    struct arena *arena = relating->synthesis->model->arena;
     if (tensor->refusal != NULL) {
         error_set(error, "tensor '%.200s': %s", shown, tensor->refusal);
         return NULL;
@@ -160,34 +172,68 @@ static const struct view *read_tensor(void *context, const struct tensor *tensor
         error_set(error, "tensor '%.200s' is %s, which the converter cannot read", shown, tensor->dtype->name);
         return NULL;
     }
-    const struct view *view = tensor_view(tensor, synthesis->model->arena);
-    return tensor->dtype->block_elements == 1 ? view : view_convert(synthesis->model->arena, view, &f32_dtype);
+    const struct view *view = tensor_view(tensor, arena);
+    bool is_kept = tensor->dtype->block_elements == 1 || tensor->dtype->kind == DTYPE_BLOCK;
+    return is_kept ? view : view_convert(arena, view, &f32_dtype);
 }
 
-/* Blocks that come through are those of a packing: they stay in every output. */
+static void add_factor(void *context, const char *name, const struct view *view)
+{
+    synthesis_add_tensor(context, name, view, NULL);
+}
+
+/* Blocks that come through stay in every output. */
 static void write_tensor(void *context, const char *name, const struct view *view)
 {
-    synthesis_add_tensor(context, name, view, view->dtype->block_elements > 1 ? view->dtype : NULL);
+    struct relating *relating = context;
+    synthesis_add_tensor(relating->synthesis, name, view, view->dtype->block_elements > 1 ? view->dtype : NULL);
+    if (strcmp(view->dtype->name, "NVFP4") != 0)
+        return;
+    factors_beside(relating->factors, name, add_factor, relating->synthesis);
+    relating->n_first = relating->synthesis->model->tensors->n_tensors;
+}
+
+/* Puts tensors [n_before, n_first) before all others: the converter writes NVFP4 even before what is in no file. */
+static void put_first(struct gguf_model *model, size_t n_before, size_t n_first)
+{
+    struct tensor *tensors = model->tensors->tensors;
+    struct tensor *moved = memory_alloc((n_before + 1) * sizeof *moved);
+    const struct dtype **forced = memory_alloc((n_before + 1) * sizeof *forced);
+    memcpy(moved, tensors, n_before * sizeof *moved);
+    memcpy(forced, model->forced, n_before * sizeof *forced);
+    memmove(tensors, tensors + n_before, (n_first - n_before) * sizeof *tensors);
+    memmove(model->forced, model->forced + n_before, (n_first - n_before) * sizeof *forced);
+    memcpy(tensors + n_first - n_before, moved, n_before * sizeof *moved);
+    memcpy(model->forced + n_first - n_before, forced, n_before * sizeof *forced);
+    free(moved);
+    free(forced);
 }
 
 static bool relate(struct synthesis *synthesis, const struct renamed *renamed, struct error *error)
 {
     struct arena *arena = synthesis->model->arena;
     const struct family *family = synthesis->family;
-    const struct relation *relation = relation_new(arena, family->name, family->prefix, family->tensors, error);
+    struct relating relating = {.synthesis = synthesis};
+    size_t n_before = synthesis->model->tensors->n_tensors;
     const struct relation_job job = {
-        .relation = relation,
+        .relation = relation_new(arena, family->name, family->prefix, family->tensors, error),
         .direction = FORWARD,
         .facts = &synthesis->facts,
         .facts_name = "config.json",
         .set = renamed->set,
         .shown = renamed->shown_names,
         .arena = arena,
-        .context = synthesis,
+        .context = &relating,
         .read = read_tensor,
         .write = write_tensor,
     };
-    return relation != NULL && relation_apply(&job, error);
+    struct factors *factors = job.relation != NULL ? factors_read(&job, renamed->unpacked, error) : NULL;
+    relating.factors = factors;
+    bool related = factors != NULL && relation_apply(&job, error);
+    if (related && n_before > 0 && relating.n_first > 0)
+        put_first(synthesis->model, n_before, relating.n_first);
+    factors_free(factors);
+    return related;
 }
 
 /* Says what the converter would have refused: what stands here is what it would write of the model as it was before. */
@@ -213,7 +259,7 @@ static bool add_unpacked(struct synthesis *synthesis, const struct packing_confi
     else if (config->is_nvfp4)
         model->packed_file_type = FILE_TYPE_NVFP4;
     note_beyond(model->checkpoint, &plain);
-    struct renamed renamed = rename_tensors(synthesis, plain.set, scratch);
+    struct renamed renamed = rename_tensors(synthesis, &plain, scratch);
     return relate(synthesis, &renamed, error);
 }
 

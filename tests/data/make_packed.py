@@ -172,6 +172,15 @@ def bitnet():
     write("bitnet-product", dict(quant_method="bitnet", linear_class="autobitlinear"), {".weight": w, ".weight_scale": s}, f32(q) * value(s))
 
 
+def nvfp4():
+    codes, s, one = rng.integers(0, 16, (R, C), dtype=np.uint8), f8((R, C // 16)), scales(1)
+    packed = codes[:, ::2] | codes[:, 1::2] << 4
+    write("nvfp4-modelopt", dict(quant_method="modelopt", quant_algo="NVFP4"), {".weight": packed, ".weight_scale": s, ".weight_scale_2": one[0].reshape(()), ".input_scale": one[0].reshape(())},
+          E2M1[codes] * spread(value(s) * one, 1, 16))
+    write("nvfp4-compressed", {"quant_method": "compressed-tensors", "format": "nvfp4-pack-quantized"},
+          {".weight_packed": packed, ".weight_scale": s, ".weight_global_scale": one}, E2M1[codes] * spread(value(s) / one, 1, 16))
+
+
 def mxfp4():
     codes, e = rng.integers(0, 16, (R, C), dtype=np.uint8), rng.integers(0, 256, (R, C // 32), dtype=np.uint8)
     write("mxfp4-compressed", {"quant_method": "compressed-tensors", "format": "mxfp4-pack-quantized"},
@@ -252,5 +261,5 @@ def quanto():
     write("quanto-float8", dict(quant_method="quanto", weights="qfloat8"), {".weight._data": w, ".weight._scale": s}, value(w) * s)
 
 
-for make in (scaled, pack_quantized, gptq, bitnet, mxfp4, modelopt_int4, awq, bitsandbytes, hqq, mlx, quanto,):
+for make in (scaled, pack_quantized, gptq, bitnet, nvfp4, mxfp4, modelopt_int4, awq, bitsandbytes, hqq, mlx, quanto):
     make()

@@ -1,0 +1,144 @@
+/* NVFP4: E2M1 in blocks of 16 with a scale in E4M3, and one more scale for all.
+ *
+ * A weight B.weight [rows, columns] is, as ModelOpt has it, B.weight U8 [rows, columns / 2] itself, the first of two elements in
+ * the low half of a byte, B.weight_scale E4M3 [rows, columns / 16] and B.weight_scale_2, a factor of all. As compressed-tensors
+ * has it the bytes are B.weight_packed, and B.weight_global_scale is a divisor. Scales are multiplied, or divided, first.
+ *
+ * ggml has the same bits in another order, without the sign of scales and without what is shared by all: that is a tensor of its
+ * own, X.scale beside X.weight, and so is what inputs are scaled by. */
+#include "models/packings/packed.h"
+
+#include <string.h>
+
+extern const struct packing nvfp4_packing;
+
+enum {
+    GROUP = 16,
+    GROUPS = 4,
+    BLOCK_ELEMENTS = GROUP * GROUPS,
+    PACKED_BYTES = BLOCK_ELEMENTS / 2,
+    BLOCK_BYTES = GROUPS + PACKED_BYTES
+};
+
+static const char *const keys[] = {".weight", ".weight_packed"};
+
+static bool is_key(const struct packing_input *input, const struct tensor *tensor)
+{
+    bool is_packed = packing_has_suffix(tensor, keys[1]);
+    if (tensor->dtype != &u8_dtype || tensor->rank != 2 || (!is_packed && !packing_has_suffix(tensor, keys[0])))
+        return false;
+    const struct tensor *scale = packing_partner(input, tensor, keys[is_packed], ".weight_scale");
+    return scale != NULL && scale->rank == 2 && strcmp(scale->dtype->name, "F8_E4M3") == 0;
+}
+
+/* ggml's blocks. */
+
+struct nvfp4 {
+    struct view view;
+    const struct view *packed, *scales;
+};
+
+static void repack(const unsigned char *packed, const unsigned char *scales, unsigned char *block)
+{
+    for (unsigned i = 0; i < GROUPS; i++)
+        block[i] = scales[i] & 0x7f;
+    for (unsigned i = 0; i < PACKED_BYTES; i++) {
+        const unsigned char *group = packed + i / 8 * 8;
+        unsigned first = i % 8, half = first % 2 * 4; /* elements j and j + 8 of a group are in byte j */
+        block[GROUPS + i] = (unsigned char)((group[first / 2] >> half & 15) | (group[4 + first / 2] >> half & 15) << 4);
+    }
+}
+
+static bool nvfp4_read(const struct view *view, uint64_t first, uint64_t count, void *out, struct error *error)
+{
+    enum { PIECE = 512 };
+    const struct nvfp4 *nvfp4 = (const struct nvfp4 *)view;
+    unsigned char packed[PIECE * PACKED_BYTES], scales[PIECE * GROUPS], *block = out;
+    for (uint64_t end = first + count; first < end;) {
+        uint64_t n = end - first < PIECE ? end - first : PIECE;
+        if (!view_read(nvfp4->packed, first * PACKED_BYTES, n * PACKED_BYTES, packed, error) ||
+            !view_read(nvfp4->scales, first * GROUPS, n * GROUPS, scales, error))
+            return false;
+        for (uint64_t i = 0; i < n; i++, block += BLOCK_BYTES)
+            repack(packed + i * PACKED_BYTES, scales + i * GROUPS, block);
+        first += n;
+    }
+    return true;
+}
+
+static const struct view_op nvfp4_op = {"nvfp4", nvfp4_read, NULL, NULL};
+
+static const struct view *make_blocks(struct arena *arena, const struct view *packed, const struct view *scales)
+{
+    uint64_t shape[2] = {packed->shape[0], packed->shape[1] * 2};
+    if (shape[1] % BLOCK_ELEMENTS != 0)
+        return NULL;
+    struct nvfp4 *nvfp4 = arena_alloc(arena, sizeof *nvfp4);
+    view_init(&nvfp4->view, arena, &nvfp4_op, dtype_by_name("NVFP4"), 2, shape);
+    nvfp4->packed = packed;
+    nvfp4->scales = scales;
+    return &nvfp4->view;
+}
+
+/* A scale of all elements; NULL in *ret_view where there is none. */
+static bool find_one(struct packed *packed, const char *suffix, const struct view **ret_view)
+{
+    if (!packed_find(packed, suffix, F16_F32, ret_view))
+        return false;
+    return *ret_view == NULL || (*ret_view)->n_elements == 1 || packed_misfit(packed, suffix, *ret_view, "not one number");
+}
+
+/* F32 [1], or one divided by it. */
+static const struct view *factor_of(struct arena *arena, const struct view *view, bool is_divisor)
+{
+    static const float one = 1;
+    const uint64_t shape[1] = {1};
+    if (view == NULL)
+        return NULL;
+    view = view_reshape(arena, view, 1, shape);
+    if (!is_divisor)
+        return view_combine_number(arena, view, MULTIPLY, 1);
+    return view_combine_one(arena, view_literal(arena, &f32_dtype, 1, shape, &one), DIVIDE, view);
+}
+
+/* NVFP4_AWQ, NVFP4_SVD and their kin have more factors than these. */
+static bool is_plain_nvfp4(const struct json *config)
+{
+    const char *algorithm = json_string(json_get(config, "quant_algo"), NULL);
+    return algorithm == NULL || strcmp(algorithm, "NVFP4") == 0 || strcmp(algorithm, "W4A16_NVFP4") == 0 ||
+           strcmp(algorithm, "MIXED_PRECISION") == 0;
+}
+
+static bool unpack(const struct packing_input *input, const struct tensor *key, struct unpacked *unpacked, struct error *error)
+{
+    bool is_divisor = packing_has_suffix(key, keys[1]);
+    struct packed packed = packed_begin(input, key, keys[is_divisor], unpacked, error);
+    struct arena *arena = input->arena;
+    const struct view *bytes = tensor_view(key, arena), *scales, *all, *inputs;
+    packed_name(&packed, keys[0]);
+    if (!packed_is_matrix(bytes) || bytes->shape[1] % (GROUP / 2) != 0)
+        return packed_misfit(&packed, keys[is_divisor], bytes, "not whole groups of 8 bytes");
+    if (!is_plain_nvfp4(input->config))
+        return error_set(error, "what else it is multiplied with is not known");
+    scales = packed_matrix(&packed, ".weight_scale", F8, bytes->shape[0], bytes->shape[1] * 2 / GROUP);
+    if (scales == NULL || !find_one(&packed, is_divisor ? ".weight_global_scale" : ".weight_scale_2", &all) ||
+        !find_one(&packed, is_divisor ? ".input_global_scale" : ".input_scale", &inputs))
+        return false;
+    const struct sharing sharing = {1, GROUP, NULL};
+    const struct view *scaled = all != NULL ? view_combine_one(arena, scales, is_divisor ? DIVIDE : MULTIPLY, all) : scales;
+    unpacked->view = view_combine(arena, view_reinterpret(arena, bytes, dtype_by_name("F4")), MULTIPLY, scaled, &sharing);
+    unpacked->blocks = make_blocks(arena, bytes, scales);
+    unpacked->factors[0] = factor_of(arena, all, is_divisor);
+    unpacked->factors[1] = factor_of(arena, inputs, is_divisor);
+    unpacked->bits = 4;
+    return true;
+}
+
+const struct packing nvfp4_packing = {
+    .name = "nvfp4",
+    .methods = {"modelopt", "compressed-tensors"},
+    .summary = "NVFP4 of ModelOpt and compressed-tensors",
+    .place = BEFORE_ALL,
+    .is_key = is_key,
+    .unpack = unpack,
+};

@@ -4,6 +4,7 @@
     infinite FILE       a tensor with an infinite weight in its second half
     many FILE COUNT     a file of that many small tensors
     large FILE          one BF16 tensor of 64 MiB
+    differing DIRECTORY a.safetensors, b.safetensors, and what numpy says of the tensors that differ
     gguf FILE           a GGUF of a few types, and beside it FILE.f32 with what numpy makes of its Q8_0 tensor
 """
 import pathlib
@@ -62,6 +63,52 @@ def many(path, count):
 def large(path):
     values = make.bf16(normal(8192, 128))
     pathlib.Path(path).write_bytes(make.safetensors({"large": ("BF16", [8192, 4096], values * 32)}))
+
+
+def differing(path):
+    directory = pathlib.Path(path)
+    a, b = normal(700, 512), normal(700, 512)
+    changed = a.copy()
+    changed[::7, 3] += numpy.float32(0.5)
+    nan = a.copy()
+    nan[5, 5] = numpy.nan
+    same = {"same": ("F32", [700, 512], b.tobytes()), "nan": ("F32", [700, 512], nan.tobytes())}
+    words = numpy.frombuffer(make.bf16(a), dtype=numpy.uint16)
+    rounded = (words.astype(numpy.uint32) << 16).view(numpy.float32).reshape(a.shape)
+    ours = same | {
+        "changed": ("F32", [700, 512], a.tobytes()),
+        "rounded": ("F32", [700, 512], a.tobytes()),
+        "exact": ("F32", [700, 512], rounded.tobytes()),
+        "shape": ("F32", [512, 700], a.tobytes()),
+        "gone": ("F32", [2], a[0, :2].tobytes()),
+        "ids": ("I64", [4], numpy.arange(4).tobytes()),
+    }
+    theirs = same | {
+        "changed": ("F32", [700, 512], changed.tobytes()),
+        "rounded": ("BF16", [700, 512], words.tobytes()),
+        "exact": ("BF16", [700, 512], words.tobytes()),
+        "shape": ("F32", [700, 512], a.tobytes()),
+        "new": ("F32", [2], a[0, :2].tobytes()),
+        "ids": ("I64", [4], numpy.arange(4).tobytes()),
+    }
+    (directory / "a.safetensors").write_bytes(make.safetensors(ours, {"format": "pt", "epoch": "1"}))
+    (directory / "b.safetensors").write_bytes(make.safetensors(theirs, {"format": "pt", "epoch": "2"}))
+    lines = []
+    for name, other in ("changed", changed), ("rounded", rounded):
+        difference = numpy.abs(other.astype(float) - a.astype(float))
+        rms, base = numpy.sqrt(numpy.mean(difference**2)), numpy.sqrt(numpy.mean(a.astype(float) ** 2))
+        types = "F32 in A, BF16 in B; " if name == "rounded" else ""
+        lines.append(f"tensor {name}: {types}{numpy.count_nonzero(difference)} of {a.size} values differ, by "
+                     f"{difference.max():.3g} at most, RMS {rms:.3g} ({rms / base:.3g} of A's)")
+    lines += [
+        "tensor exact: F32 in A, BF16 in B; the values are equal",
+        "tensor shape: shape [512, 700] in A, [700, 512] in B",
+        "tensor gone: only in A",
+        "tensor new: only in B",
+        "key epoch: 1 (string) in A, 2 (string) in B",
+        "6 of 9 tensors (2 in their values) and 1 key differ",
+    ]
+    (directory / "differences").write_text("\n".join(lines) + "\n")
 
 
 def gguf(path):

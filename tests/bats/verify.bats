@@ -1,4 +1,4 @@
-# What compares and checks without a mount: sha256. Needs neither root nor /dev/fuse.
+# What compares and checks without a mount: sha256, diff, verify. Needs neither root nor /dev/fuse.
 
 load lib
 
@@ -53,4 +53,57 @@ tensors/f64/raw" ]
     [ "${#lines[@]}" -eq 1 ]
     [[ $output == *"  tensors/infinite/raw" ]]
     [[ $stderr == *"tensors/infinite/q4_0: "*"is not finite"* && $stderr == *"there is no 'no'"* && $stderr == *"there is no 'x*'"* ]]
+}
+
+# differs STATUS COMMAND...: that status, and nothing on stderr.
+differs() {
+    local wanted=$1
+    shift
+    run --separate-stderr "$@"
+    echo "status $status: $stderr"
+    [ "$status" -eq "$wanted" ]
+    [ -z "$stderr" ]
+}
+
+@test "diff: what differs, by how much, as numpy says; the same is silent" {
+    make_input differing "$OUT"
+    differs 1 "$WFS" diff "$OUT/a.safetensors" "$OUT/b.safetensors"
+    diff <(sort "$OUT/differences") <(sort <<<"$output")
+    differs 1 "$WFS" diff -q "$OUT/a.safetensors" "$OUT/b.safetensors"
+    [ "$output" = "6 of 9 tensors (2 in their values) and 1 key differ" ]
+    cp "$OUT/a.safetensors" "$OUT/copy.safetensors"
+    differs 0 "$WFS" diff "$OUT/a.safetensors" "$OUT/copy.safetensors"
+    [ -z "$output" ]
+    WFS_CPU=portable differs 0 "$WFS" diff "$MODEL" "$SOURCE"
+}
+
+@test "diff: a model and its GGUF are compared as GGUF has them" {
+    local llama=$HERE/../data/gguf/models/llama-tiny
+    "$WFS" cp "$llama" gguf/model-F32.gguf "$OUT/f32.gguf"
+    "$WFS" cp "$llama" gguf/converter/model-q8_0.gguf "$OUT/q8_0.gguf"
+    "$WFS" cp "$OUT/f32.gguf" model.gguf "$OUT/copy.gguf"
+    differs 0 "$WFS" diff "$OUT/f32.gguf" "$OUT/copy.gguf"
+    [ -z "$output" ]
+    differs 1 "$WFS" diff "$llama" "$OUT/f32.gguf"
+    [[ $output == *"tensor token_embd.weight: F16 in A, F32 in B; the values are equal"* ]]
+    [ "${lines[-1]}" = "20 of 21 tensors (0 in their values) and 0 keys differ" ]
+    differs 1 "$WFS" diff "$llama" "$OUT/q8_0.gguf"
+    [[ ${lines[0]} == "compared by GGUF's names and layout" ]]
+    grep -qE '^tensor blk\.0\.ffn_up\.weight: .* in A, Q8_0 in B; [0-9]+ of [0-9]+ values differ, by .* \(0\.00[0-9]+ of A' <<<"$output"
+    [[ $output != *"key "* ]]
+    differs 1 "$WFS" diff -o name=other "$llama" "$OUT/f32.gguf"
+    [[ $output == *"key general.name: Other (string) in A, Llama Tiny (string) in B"* ]]
+    differs 1 "$WFS" diff "$OUT/f32.gguf" "$OUT/q8_0.gguf"
+    [[ $output == *"key general.file_type: 0 (u32) in A, 7 (u32) in B"* ]]
+}
+
+@test "diff: what cannot be compared is 2" {
+    local wanted="no/such: No such file or directory"
+    run --separate-stderr "$WFS" diff "$SOURCE" ./no/such
+    [ "$status" -eq 2 ]
+    [[ $stderr == *"$wanted" ]]
+    run --separate-stderr "$WFS" diff "$SOURCE"
+    [ "$status" -eq 2 ]
+    run --separate-stderr bash -c "'$WFS' diff '$SOURCE' '$LARGE' >/dev/full"
+    [ "$status" -eq 2 ]
 }

@@ -49,6 +49,10 @@ struct open_options {
 
 /* Opens what `path` names: a file, a directory, a hub cache folder, or ORG/NAME in the local hub cache. NULL on failure. */
 struct checkpoint *checkpoint_open(const char *path, const struct open_options *options, struct error *error);
+
+/* Opens one source, which may be nowhere on disk, by what is in it: without side files. Takes the source, also where it fails. */
+struct checkpoint *checkpoint_of_source(struct source *file, struct error *error);
+
 void checkpoint_close(struct checkpoint *checkpoint); /* NULL is allowed */
 
 /* The place of one of its sources among them. */

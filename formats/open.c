@@ -166,3 +166,20 @@ struct checkpoint *checkpoint_open(const char *path, const struct open_options *
     checkpoint_close(checkpoint);
     return NULL;
 }
+
+struct checkpoint *checkpoint_of_source(struct source *file, struct error *error)
+{
+    const struct open_options options = {0};
+    struct checkpoint *checkpoint = checkpoint_new(source_name(file));
+    checkpoint_add_source(checkpoint, file);
+    checkpoint->model_name = checkpoint->path;
+    const struct format *format = format_of_file(file, error);
+    if (format != NULL) {
+        checkpoint->format = format->name;
+        if (format->read_file(checkpoint, file, checkpoint->tensors, &options, error) &&
+            tensor_set_seal(checkpoint->tensors, error))
+            return checkpoint;
+    }
+    checkpoint_close(checkpoint);
+    return NULL;
+}

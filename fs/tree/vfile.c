@@ -6,6 +6,7 @@
 
 #include <assert.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -267,4 +268,18 @@ bool vfile_iov(const struct vfile *file, uint64_t offset, size_t length, struct 
     }
     *ret_count = count;
     return true;
+}
+
+static bool source_read_vfile(void *context, uint64_t offset, size_t length, void *out, struct error *error)
+{
+    return vfile_read(context, offset, length, out, error);
+}
+
+struct source *source_of_vfile(const struct vfile *file, const char *name)
+{
+    static const struct source_ops ops = {.read = source_read_vfile, .release = free};
+    const struct stat identity = {.st_mode = S_IFREG | 0444, .st_size = (off_t)file->size};
+    struct vfile *copy = memory_alloc(sizeof *copy);
+    *copy = *file;
+    return source_new_file(&identity, name, &ops, copy);
 }

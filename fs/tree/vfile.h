@@ -45,3 +45,6 @@ bool vfile_read(const struct vfile *file, uint64_t offset, size_t length, void *
 enum { VFILE_MAX_IOV = 256 };
 bool vfile_iov(const struct vfile *file, uint64_t offset, size_t length, struct iovec *iov, size_t *ret_count, void *scratch,
                struct error *error);
+
+/* The file as a source, for readers of formats; it keeps the file, whose spans live longer. */
+struct source *source_of_vfile(const struct vfile *file, const char *name);

@@ -3,6 +3,8 @@
     dtypes FILE         a safetensors file with a tensor of every kind that views differ in
     infinite FILE       a tensor with an infinite weight in its second half
     many FILE COUNT     a file of that many small tensors
+    patch FILE OFFSET LENGTH HOW  Q8_0 blocks in a file: rounded otherwise (nudge), or of other weights (reverse)
+    error FILE OFFSET LENGTH F32  the RMS of the differences of such blocks from the values in a file
     large FILE          one BF16 tensor of 64 MiB
     differing DIRECTORY a.safetensors, b.safetensors, and what numpy says of the tensors that differ
     gguf FILE           a GGUF of a few types, and beside it FILE.f32 with what numpy makes of its Q8_0 tensor
@@ -109,6 +111,26 @@ def differing(path):
         "6 of 9 tensors (2 in their values) and 1 key differ",
     ]
     (directory / "differences").write_text("\n".join(lines) + "\n")
+
+
+def patch(path, offset, length, how):
+    with open(path, "r+b") as file:
+        file.seek(int(offset))
+        blocks = numpy.frombuffer(file.read(int(length)), dtype="u1").reshape(-1, 34).copy()
+        quants = blocks[:, 2:].view("i1")
+        if how == "nudge":
+            quants[:, 5] -= numpy.sign(quants[:, 5])
+        else:
+            quants[:] = quants[::-1, ::-1].copy()
+        file.seek(int(offset))
+        file.write(blocks.tobytes())
+
+
+def error(path, offset, length, wanted):
+    data = pathlib.Path(path).read_bytes()[int(offset) : int(offset) + int(length)]
+    blocks = numpy.frombuffer(data, dtype="u1").reshape(-1, 34)
+    values = blocks[:, :2].copy().view("<f2").astype(float) * blocks[:, 2:].view("i1")
+    print(f"{numpy.sqrt(numpy.mean((values.ravel() - numpy.fromfile(wanted, '<f4')) ** 2)):.6g}")
 
 
 def gguf(path):

@@ -107,3 +107,55 @@ differs() {
     run --separate-stderr bash -c "'$WFS' diff '$SOURCE' '$LARGE' >/dev/full"
     [ "$status" -eq 2 ]
 }
+
+# verdict ARGUMENT...: status 1; the lines are in $output.
+verdict() {
+    differs 1 "$WFS" verify "$@"
+    echo "$output"
+}
+
+@test "verify: identical to the byte; other keys; another mix" {
+    local llama=$HERE/../data/gguf/models/llama-tiny
+    for path in model.gguf gguf/model-Q4_K_M.gguf gguf/converter/model-q8_0.gguf; do
+        "$WFS" cp "$llama" "$path" "$OUT/x.gguf"
+        differs 0 "$WFS" verify "$OUT/x.gguf" "$llama"
+        [ "$output" = "$OUT/x.gguf: identical to $path of $llama" ]
+    done
+    "$WFS" cp -o name=Other,override-kv=a.b=int:3 "$llama" gguf/model-Q4_K_M.gguf "$OUT/keys.gguf"
+    verdict "$OUT/keys.gguf" "$llama"
+    [[ $output == *": not identical; the nearest is gguf/model-Q4_K_M.gguf of $llama: 2 other keys: general.name, +a.b" ]]
+    differs 0 "$WFS" verify -o name=Other,override-kv=a.b=int:3 "$OUT/keys.gguf" "$llama"
+    "$WFS" cp -o tensor-type=attn_v=q8_0,tensor-type=ffn_up=f16 "$llama" gguf/model-Q4_K_M.gguf "$OUT/mix.gguf"
+    verdict --all "$OUT/mix.gguf" "$llama"
+    [[ ${lines[0]} == *"gguf/model-Q4_K_M.gguf of $llama: another mix: "[34]" tensors of other types" ]]
+    grep -qE '^tensor blk\.1\.ffn_up\.weight: other type, F16 and not [A-Z0-9_]+, error ' <<<"$output"
+}
+
+@test "verify: rounded otherwise, and other weights, told by the error that numpy finds" {
+    need jq
+    local llama=$HERE/../data/gguf/models/llama-tiny file=$OUT/q8_0.gguf offset length
+    "$WFS" cp "$llama" gguf/converter/model-q8_0.gguf "$file"
+    read -r offset length < <("$WFS" cat "$file" tensors/blk.0.ffn_up.weight/metadata.json | jq -r '"\(.offset) \(.length)"')
+    "$WFS" cat "$llama" tensors/model.layers.0.mlp.up_proj.weight/f32 >"$OUT/f32"
+    cost=$(make_input error "$file" "$offset" "$length" "$OUT/f32")
+    make_input patch "$file" "$offset" "$length" nudge
+    verdict "$file" "$llama"
+    [[ $output == *": an importance matrix, or another tool: 1 tensor rounded otherwise, with up to 1."*" times the error that their types cost" ]]
+    run -1 "$WFS" verify --json "$file" "$llama"
+    [ "$(jq -c '[.identical, .nearest, .counts.same, .counts."other rounding", .keys]' <<<"$output")" = '[false,"gguf/converter/model-q8_0.gguf",20,1,[]]' ]
+    [ "$(jq -r '.tensors[] | .name, .verdict' <<<"$output" | xargs)" = "blk.0.ffn_up.weight other rounding" ]
+    error=$(make_input error "$file" "$offset" "$length" "$OUT/f32")
+    jq -e --argjson cost "$cost" --argjson error "$error" \
+        '.tensors[0] | (.cost / $cost - 1 | fabs) < 1e-4 and (.error / $error - 1 | fabs) < 1e-4' <<<"$output"
+    make_input patch "$file" "$offset" "$length" reverse
+    verdict "$file" "$llama"
+    [[ $output == *": weights that are not this model's: 1 of 21 tensors, with up to "*" times the error that their types cost" ]]
+}
+
+@test "verify: what cannot be verified is 2" {
+    run --separate-stderr "$WFS" verify "$SOURCE" "$HERE/../data/gguf/models/llama-tiny"
+    [ "$status" -eq 2 ]
+    [[ $stderr == *"is not a GGUF file"* ]]
+    run --separate-stderr "$WFS" verify "$OUT/none.gguf" "$SOURCE"
+    [ "$status" -eq 2 ]
+}

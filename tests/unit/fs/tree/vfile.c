@@ -137,6 +137,19 @@ static void *use_pool(void *context)
     return NULL;
 }
 
+static void as_source(const struct vfile *file, const unsigned char *whole)
+{
+    unsigned char bytes[5000];
+    struct error error;
+    struct source *source = source_of_vfile(file, "virtual");
+    CHECK(source_size(source) == file->size);
+    for (uint64_t offset = 0; offset + sizeof bytes <= file->size; offset += 77777)
+        CHECK(source_read(source, offset, sizeof bytes, bytes, &error) && memcmp(bytes, whole + offset, sizeof bytes) == 0);
+    CHECK(!source_read(source, file->size - 1, 2, bytes, &error));
+    CHECK(source_mapping(source, 0, 10) == NULL);
+    source_close(source);
+}
+
 static void pool(void)
 {
     static atomic_uint hits[100];
@@ -161,6 +174,7 @@ int main(void)
     CHECK(file.size == expect(values, whole));
     ranges(&file, whole);
     mapped_runs(&file, source);
+    as_source(&file, whole);
     pool();
     arena_free(arena);
     source_close(source);

@@ -1,0 +1,323 @@
+#include "base/report.h"
+#include "base/text.h"
+#include "fs/cli/command.h"
+#include "fs/cli/verification.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { EXIT_SAME = 0, EXIT_DIFFERENT = 1, EXIT_TROUBLE = 2, NAMED_KEYS = 3, SHOWN_ELEMENTS = 16 };
+enum { FLAG_ALL, FLAG_JSON };
+
+static const char *const verdict_names[TENSOR_VERDICTS] = {
+    [TENSOR_SAME] = "same",
+    [TENSOR_OTHER_TYPE] = "other type",
+    [TENSOR_OTHER_ROUNDING] = "other rounding",
+    [TENSOR_MISSING] = "missing",
+    [TENSOR_UNKNOWN] = "unknown",
+    [TENSOR_OTHER_SHAPE] = "other shape",
+    [TENSOR_OTHER_WEIGHTS] = "other weights",
+};
+
+/* How many times the error that the type costs, for the tensors of a verdict; 0 where it is known of none. */
+static double most_times(const struct verification *verification, enum tensor_verdict verdict)
+{
+    double most = 0;
+    for (size_t i = 0; i < verification->n_tensors; i++) {
+        const struct tensor_finding *finding = &verification->tensors[i];
+        if (finding->verdict == verdict && finding->cost > 0 && finding->error / finding->cost > most)
+            most = finding->error / finding->cost;
+    }
+    return most;
+}
+
+/* "; 3 tensors ..." */
+static void say(struct buffer *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void say(struct buffer *out, const char *format, ...)
+{
+    char text[512];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    buffer_printf(out, "%s%s", out->length != 0 ? "; " : "", text);
+}
+
+static const char *tensors(size_t count)
+{
+    return count == 1 ? "tensor" : "tensors";
+}
+
+static void say_error(struct buffer *out, const struct verification *verification, enum tensor_verdict verdict)
+{
+    double times = most_times(verification, verdict);
+    if (times > 0)
+        buffer_printf(out, ", with up to %.3g times the error that their types cost", times);
+}
+
+/* Nothing is guessed where the weights are others anyway. */
+static const char *cause_of_rounding(const struct verification *verification)
+{
+    if (verification->counts[TENSOR_OTHER_WEIGHTS] != 0)
+        return "";
+    return verification->has_importance ? "an importance matrix: " : "an importance matrix, or another tool: ";
+}
+
+static void say_tensors(struct buffer *out, const struct verification *verification)
+{
+    const size_t *counts = verification->counts;
+    if (counts[TENSOR_OTHER_WEIGHTS] != 0) {
+        say(out, "weights that are not this model's: %zu of %zu tensors", counts[TENSOR_OTHER_WEIGHTS], verification->n_tensors);
+        say_error(out, verification, TENSOR_OTHER_WEIGHTS);
+    }
+    if (counts[TENSOR_OTHER_SHAPE] != 0)
+        say(out, "%zu %s of another shape", counts[TENSOR_OTHER_SHAPE], tensors(counts[TENSOR_OTHER_SHAPE]));
+    if (counts[TENSOR_MISSING] != 0)
+        say(out, "%zu %s missing", counts[TENSOR_MISSING], tensors(counts[TENSOR_MISSING]));
+    if (counts[TENSOR_UNKNOWN] != 0)
+        say(out, "%zu %s that the model does not have", counts[TENSOR_UNKNOWN], tensors(counts[TENSOR_UNKNOWN]));
+    if (counts[TENSOR_OTHER_TYPE] != 0)
+        say(out, "another mix: %zu %s of other types", counts[TENSOR_OTHER_TYPE], tensors(counts[TENSOR_OTHER_TYPE]));
+    if (counts[TENSOR_OTHER_ROUNDING] != 0) {
+        say(out, "%s%zu %s rounded otherwise", cause_of_rounding(verification), counts[TENSOR_OTHER_ROUNDING],
+            tensors(counts[TENSOR_OTHER_ROUNDING]));
+        say_error(out, verification, TENSOR_OTHER_ROUNDING);
+    }
+}
+
+static void say_keys(struct buffer *out, const struct key_matches *keys)
+{
+    if (keys->n_matches != 0)
+        say(out, "%zu other key%s:", keys->n_matches, keys->n_matches == 1 ? "" : "s");
+    for (size_t i = 0; i < keys->n_matches && i < NAMED_KEYS; i++) {
+        const struct key_match *match = &keys->matches[i];
+        buffer_printf(out, "%s %s%s", i ? "," : "",
+                      match->a == NULL   ? "+"
+                      : match->b == NULL ? "-"
+                                         : "",
+                      match->a != NULL ? match->a->key : match->b->key);
+    }
+    if (keys->n_matches > NAMED_KEYS)
+        buffer_append_text(out, " ...");
+}
+
+/* What is different, on one line. */
+static struct buffer verdict_text(const struct verification *verification)
+{
+    struct buffer text = {0};
+    say_tensors(&text, verification);
+    say_keys(&text, &verification->keys);
+    if (text.length == 0)
+        say(&text, "the same tensors and keys, laid out otherwise");
+    buffer_append(&text, "", 1);
+    return text;
+}
+
+/* Every difference, a line each. */
+
+static void print_tensor(const struct tensor_finding *finding)
+{
+    const struct tensor *named = finding->found != NULL ? finding->found : finding->expected;
+    char name[512];
+    text_printable(named->name, named->name_length, name, sizeof name);
+    printf("tensor %s: %s", name, verdict_names[finding->verdict]);
+    if (finding->found != NULL && finding->expected != NULL) {
+        if (finding->found->dtype != finding->expected->dtype)
+            printf(", %s and not %s", finding->found->dtype->name, finding->expected->dtype->name);
+        if (finding->weighed)
+            printf(", error %.3g (%.3g of the model's)", finding->error, finding->relative);
+        if (finding->weighed && finding->cost > 0)
+            printf(", %.3g times what %s costs", finding->error / finding->cost, finding->found->dtype->name);
+    }
+    putchar('\n');
+}
+
+static void print_value(const char *before, const struct gguf_kv *kv)
+{
+    struct buffer value = {0};
+    gguf_append_text(&value, kv, SHOWN_ELEMENTS);
+    buffer_append(&value, "", 1);
+    fputs(before, stdout);
+    text_put((const char *)value.bytes, stdout);
+    buffer_free(&value);
+}
+
+static void print_all(const struct verification *verification)
+{
+    for (size_t i = 0; i < verification->n_tensors; i++)
+        if (verification->tensors[i].verdict != TENSOR_SAME)
+            print_tensor(&verification->tensors[i]);
+    for (size_t i = 0; i < verification->keys.n_matches; i++) {
+        const struct key_match *match = &verification->keys.matches[i];
+        fputs("key ", stdout);
+        text_put(match->a != NULL ? match->a->key : match->b->key, stdout);
+        if (match->b != NULL)
+            print_value(": ", match->b);
+        else
+            fputs(": missing", stdout);
+        if (match->a != NULL)
+            print_value(", and not ", match->a);
+        putchar('\n');
+    }
+}
+
+/* JSON */
+
+static void json_text(struct buffer *out, const char *key, const char *text, size_t length)
+{
+    buffer_printf(out, "\"%s\":", key);
+    buffer_append_json_string(out, text, length);
+}
+
+/* JSON has no infinity. */
+static void json_number(struct buffer *out, const char *key, double number)
+{
+    buffer_printf(out, isfinite(number) ? ",\"%s\":%.9g" : ",\"%s\":null", key, number);
+}
+
+static void json_tensor(struct buffer *out, const struct tensor_finding *finding)
+{
+    const struct tensor *named = finding->found != NULL ? finding->found : finding->expected;
+    buffer_append_text(out, "{");
+    json_text(out, "name", named->name, named->name_length);
+    buffer_printf(out, ",\"verdict\":\"%s\"", verdict_names[finding->verdict]);
+    if (finding->found != NULL)
+        buffer_printf(out, ",\"dtype\":\"%s\"", finding->found->dtype->name);
+    if (finding->expected != NULL)
+        buffer_printf(out, ",\"expected\":\"%s\"", finding->expected->dtype->name);
+    if (finding->weighed) {
+        json_number(out, "error", finding->error);
+        json_number(out, "relative_error", finding->relative);
+        if (finding->cost_is_known)
+            json_number(out, "cost", finding->cost);
+    }
+    buffer_append_text(out, "}");
+}
+
+static void json_keys(struct buffer *out, const struct key_matches *keys)
+{
+    for (size_t i = 0; i < keys->n_matches; i++) {
+        const struct key_match *match = &keys->matches[i];
+        const char *key = match->a != NULL ? match->a->key : match->b->key;
+        buffer_append_text(out, i ? ",\n{" : "\n{");
+        json_text(out, "key", key, strlen(key));
+        if (match->b != NULL) {
+            buffer_append_text(out, ",\"value\":");
+            gguf_append_json(out, match->b, SHOWN_ELEMENTS);
+        }
+        if (match->a != NULL) {
+            buffer_append_text(out, ",\"expected\":");
+            gguf_append_json(out, match->a, SHOWN_ELEMENTS);
+        }
+        buffer_append_text(out, "}");
+    }
+}
+
+static void print_json(const struct verification *verification, const char *file, const char *source)
+{
+    struct buffer out = {0};
+    const char *path = verification->identical != NULL ? verification->identical : verification->nearest;
+    size_t n_shown = 0;
+    buffer_append_text(&out, "{");
+    json_text(&out, "file", file, strlen(file));
+    buffer_append_text(&out, ",");
+    json_text(&out, "source", source, strlen(source));
+    buffer_printf(&out, ",\"identical\":%s,", verification->identical != NULL ? "true" : "false");
+    json_text(&out, "nearest", path, strlen(path));
+    buffer_append_text(&out, ",\n\"counts\":{");
+    for (size_t i = 0; verification->identical == NULL && i < TENSOR_VERDICTS; i++)
+        buffer_printf(&out, "%s\"%s\":%zu", i ? "," : "", verdict_names[i], verification->counts[i]);
+    buffer_append_text(&out, "},\n\"tensors\":[");
+    for (size_t i = 0; i < verification->n_tensors; i++) {
+        if (verification->tensors[i].verdict == TENSOR_SAME)
+            continue;
+        buffer_append_text(&out, n_shown++ ? ",\n" : "\n");
+        json_tensor(&out, &verification->tensors[i]);
+    }
+    buffer_append_text(&out, "],\n\"keys\":[");
+    json_keys(&out, &verification->keys);
+    buffer_append_text(&out, "]}\n");
+    fwrite(out.bytes, 1, out.length, stdout);
+    buffer_free(&out);
+}
+
+static void print_line(const struct verification *verification, const char *file, const char *source)
+{
+    text_put(file, stdout);
+    fputs(verification->identical != NULL ? ": identical to " : ": not identical; the nearest is ", stdout);
+    fputs(verification->identical != NULL ? verification->identical : verification->nearest, stdout);
+    fputs(" of ", stdout);
+    text_put(source, stdout);
+    if (verification->identical == NULL) {
+        struct buffer text = verdict_text(verification);
+        fputs(": ", stdout);
+        text_put((const char *)text.bytes, stdout);
+        buffer_free(&text);
+    }
+    putchar('\n');
+}
+
+static int print(const struct verification *verification, const struct invocation *invocation)
+{
+    const char *file = invocation->arguments[0], *source = invocation->arguments[1];
+    if (invocation->flags[FLAG_JSON])
+        print_json(verification, file, source);
+    else
+        print_line(verification, file, source);
+    if (invocation->flags[FLAG_ALL] && !invocation->flags[FLAG_JSON])
+        print_all(verification);
+    int status = verification->identical != NULL ? EXIT_SAME : EXIT_DIFFERENT;
+    return finish_output(EXIT_SUCCESS) == EXIT_SUCCESS ? status : EXIT_TROUBLE;
+}
+
+static int run(const struct invocation *invocation)
+{
+    const struct open_options plain = {0};
+    struct verification verification;
+    struct error error;
+    int status = EXIT_TROUBLE;
+    struct checkpoint *file = checkpoint_open(invocation->arguments[0], &plain, &error);
+    if (file == NULL) {
+        report("%s", error.message);
+        return EXIT_TROUBLE;
+    }
+    struct tree *tree = command_open(invocation->arguments[1], invocation->options);
+    struct arena *arena = arena_new();
+    if (tree != NULL && verify(file, tree, arena, &verification, &error))
+        status = print(&verification, invocation);
+    else if (tree != NULL)
+        report("%s", error.message);
+    arena_free(arena);
+    if (tree != NULL)
+        command_close(tree);
+    checkpoint_close(file);
+    return status;
+}
+
+const struct command verify_command = {
+    .name = "verify",
+    .usage = "FILE.gguf SOURCE",
+    .summary = "Say whether a GGUF is what wfs makes of SOURCE, and so what llama.cpp's tools do, or in what it differs",
+    .text =
+        "It is the same to the byte as one of the virtual GGUFs, or is compared with the nearest of them: which tensors have\n"
+        "another type (another mix), which are rounded otherwise (an importance matrix), and which have more than 1.5 times\n"
+        "the error that their type costs (weights that are not this model's); and which keys differ, + and - for those that\n"
+        "only one has. Options such as -o name= or -o tensor-type= apply to SOURCE. The exit status is 0 where it is\n"
+        "identical, 1 where it is not, 2 where they could not be compared.",
+    .flags = (const struct flag[]){{'a', "all", "every tensor and key that differs, too"},
+                                   {0, "json", "the same as JSON, for scripts"},
+                                   {0}},
+    .examples =
+        (const struct example[]){
+            {"wfs verify qwen2.5-0.5b-q4_k_m.gguf Qwen/Qwen2.5-0.5B", "whether a download is faithful to its model"},
+            {"wfs verify --json model.gguf ~/models/Qwen2.5-0.5B | jq .counts", "how many tensors are what"},
+            {0},
+        },
+    .min_arguments = 2,
+    .max_arguments = 2,
+    .takes_options = true,
+    .run = run,
+};

@@ -46,7 +46,11 @@ void k_encode_weighted(const struct k_format *format, const float *values, const
 void k_weights(const struct k_format *format, const float *values, const float *importance, float weights[K_ELEMENTS]);
 
 void k_encode_avx2(const struct k_format *format, const float *values, uint8_t *blocks, size_t n_blocks);
+void k_encode_weighted_avx2(const struct k_format *format, const float *values, const float *importance, uint8_t *blocks,
+                            size_t n_blocks);
 void k_encode_avx512(const struct k_format *format, const float *values, uint8_t *blocks, size_t n_blocks);
+void k_encode_weighted_avx512(const struct k_format *format, const float *values, const float *importance, uint8_t *blocks,
+                              size_t n_blocks);
 
 /* Defines NAME_encode and, for x86-64, NAME_encode_avx2 and NAME_encode_avx512 over NAME_format, and NAME_ENCODERS(decode): the
  * kernels of its dtype. */
@@ -67,11 +71,14 @@ void k_encode_avx512(const struct k_format *format, const float *values, uint8_t
     DEFINE_K_ENCODER(name, )                                                                                                     \
     DEFINE_WEIGHTED_K_ENCODER(name, )                                                                                            \
     DEFINE_K_ENCODER(name, _avx2)                                                                                                \
+    DEFINE_WEIGHTED_K_ENCODER(name, _avx2)                                                                                       \
+    DEFINE_WEIGHTED_K_ENCODER(name, _avx512)                                                                                     \
     DEFINE_K_ENCODER(name, _avx512)
 #define K_KERNELS(name)                                                                                                          \
     {                                                                                                                            \
-        [CPU_PORTABLE] = {name##_decode, name##_encode, name##_encode_weighted}, [CPU_AVX2] = {.encode = name##_encode_avx2},    \
-        [CPU_AVX512] = {.encode = name##_encode_avx512},                                                                         \
+        [CPU_PORTABLE] = {name##_decode, name##_encode, name##_encode_weighted},                                                 \
+        [CPU_AVX2] = {NULL, name##_encode_avx2, name##_encode_weighted_avx2},                                                    \
+        [CPU_AVX512] = {NULL, name##_encode_avx512, name##_encode_weighted_avx512},                                              \
     }
 #else
 #define DEFINE_K_ENCODERS(name)                                                                                                  \

@@ -6,6 +6,7 @@
  * so that one computes while the other waits. Sub-blocks of neighbouring blocks follow each other in memory, so a vector may span
  * blocks. */
 #include "quant/k_format.h"
+#include "quant/weights.h"
 
 #include <assert.h>
 #include <math.h>
@@ -38,6 +39,7 @@ struct v_found {
 struct found {
     _Alignas(64) float scales[STRETCH_SUB_BLOCKS], minimums[STRETCH_SUB_BLOCKS];
     _Alignas(64) float inverses[STRETCH_SUB_BLOCKS], offsets[STRETCH_SUB_BLOCKS];
+    _Alignas(64) float weights[STRETCH_SUB_BLOCKS]; /* sums of those that were given */
     uint8_t refined[STRETCH_SUB_BLOCKS][16];
 };
 
@@ -204,7 +206,7 @@ static inline void v_search_range(struct v_value *values, const struct k_range_s
     }
 }
 
-/* k_search_symmetric() for sub-blocks of 16. */
+/* k_search_symmetric() for sub-blocks of 16, by their weights. */
 static inline void v_search_symmetric(struct v_value *values, int n_max, struct v_found *found)
 {
     wide largest, best_scale, best;
@@ -213,7 +215,6 @@ static inline void v_search_symmetric(struct v_value *values, int n_max, struct 
     for (int i = 0; i < 16; i++)
         EACH_VECTOR(v)
         {
-            values[i].weight[v] = values[i].x[v] * values[i].x[v];
             values[i].weighted[v] = values[i].weight[v] * values[i].x[v];
         }
     EACH_VECTOR(v)
@@ -257,6 +258,13 @@ static inline void v_search_symmetric(struct v_value *values, int n_max, struct 
     }
 }
 
+static inline void v_square_weights(struct v_value *values, int n)
+{
+    for (int i = 0; i < n; i++)
+        EACH_VECTOR(v)
+    values[i].weight[v] = values[i].x[v] * values[i].x[v];
+}
+
 static inline void v_magnitude_weights(struct v_value *values, int n, bool with_average)
 {
     EACH_VECTOR(v)
@@ -289,6 +297,7 @@ static void v_search(const struct k_format *format, const float *values, struct 
         v_search_range(loaded, &format->range, 32, false, found);
         break;
     case K_SYMMETRIC:
+        v_square_weights(loaded, 16);
         v_search_symmetric(loaded, -format->low, found);
         break;
     case K_REFINED:
@@ -296,17 +305,43 @@ static void v_search(const struct k_format *format, const float *values, struct 
     }
 }
 
-/* Searches n sub-blocks, which are whole vectors. */
-static void search_stretch(const struct k_format *format, const float *values, int n, struct found *found)
+/* The same by given weights, of which the sums are *ret_sums. */
+static void v_search_weighted(const struct k_format *format, const float *values, const float *weights, struct v_found *found,
+                              wide sums)
+{
+    const struct k_range_search range = K_WEIGHTED_RANGE(format->high);
+    struct v_value loaded[32];
+    int n = format->sub_elements;
+    load_lanes(values, n, &loaded->x, sizeof *loaded / sizeof loaded->x);
+    load_lanes(weights, n, &loaded->weight, sizeof *loaded / sizeof loaded->weight);
+    EACH_VECTOR(v) sums[v] = v_set(0);
+    for (int i = 0; i < n; i++)
+        EACH_VECTOR(v) sums[v] += loaded[i].weight[v];
+    if (format->low < 0)
+        v_search_symmetric(loaded, -format->low, found);
+    else if (n == 16)
+        v_search_range(loaded, &range, 16, false, found);
+    else
+        v_search_range(loaded, &range, 32, false, found);
+}
+
+/* Searches n sub-blocks, which are whole vectors. `weights` may be NULL. */
+static void search_stretch(const struct k_format *format, const float *values, const float *weights, int n, struct found *found)
 {
     struct v_found some;
-    if (format->kind == K_REFINED) {
+    wide sums;
+    if (format->kind == K_REFINED && weights == NULL) {
         assert(format->low == -4 && format->high == 3);
         v_search_refined(values, n, found);
         return;
     }
     for (int first = 0; first < n; first += WIDTH) {
-        v_search(format, values + first * format->sub_elements, &some);
+        if (weights == NULL) {
+            v_search(format, values + first * format->sub_elements, &some);
+        } else {
+            v_search_weighted(format, values + first * format->sub_elements, weights + first * format->sub_elements, &some, sums);
+            memcpy(found->weights + first, sums, sizeof sums);
+        }
         memcpy(found->scales + first, some.scale, sizeof some.scale);
         memcpy(found->minimums + first, some.minimum, sizeof some.minimum);
         memcpy(found->inverses + first, some.inverse, sizeof some.inverse);
@@ -335,16 +370,49 @@ static inline void v_requantize(const struct k_format *format, int n, const floa
     }
 }
 
-static void encode_stretch(const struct k_format *format, const float *values, uint8_t *blocks, int n_blocks)
+/* k_weights() of some blocks. The sums of squares of several blocks are chains that run side by side. */
+static void v_weights(const struct k_format *format, const float *values, const float *importance, int n_blocks, float *weights)
+{
+    if (format->mean_factor == 0) {
+        memcpy(weights, importance, (size_t)n_blocks * K_ELEMENTS * sizeof *weights);
+        return;
+    }
+    for (int b = 0; b < n_blocks; b += WHOLE_BLOCKS) {
+        const float *some = values + b * K_ELEMENTS;
+        float sums[WHOLE_BLOCKS] = {0};
+        for (int i = 0; i < K_ELEMENTS; i++)
+            for (int j = 0; j < WHOLE_BLOCKS; j++)
+                sums[j] += some[j * K_ELEMENTS + i] * some[j * K_ELEMENTS + i];
+        for (int j = 0; j < WHOLE_BLOCKS; j++)
+            importance_weights(some + j * K_ELEMENTS, importance + (b + j) * K_ELEMENTS,
+                               format->mean_factor * sums[j] / K_ELEMENTS, K_ELEMENTS, weights + (b + j) * K_ELEMENTS);
+    }
+}
+
+/* Stores the scales of block b; false where it is to be zero bytes. */
+static bool store_scales(const struct k_format *format, const struct found *found, bool weighted, int b, uint8_t *block)
+{
+    int first = b * (K_ELEMENTS / format->sub_elements);
+    if (!weighted || format->store_weighted_scales == NULL)
+        return format->store_scales(found->scales + first, found->minimums + first, block);
+    format->store_weighted_scales(found->scales + first, found->minimums + first, found->weights + first, block);
+    return true;
+}
+
+/* `importance` may be NULL. */
+static void encode_stretch(const struct k_format *format, const float *values, const float *importance, uint8_t *blocks,
+                           int n_blocks)
 {
     struct found found;
     uint8_t levels[K_ELEMENTS];
+    float weights[STRETCH_BLOCKS * K_ELEMENTS];
     bool zero[STRETCH_BLOCKS];
     int n = format->sub_elements, n_sub = K_ELEMENTS / n;
-    search_stretch(format, values, n_blocks * n_sub, &found);
+    if (importance != NULL)
+        v_weights(format, values, importance, n_blocks, weights);
+    search_stretch(format, values, importance != NULL ? weights : NULL, n_blocks * n_sub, &found);
     for (int b = 0; b < n_blocks; b++)
-        zero[b] =
-            !format->store_scales(found.scales + b * n_sub, found.minimums + b * n_sub, blocks + (size_t)b * format->block_bytes);
+        zero[b] = !store_scales(format, &found, importance != NULL, b, blocks + (size_t)b * format->block_bytes);
     for (int b = 0; b < n_blocks; b++)
         format->load_scales(blocks + (size_t)b * format->block_bytes, found.scales + b * n_sub, found.minimums + b * n_sub);
     for (int b = 0; b < n_blocks; b++, values += K_ELEMENTS, blocks += format->block_bytes) {
@@ -360,19 +428,34 @@ static void encode_stretch(const struct k_format *format, const float *values, u
     }
 }
 
-void K_NAME(k_encode)(const struct k_format *format, const float *values, uint8_t *blocks, size_t n_blocks)
+static void encode_all(const struct k_format *format, const float *values, const float *importance, uint8_t *blocks,
+                       size_t n_blocks)
 {
     enum { MOST_BLOCK_BYTES = 256 };
-    size_t i = 0, whole = n_blocks - n_blocks % WHOLE_BLOCKS, left = n_blocks % WHOLE_BLOCKS;
-    for (; i + STRETCH_BLOCKS <= whole; i += STRETCH_BLOCKS)
-        encode_stretch(format, values + i * K_ELEMENTS, blocks + i * format->block_bytes, STRETCH_BLOCKS);
-    if (i < whole)
-        encode_stretch(format, values + i * K_ELEMENTS, blocks + i * format->block_bytes, (int)(whole - i));
+    size_t whole = n_blocks - n_blocks % WHOLE_BLOCKS, left = n_blocks % WHOLE_BLOCKS, n;
+    for (size_t i = 0; i < whole; i += n) {
+        n = whole - i < STRETCH_BLOCKS ? whole - i : STRETCH_BLOCKS;
+        encode_stretch(format, values + i * K_ELEMENTS, importance != NULL ? importance + i * K_ELEMENTS : NULL,
+                       blocks + i * format->block_bytes, (int)n);
+    }
     if (left != 0) { /* the last ones with zeros behind them */
-        float padded[WHOLE_BLOCKS * K_ELEMENTS] = {0};
+        float padded[WHOLE_BLOCKS * K_ELEMENTS] = {0}, padded_importance[WHOLE_BLOCKS * K_ELEMENTS] = {0};
         uint8_t encoded[WHOLE_BLOCKS * MOST_BLOCK_BYTES];
         memcpy(padded, values + whole * K_ELEMENTS, left * K_ELEMENTS * sizeof *values);
-        encode_stretch(format, padded, encoded, WHOLE_BLOCKS);
+        if (importance != NULL)
+            memcpy(padded_importance, importance + whole * K_ELEMENTS, left * K_ELEMENTS * sizeof *importance);
+        encode_stretch(format, padded, importance != NULL ? padded_importance : NULL, encoded, WHOLE_BLOCKS);
         memcpy(blocks + whole * format->block_bytes, encoded, left * format->block_bytes);
     }
+}
+
+void K_NAME(k_encode)(const struct k_format *format, const float *values, uint8_t *blocks, size_t n_blocks)
+{
+    encode_all(format, values, NULL, blocks, n_blocks);
+}
+
+void K_NAME(k_encode_weighted)(const struct k_format *format, const float *values, const float *importance, uint8_t *blocks,
+                               size_t n_blocks)
+{
+    encode_all(format, values, importance, blocks, n_blocks);
 }

@@ -2,7 +2,7 @@
  *
  * A function that can fail returns bool (true on success) or a pointer (NULL on failure) and takes a
  * `struct error *` as its last parameter. It writes the error only when it fails, and results only when it
- * succeeds. Callers pass the error on; they may put a place in front of it with error_prefix(), nothing else.
+ * succeeds. Callers pass the error on; they may put a place before it with error_prefix(), nothing else.
  * The line names the file, the place in it and the reason, without "wfs:" and without a newline. Text that
  * comes from a file has its control and invalid bytes replaced, so that a line is safe on a terminal. */
 #pragma once
@@ -16,8 +16,8 @@ struct error {
 /* Sets the message and returns false, so that a failure reads `return error_set(error, ...)`. */
 bool error_set(struct error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* As error_set(), with ": " and the text of `errno_value` behind the message. */
+/* As error_set(), with ": " and the text of `errno_value` after the message. */
 bool error_set_errno(struct error *error, int errno_value, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* Puts "<prefix>: " in front of the message; returns false. */
+/* Puts "<prefix>: " before the message; returns false. */
 bool error_prefix(struct error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));

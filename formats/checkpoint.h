@@ -44,7 +44,7 @@ struct checkpoint {
 struct open_options {
     const char *format; /* the name of a format, when several would do; NULL: the usual choice. Of a directory, or of its files */
     const char *name;   /* overrides model_name; may be NULL */
-    bool allow_trailing; /* bytes behind the last tensor are ignored instead of refused */
+    bool allow_trailing; /* bytes after the last tensor are ignored instead of refused */
 };
 
 /* Opens what `path` names: a file, a directory, a hub cache folder, or ORG/NAME in the local hub cache. NULL on failure. */

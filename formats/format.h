@@ -49,6 +49,6 @@ bool input_has(const struct input *input, const char *name);
  * could be two. */
 const struct format *format_of_file(const struct source *file, struct error *error);
 
-/* Adds the files of the directory that are no weights as side files, sub-directories included (see
+/* Adds the files of the directory that are not weights as side files, sub-directories included (see
  * collect_side_files.c for the rules), and hides the others. What cannot be shown is noted, never an error. */
 void format_add_side_files(struct checkpoint *checkpoint, const struct input *input);

@@ -174,7 +174,7 @@ static int compare_members(const void *a, const void *b, void *context)
 static int refuse_duplicate(struct parser *parser, const struct json *member)
 {
     parser->failed = true;
-    error_set(parser->error, "key '%.200s' stands twice in one object", member->key);
+    error_set(parser->error, "key '%.200s' appears twice in one object", member->key);
     return 0;
 }
 
@@ -257,8 +257,7 @@ static bool run_yajl(struct parser *parser, const char *text, size_t length, str
     yajl_config(yajl, yajl_dont_validate_strings, 1); /* checked already, and more strictly */
     yajl_status status = yajl_parse(yajl, (const unsigned char *)text, length);
     size_t place = yajl_get_bytes_consumed(yajl);
-    if (status ==
-        yajl_status_ok) /* white space, which ends a string that is still open behind the document: yajl would pass it */
+    if (status == yajl_status_ok) /* white space, which ends a string that is still open after the document: yajl would pass it */
         status = yajl_parse(yajl, (const unsigned char *)"\n", 1);
     if (status == yajl_status_ok)
         status = yajl_complete_parse(yajl);

@@ -20,7 +20,7 @@ enum json_type { JSON_NULL, JSON_FALSE, JSON_TRUE, JSON_NUMBER, JSON_STRING, JSO
 struct json;
 struct json_document;
 
-/* Parses a document of `length` bytes. The error says at which byte; the caller puts the file's name in front. */
+/* Parses a document of `length` bytes. The error says at which byte; the caller puts the file's name before it. */
 struct json_document *json_parse(const char *text, size_t length, struct error *error);
 void json_free(struct json_document *document); /* NULL is allowed */
 const struct json *json_root(const struct json_document *document);
@@ -51,7 +51,7 @@ bool json_string_is(const struct json *value, const char *text);
 const char *json_number_text(const struct json *value);
 bool json_is_integer(const struct json *value); /* spelled without fraction and exponent */
 
-/* False where the value is no number of that kind or does not fit. -0 is no unsigned number. */
+/* False where the value is not a number of that kind or does not fit. -0 is no unsigned number. */
 bool json_u64(const struct json *value, uint64_t *ret_value);
 bool json_i64(const struct json *value, int64_t *ret_value);
 bool json_double(const struct json *value, double *ret_value);

@@ -158,7 +158,7 @@ struct squares {
     uint8_t of[8][8][GRID_MOST_POINTS];
 };
 
-enum { MOST_LANES = 16 }; /* so many are loaded at once: the last list has room behind it */
+enum { MOST_LANES = 16 }; /* so many are loaded at once: the last list has room after it */
 
 struct lists {
     uint16_t *neighbour, *packed;

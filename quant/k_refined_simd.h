@@ -1,6 +1,6 @@
 /* k_search_refined() for the levels of Q3_K, -4 to 3, and many sub-blocks: included by k_simd.h.
  *
- * Each change of a level bears on all tests behind it, so in lanes that go in step every sub-block would wait for the one with
+ * Each change of a level bears on all tests after it, so in lanes that go in step every sub-block would wait for the one with
  * the most changes. What makes it quick is how few there are:
  * - Where the largest value is positive the sums of its levels are negative, and the search changes nothing.
  * - Most others are not changed either. Without a change the sums stay, and the values can be tested in any order: that is done

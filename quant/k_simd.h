@@ -438,7 +438,7 @@ static void encode_all(const struct k_format *format, const float *values, const
         encode_stretch(format, values + i * K_ELEMENTS, importance != NULL ? importance + i * K_ELEMENTS : NULL,
                        blocks + i * format->block_bytes, (int)n);
     }
-    if (left != 0) { /* the last ones with zeros behind them */
+    if (left != 0) { /* the last ones with zeros after them */
         float padded[WHOLE_BLOCKS * K_ELEMENTS] = {0}, padded_importance[WHOLE_BLOCKS * K_ELEMENTS] = {0};
         uint8_t encoded[WHOLE_BLOCKS * MOST_BLOCK_BYTES];
         memcpy(padded, values + whole * K_ELEMENTS, left * K_ELEMENTS * sizeof *values);

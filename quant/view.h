@@ -71,7 +71,7 @@ static inline uint64_t view_row_elements(const struct view *view)
 bool view_read(const struct view *view, uint64_t first, uint64_t count, void *out, struct error *error);
 uint64_t view_stored(const struct view *view, uint64_t first, struct extent *ret_extent);
 
-/* Reads runs, one packed behind the other: the fast way to many short ones. */
+/* Reads runs, one packed after the other: the fast way to many short ones. */
 bool view_read_runs(const struct view *view, const struct runs *runs, void *out, struct error *error);
 
 /* Fills in the common part of a view whose op the caller defines (see view.c for examples). */

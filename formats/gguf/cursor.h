@@ -1,7 +1,7 @@
 /* A walk through the bytes of a GGUF header, from the first to the last.
  *
  * Numbers come in the byte order of the file, lengths in the width of its version. Bytes are read through a window, never from a
- * mapping: a file that changes meanwhile is read once. Errors say what is missing; the caller puts the file's name in front. */
+ * mapping: a file that changes meanwhile is read once. Errors say what is missing; the caller puts the file's name before it. */
 #pragma once
 
 #include "formats/source.h"

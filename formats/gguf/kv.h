@@ -84,13 +84,13 @@ const struct gguf_kv *gguf_kvs_find(const struct gguf_kvs *kvs, const char *key)
 void gguf_kvs_remove(struct gguf_kvs *kvs, const char *key); /* takes as long as making all the others anew */
 void gguf_kvs_cut(struct gguf_kvs *kvs, size_t count);       /* keeps the first `count` */
 
-/* Adds an entry behind the others, and takes its memory; false where the key is there already. */
+/* Adds an entry after the others, and takes its memory; false where the key is there already. */
 bool gguf_kvs_add(struct gguf_kvs *kvs, const struct gguf_kv *kv);
 
 /* Reading. A key of a file: key, type, value. The error does not name the key; *ret_kv is valid until the next one is added. */
 bool gguf_kvs_read(struct gguf_kvs *kvs, struct gguf_cursor *cursor, struct error *error);
 
-/* "u32", "string"; "?" for what is no type. */
+/* "u32", "string"; "?" for what is not a type. */
 const char *gguf_type_name(enum gguf_type type);
 
 /* The value of a key; false where there is none of that kind, or it does not fit: whole numbers of any width are numbers; both
@@ -100,7 +100,7 @@ bool gguf_get_i64(const struct gguf_kvs *kvs, const char *key, int64_t *ret_valu
 bool gguf_get_f64(const struct gguf_kvs *kvs, const char *key, double *ret_value);
 bool gguf_get_bool(const struct gguf_kvs *kvs, const char *key, bool *ret_value);
 
-/* A string in the arena, with a NUL behind it that is not counted; NULL where there is none, with an error that says so. */
+/* A string in the arena, with a NUL after it that is not counted; NULL where there is none, with an error that says so. */
 const char *gguf_get_string(const struct gguf_kvs *kvs, const char *key, struct arena *arena, size_t *ret_length,
                             struct error *error);
 

@@ -18,7 +18,7 @@ struct gguf_plan {
     struct gguf_kvs kvs;
     struct gguf_place *places; /* in the order of the file */
     size_t n_tensors;
-    bool trim_ones; /* dimensions of 1 in front of a shape are left out of the tensor's record, as ggml does */
+    bool trim_ones; /* dimensions of 1 before a shape are left out of the tensor's record, as ggml does */
 };
 
 void gguf_plan_free(struct gguf_plan *plan);

@@ -32,7 +32,7 @@ static bool collect_shards(const struct shard_index *index, const char **names, 
         const char *key = json_key(entry, &tensor_length);
         text_printable(key, tensor_length, tensor, sizeof tensor);
         if (shard == NULL)
-            return error_set(error, "%s: the shard of tensor '%s' is no string", index->name, tensor);
+            return error_set(error, "%s: the shard of tensor '%s' is not a string", index->name, tensor);
         if (!is_file_name(shard, length))
             return error_set(error, "%s: the shard '%.200s' of tensor '%s' is not the name of a file in this directory",
                              index->name, shard, tensor);

@@ -14,7 +14,7 @@ enum { INDEX_MAX_SHARDS = 4096 };
 struct shards {
     const char *const *names; /* in the checkpoint's arena, as the array is */
     size_t n_names;
-    size_t *first_tensors; /* of each, and behind the last one; filled in as they are read */
+    size_t *first_tensors; /* of each, and after the last one; filled in as they are read */
 };
 
 /* An index while it is used; index_free() releases it, zeroed or read. */

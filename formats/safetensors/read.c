@@ -1,7 +1,7 @@
 /* safetensors: a length, a JSON header, the elements of all tensors without gaps.
  *
  * The checks are those of the reference implementation (the safetensors crate) in its order, with its limits. Stricter on
- * purpose: a key that stands twice is refused, as the format's description has it, and so are the two spellings that only
+ * purpose: a key that appears twice is refused, as the format's description has it, and so are the two spellings that only
  * the crate's JSON library understands (a tensor as an array, a dtype as an object), names of more than
  * TENSOR_MAX_NAME bytes, and more than LAYOUT_MAX_RANK dimensions. */
 #include "base/checked.h"
@@ -33,7 +33,7 @@ struct reader {
     size_t n_tensors;
 };
 
-/* Puts the place in front of an error. */
+/* Puts the place before an error. */
 static bool blame(const struct reader *reader, const struct tensor *tensor, struct error *error)
 {
     char name[SHOWN_NAME];
@@ -54,7 +54,7 @@ static bool parse_dtype(const struct json *value, const struct dtype **ret_dtype
     size_t length;
     const char *name = json_string(value, &length);
     if (name == NULL)
-        return error_set(error, value == NULL ? "no dtype" : "dtype is no string");
+        return error_set(error, value == NULL ? "no dtype" : "dtype is not a string");
     const struct dtype *dtype = strlen(name) == length ? find_dtype(name) : NULL;
     if (dtype == NULL)
         return error_set(error, "unknown dtype '%.40s'", name);
@@ -71,7 +71,7 @@ static bool parse_sizes(const struct json *value, const char *what, size_t most,
         return error_set(error, "%s has %zu numbers, more than %zu", what, json_count(value), most);
     for (const struct json *number = json_first(value); number != NULL; number = json_next(number))
         if (!json_u64(number, sizes++))
-            return error_set(error, "%s holds what is no unsigned 64-bit integer", what);
+            return error_set(error, "%s holds what is not an unsigned 64-bit integer", what);
     return true;
 }
 
@@ -135,10 +135,10 @@ static bool parse_metadata(struct reader *reader, const struct json *metadata, s
     if (json_is(metadata, JSON_NULL)) /* MLX writes that */
         return true;
     if (!json_is(metadata, JSON_OBJECT))
-        return error_set(error, "%s: __metadata__ is no object", reader->file);
+        return error_set(error, "%s: __metadata__ is not an object", reader->file);
     for (const struct json *entry = json_first(metadata); entry != NULL; entry = json_next(entry)) {
         if (!json_is(entry, JSON_STRING))
-            return error_set(error, "%s: __metadata__: '%.200s' is no string", reader->file, json_key(entry, NULL));
+            return error_set(error, "%s: __metadata__: '%.200s' is not a string", reader->file, json_key(entry, NULL));
         add_metadata(reader, entry);
     }
     return true;
@@ -147,7 +147,7 @@ static bool parse_metadata(struct reader *reader, const struct json *metadata, s
 static bool parse_header(struct reader *reader, const struct json *header, struct error *error)
 {
     if (!json_is(header, JSON_OBJECT))
-        return error_set(error, "%s: the header is no JSON object", reader->file);
+        return error_set(error, "%s: the header is not a JSON object", reader->file);
     const struct json *metadata = json_get(header, "__metadata__");
     size_t n_tensors = json_count(header) - (metadata != NULL);
     if (n_tensors > TENSOR_SET_MAX - reader->set->n_tensors)
@@ -195,7 +195,7 @@ static bool check_tensor(const struct tensor *tensor, uint64_t offset, struct er
     char shape[SHOWN_SHAPE];
     if (begin != offset)
         return error_set(error, "data_offsets [%" PRIu64 ", %" PRIu64 "] %s the tensors before it, which end at %" PRIu64, begin,
-                         end, begin < offset ? "overlap" : "leave a hole behind", offset);
+                         end, begin < offset ? "overlap" : "leave a hole after", offset);
     if (!layout_size(tensor->dtype, tensor->shape, tensor->rank, &n_elements, &n_bytes, &misaligned))
         return error_set(error, "%s %s %s", tensor->dtype->name,
                          layout_shape_text(tensor->shape, tensor->rank, shape, sizeof shape),
@@ -206,7 +206,7 @@ static bool check_tensor(const struct tensor *tensor, uint64_t offset, struct er
     return true;
 }
 
-/* The tensors, sorted by offset, must fill the `available` bytes behind the header. */
+/* The tensors, sorted by offset, must fill the `available` bytes after the header. */
 static bool check_data(struct reader *reader, uint64_t available, const struct open_options *options, struct error *error)
 {
     uint64_t offset = 0;
@@ -223,7 +223,7 @@ static bool check_data(struct reader *reader, uint64_t available, const struct o
         return error_set(error, "%s: %" PRIu64 " bytes follow the last tensor; -o allow_trailing ignores them", reader->file,
                          available - offset);
     if (offset < available)
-        checkpoint_note(reader->checkpoint, "%s: the %" PRIu64 " bytes behind the last tensor are ignored", reader->file,
+        checkpoint_note(reader->checkpoint, "%s: the %" PRIu64 " bytes after the last tensor are ignored", reader->file,
                         available - offset);
     return true;
 }

@@ -85,7 +85,7 @@ static struct array array_of(const struct pickle_node *node)
                               pickle_text_is(pickle_at(arguments, 3), "F")};
     }
     const struct pickle_node *state = node->object->state;
-    uint32_t at = pickle_count(state) == 5; /* a version in front */
+    uint32_t at = pickle_count(state) == 5; /* a version first */
     const struct pickle_node *column_major = pickle_at(state, at + 2);
     int64_t number;
     return (struct array){pickle_at(state, at), pickle_at(state, at + 1), pickle_at(state, at + 3),

@@ -14,12 +14,12 @@ enum { INPUT_BYTES = 64 * 1024, RAW_DEFLATE = -15 };
 /* An inflater at some place of a member. */
 struct inflater {
     z_stream stream;
-    uint64_t at, end; /* in the file: the next compressed byte to read, and behind the last */
+    uint64_t at, end; /* in the file: the next compressed byte to read, and after the last */
     bool unread;      /* the file could not be read: not the fault of the data */
     unsigned char input[INPUT_BYTES];
 };
 
-/* The state in front of a chunk. */
+/* The state before a chunk. */
 struct point {
     z_stream stream;
     uint64_t at; /* in the file: the first compressed byte that the stream has not taken */
@@ -41,7 +41,7 @@ struct archive {
     struct member *members;
     size_t n_members;
     struct chunk **chunks; /* of all members; see chunk_cache.h */
-    struct point *points;  /* in front of each; those of a member are there once it is indexed */
+    struct point *points;  /* before each; those of a member are there once it is indexed */
     size_t n_chunks;
     pthread_mutex_t lock; /* held while an index is made */
 };
@@ -150,7 +150,7 @@ static void drop_points(struct archive *archive, struct member *member)
     member->n_points = 0;
 }
 
-/* Inflates the whole member, and keeps the states in front of its chunks. */
+/* Inflates the whole member, and keeps the states before its chunks. */
 static bool inflate_member(struct archive *archive, struct member *member, struct inflater *inflater, struct error *error)
 {
     uLong crc = crc32(0, NULL, 0);

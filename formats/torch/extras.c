@@ -18,7 +18,8 @@ struct writer {
     bool cut;
 };
 
-/* Each function below returns whether it wrote something that is no tensor; where not, what it wrote is taken back by its caller.
+/* Each function below returns whether it wrote something that is not a tensor; where not, what it wrote is taken back by its
+ * caller.
  */
 static bool write_node(struct writer *writer, const struct pickle_node *node, unsigned depth);
 
@@ -165,7 +166,7 @@ static size_t text_length(const struct pickle_node *node)
     return node->kind == PICKLE_TEXT ? node->text.length : 0;
 }
 
-/* The members of an object, behind those that are there; what holds nothing but tensors is left out. */
+/* The members of an object, after those that are there; what holds nothing but tensors is left out. */
 static bool write_members(struct writer *writer, const struct pickle_items *pairs, unsigned depth, bool *first)
 {
     bool any = false;

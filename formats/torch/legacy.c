@@ -21,7 +21,7 @@ struct legacy {
     struct arena *scratch;
     struct torch_container container;
     struct pickle pickles[N_PARTS];
-    uint64_t position; /* behind what has been read */
+    uint64_t position; /* after what has been read */
     struct torch_storage *storages;
 
     /* The storages as a whole, sorted by key. */
@@ -159,7 +159,7 @@ static bool place_root(struct legacy *legacy, const struct pickle_node *key, str
 {
     const char *file = source_name(legacy->source);
     if (!pickle_is(key, PICKLE_TEXT))
-        return error_set(error, "%s: the list of storage keys holds what is no text", file);
+        return error_set(error, "%s: the list of storage keys holds what is not text", file);
     int shown = (int)(key->text.length < 64 ? key->text.length : 64);
     struct root *root = find_root(legacy, key->text.bytes, key->text.length);
     if (root == NULL || root->offset != 0)
@@ -185,7 +185,7 @@ static bool place_roots(struct legacy *legacy, bool allow_trailing, struct error
     const struct pickle_node *keys = legacy->pickles[KEYS].root;
     const char *file = source_name(legacy->source);
     if (!pickle_is(keys, PICKLE_LIST))
-        return error_set(error, "%s: the storage keys are no list", file);
+        return error_set(error, "%s: the storage keys are not a list", file);
     for (uint32_t i = 0; i < pickle_count(keys); i++)
         if (!place_root(legacy, pickle_at(keys, i), error))
             return false;

@@ -15,7 +15,7 @@ enum {
 
     MAX_DEPTH = 256, /* of what holds tensors */
     MAX_DEPTH_IN_ALL = 1000000,
-    MAX_KEY_TEXT = 64,         /* of a key that is no text */
+    MAX_KEY_TEXT = 64,         /* of a key that is not text */
     VISITS_PER_BYTE = 2,       /* a pickle names each of its nodes in at least one byte; shared ones are visited again */
     VISITS_CONSTANT = 1 << 16, /* for small pickles */
     NAME_BYTES_PER_VISIT = 64,
@@ -148,7 +148,7 @@ static bool prepare(struct walk *walk, struct pickle_node *node)
     return true;
 }
 
-/* The child at `index` of a part: *ret_key is its key in a dict. NULL behind the last. */
+/* The child at `index` of a part: *ret_key is its key in a dict. NULL after the last. */
 static struct pickle_node *child_at(struct pickle_node *node, enum part part, uint32_t index, struct pickle_node **ret_key)
 {
     *ret_key = NULL;
@@ -212,7 +212,7 @@ static bool push_frame(struct walk *walk, struct pickle_node *node, const struct
     return true;
 }
 
-/* The next child of the topmost frame, with its key and its part; NULL behind the last. */
+/* The next child of the topmost frame, with its key and its part; NULL after the last. */
 static struct pickle_node *next_child(struct frame *frame, struct pickle_node **ret_key, uint32_t *ret_index)
 {
     for (; frame->part < N_PARTS; frame->part++, frame->index = 0) {
@@ -587,7 +587,8 @@ static void add_extras(const struct torch_container *container, const struct pic
         return;
     checkpoint->extras = extras;
     if (cut)
-        checkpoint_note(checkpoint, "%s: of what is no tensor, only %d KiB are shown", container->place, TORCH_MAX_EXTRAS / 1024);
+        checkpoint_note(checkpoint, "%s: of what is not a tensor, only %d KiB are shown", container->place,
+                        TORCH_MAX_EXTRAS / 1024);
 }
 
 static void note_foreign(const struct torch_container *container, const struct pickle *pickle)

@@ -110,7 +110,7 @@ static bool step(struct machine *machine)
     unsigned char code = machine->bytes[machine->at++];
     const struct opcode *opcode = &opcodes[code];
     if (opcode->run == NULL)
-        return machine_fail(machine, " holds 0x%02x, which is no opcode", code);
+        return machine_fail(machine, " holds 0x%02x, which is not an opcode", code);
     machine->opcode_name = opcode->name;
     struct argument argument = {0};
     return take_argument(machine, opcode->argument, &argument) && opcode->run(machine, &argument);

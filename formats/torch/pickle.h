@@ -49,7 +49,7 @@ enum pickle_kind {
     PICKLE_TUPLE,
     PICKLE_LIST,
     PICKLE_SET,  /* or frozenset */
-    PICKLE_DICT, /* `items` are keys and values by turns, as written: a key may stand twice */
+    PICKLE_DICT, /* `items` are keys and values by turns, as written: a key may appear twice */
     PICKLE_GLOBAL,
     PICKLE_OBJECT,
     PICKLE_PERSISTENT,
@@ -133,5 +133,5 @@ uint32_t pickle_count(const struct pickle_node *node);
 /* The last value of a text key in a DICT, or in an OBJECT of the dict kind. */
 const struct pickle_node *pickle_get(const struct pickle_node *node, const char *key);
 
-/* False where the node is no integer of 64 bits (True and False are none). */
+/* False where the node is not an integer of 64 bits (True and False are none). */
 bool pickle_integer(const struct pickle_node *node, int64_t *ret_value);

@@ -158,7 +158,7 @@ static const struct pickle_node *callable(struct machine *machine, const struct 
         node = node->object->class;
     if (pickle_is(node, PICKLE_GLOBAL))
         return node;
-    machine_fail(machine, " of something that is no global");
+    machine_fail(machine, " of something that is not a global");
     return NULL;
 }
 
@@ -219,7 +219,7 @@ struct pickle_node *machine_call(struct machine *machine, const struct pickle_no
     if (function == NULL)
         return NULL;
     if (!pickle_is(arguments, PICKLE_TUPLE)) {
-        machine_fail(machine, " of %s.%s: its arguments are no tuple", function->global.module, function->global.name);
+        machine_fail(machine, " of %s.%s: its arguments are not a tuple", function->global.module, function->global.name);
         return NULL;
     }
     switch (function->meaning) {
@@ -257,7 +257,7 @@ bool machine_add_pairs(struct machine *machine, struct pickle_node *to, struct p
         return machine_add_items(machine, &to->items, nodes, count);
     if (to->kind == PICKLE_OBJECT && (to->meaning == GLOBAL_FOREIGN || to->meaning == GLOBAL_DICT))
         return machine_add_items(machine, &to->object->pairs, nodes, count);
-    return machine_fail(machine, ": adds a key to something that is no dict");
+    return machine_fail(machine, ": adds a key to something that is not a dict");
 }
 
 bool machine_append(struct machine *machine, struct pickle_node *to, struct pickle_node *const *nodes, size_t count)
@@ -268,7 +268,7 @@ bool machine_append(struct machine *machine, struct pickle_node *to, struct pick
         return machine_add_items(machine, &to->items, nodes, count);
     if (to->kind == PICKLE_OBJECT && (to->meaning == GLOBAL_FOREIGN || to->meaning == GLOBAL_LIST))
         return machine_add_items(machine, &to->object->items, nodes, count);
-    return machine_fail(machine, ": appends to something that is no list");
+    return machine_fail(machine, ": appends to something that is not a list");
 }
 
 /* The memo. */

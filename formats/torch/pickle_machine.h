@@ -8,7 +8,7 @@
 
 enum { PICKLE_SMALL_INTEGERS = 256 };
 
-/* What an opcode takes from the stream behind it. */
+/* What an opcode takes from the stream after it. */
 enum argument_kind {
     NO_ARGUMENT,
     U8,
@@ -19,7 +19,7 @@ enum argument_kind {
     F64,       /* big-endian */
     LINE,      /* up to a newline */
     TWO_LINES, /* the second in `second` */
-    COUNTED_8, /* bytes behind a count of that many bits */
+    COUNTED_8, /* bytes after a count of that many bits */
     COUNTED_32,
     COUNTED_I32, /* signed: negative is refused */
     COUNTED_64,
@@ -115,5 +115,5 @@ bool machine_append(struct machine *machine, struct pickle_node *to, struct pick
 operation op_integer, op_int, op_long, op_long_counted, op_binfloat, op_float, op_none, op_true, op_false, op_text, op_old_text,
     op_bytes, op_string, op_unicode;
 
-/* Well-formed UTF-8 but for surrogates, which Python writes for bytes of file names that are no text. */
+/* Well-formed UTF-8 but for surrogates, which Python writes for bytes of file names that are not text. */
 bool is_python_text(const char *text, size_t length);

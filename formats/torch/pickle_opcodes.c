@@ -126,7 +126,7 @@ static OPERATION(op_additems)
     if (!machine_pop_mark(machine, &nodes, &count) || (to = machine_top(machine)) == NULL)
         return false;
     if (to->kind != PICKLE_SET)
-        return machine_fail(machine, ": adds to something that is no set");
+        return machine_fail(machine, ": adds to something that is not a set");
     return machine_add_items(machine, &to->items, nodes, count);
 }
 
@@ -273,7 +273,7 @@ static OPERATION(op_newobj)
     if (arguments == NULL)
         return false;
     if (!pickle_is(arguments, PICKLE_TUPLE))
-        return machine_fail(machine, ": its arguments are no tuple");
+        return machine_fail(machine, ": its arguments are not a tuple");
     return machine_push(machine, machine_plain_object(machine, machine_pop(machine), arguments));
 }
 
@@ -284,7 +284,7 @@ static OPERATION(op_newobj_ex)
     if (keywords == NULL)
         return false;
     if (!pickle_is(keywords, PICKLE_DICT))
-        return machine_fail(machine, ": its keyword arguments are no dict");
+        return machine_fail(machine, ": its keyword arguments are not a dict");
     return op_newobj(machine, argument);
 }
 
@@ -296,7 +296,7 @@ static OPERATION(op_build)
     if (to == NULL)
         return false;
     if (to->kind != PICKLE_OBJECT)
-        return machine_fail(machine, ": sets the state of something that is no object");
+        return machine_fail(machine, ": sets the state of something that is not an object");
     if (to->object->state != NULL)
         return machine_fail(machine, ": sets the state of an object for the second time");
     to->object->state = state;

@@ -170,7 +170,7 @@ static int32_t digits_value(const char *digits, size_t n_digits, size_t left, in
     return value;
 }
 
-/* One escape behind a backslash; returns the characters used up, 0 for a bad one. */
+/* One escape after a backslash; returns the characters used up, 0 for a bad one. */
 static size_t read_escape(const char *at, size_t left, char *ret_byte)
 {
     static const char plain[] = "\\'\"abfnrtv", meaning[] = "\\'\"\a\b\f\n\r\t\v";

@@ -175,7 +175,7 @@ static bool add_pickle(struct archive *archive, const struct zip_member *member,
     if (!pickle_read(&pickle, bytes, (size_t)member->size, archive->scratch, NULL, error))
         return error_prefix(error, "%s", archive->container.place);
     if (pickle.length != member->size)
-        checkpoint_note(archive->checkpoint, "%s: %" PRIu64 " bytes behind the end of the pickle are ignored",
+        checkpoint_note(archive->checkpoint, "%s: %" PRIu64 " bytes after the end of the pickle are ignored",
                         archive->container.place, member->size - pickle.length);
     archive->storages = arena_array(archive->scratch, pickle.persistent.n, sizeof *archive->storages);
     for (uint32_t i = 0; i < pickle.persistent.n; i++)

@@ -44,7 +44,7 @@ bool torch_storage_id(const struct torch_container *container, const struct pick
     if (pickle_is(id, PICKLE_TUPLE) && pickle_text_is(pickle_at(id, 0), "module"))
         return true;
     if (!pickle_is(id, PICKLE_TUPLE) || !pickle_text_is(pickle_at(id, 0), "storage"))
-        return torch_refuse(container, persistent, error, "a persistent id that is no storage");
+        return torch_refuse(container, persistent, error, "a persistent id that is not a storage");
     if (pickle_count(id) != 5 && pickle_count(id) != 6)
         return torch_refuse(container, persistent, error, "a storage of %u fields, not 5 or 6", pickle_count(id));
     if (!pickle_is(class, PICKLE_GLOBAL))
@@ -301,7 +301,7 @@ static bool list_only(const struct torch_container *container, const struct call
     return set_shape(container, call, tensor, dtype, size, error);
 }
 
-/* (layout, (indices, values, size[, coalesced])), or of CSR and its like one more in front of the values. */
+/* (layout, (indices, values, size[, coalesced])), or of CSR and its like one more before the values. */
 static bool list_sparse(const struct torch_container *container, const struct call *call, struct tensor *tensor,
                         struct error *error)
 {

@@ -52,7 +52,7 @@ struct torch_storage_id {
     const struct pickle_node *view; /* the sixth field, or NULL */
 };
 
-/* *ret_is_storage is false for ids of another kind ("module"), which are no error. Numbers are checked. */
+/* *ret_is_storage is false for ids of another kind ("module"), which are not an error. Numbers are checked. */
 bool torch_storage_id(const struct torch_container *container, const struct pickle_node *persistent,
                       struct torch_storage_id *ret_id, bool *ret_is_storage, struct error *error);
 
@@ -74,7 +74,7 @@ bool torch_make_tensor(const struct torch_container *container, const struct pic
 bool torch_make_array(const struct torch_container *container, const struct pickle_node *node, struct tensor *ret_tensor,
                       struct torch_stored *ret_stored, struct error *error);
 
-/* arrays.c: whether a node is an array of texts, objects or dates, which are no numbers: no tensor is made of it. Then its shape
+/* arrays.c: whether a node is an array of texts, objects or dates, which are not numbers: no tensor is made of it. Then its shape
  * and the name of its dtype, as the pickle has them; both may be NULL. */
 bool torch_array_of_objects(const struct pickle_node *node, const struct pickle_node **ret_shape,
                             const struct pickle_node **ret_dtype);

@@ -15,7 +15,7 @@ enum {
     MAX_COMMENT = 65535,
     EXTRA_ZIP64 = 0x0001,
     FLAG_DEFLATE_LEVEL = 0x0006,
-    FLAG_DESCRIPTOR = 0x0008, /* CRC and sizes stand behind the data */
+    FLAG_DESCRIPTOR = 0x0008, /* CRC and sizes come after the data */
     FLAG_UTF8 = 0x0800,
     FLAGS_KNOWN = FLAG_DEFLATE_LEVEL | FLAG_DESCRIPTOR | FLAG_UTF8,
     FLAG_ENCRYPTED = 0x2041,
@@ -86,7 +86,7 @@ static bool read_end64(const struct source *source, const unsigned char *record,
     if (le32(locator + 4) != 0 || le32(locator + 16) > 1)
         return error_set(error, "%s: zip: spread over several disks", name);
     if (locator_position < END64_BYTES || position > locator_position - END64_BYTES)
-        return error_set(error, "%s: zip: the zip64 end record is said to be at %" PRIu64 ", behind its locator", name, position);
+        return error_set(error, "%s: zip: the zip64 end record is said to be at %" PRIu64 ", after its locator", name, position);
     if (!source_read(source, position, END64_BYTES, record64, error))
         return false;
     if (le32(record64) != end64_signature || read_le(record64 + 4, 8) != locator_position - position - 12)
@@ -357,7 +357,7 @@ static bool read_locals(struct zip_directory *directory, struct zip_member **by_
                              source_name(source), member->name, member->offset, member->compressed_size, limit);
     }
     if (directory->n_members > 0 && by_header[0]->header != 0)
-        return error_set(error, "%s: zip: %" PRIu64 " bytes stand in front of the first member", source_name(source),
+        return error_set(error, "%s: zip: %" PRIu64 " bytes come before the first member", source_name(source),
                          by_header[0]->header);
     return true;
 }

@@ -36,7 +36,7 @@ struct zip_member {
     uint16_t method, flags;   /* enum zip_method; general purpose bits */
     uint32_t crc;             /* of its content: not checked here */
     uint64_t header;          /* offset of the local header in the file */
-    uint64_t offset;          /* of the first byte behind the local header: the content, if stored */
+    uint64_t offset;          /* of the first byte after the local header: the content, if stored */
     uint64_t compressed_size; /* bytes from `offset` on; all of them are inside the file */
     uint64_t size;            /* bytes of the content */
     uint64_t inflated;        /* deflated members: where the content starts in the inflated source (see deflate_index.h) */

@@ -185,7 +185,7 @@ def ranges(root):
         for offset in range(min(len(whole), 70), -1, -1):
             assert os.pread(descriptor, 1, offset) == whole[offset:offset + 1], f"{path}: byte {offset}"
         os.lseek(descriptor, len(whole), os.SEEK_SET)
-        assert os.read(descriptor, 100) == b"", f"{path}: there is something behind the end"
+        assert os.read(descriptor, 100) == b"", f"{path}: there is something after the end"
         os.close(descriptor)
         os.close(direct)
 
@@ -242,7 +242,7 @@ def system_calls(path):
     assert os.lseek(descriptor, 7, os.SEEK_HOLE) == len(whole), "SEEK_HOLE"
     try:
         os.lseek(descriptor, len(whole), os.SEEK_DATA)
-        raise AssertionError("SEEK_DATA behind the end")
+        raise AssertionError("SEEK_DATA after the end")
     except OSError as error:
         assert error.errno == errno.ENXIO
     fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

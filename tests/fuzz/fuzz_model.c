@@ -1,6 +1,6 @@
 /* Any side files of a Hugging Face directory: opens it, makes every kind of vocabulary, and everything that is shown.
  *
- * An input is files behind each other, each begun by a line "@NAME". Only the names below are written; the weights are always the
+ * An input is files after each other, each begun by a line "@NAME". Only the names below are written; the weights are always the
  * same: model.safetensors, or the two shards that an index may name. */
 #include "fs/tree/tree.h"
 #include "models/tokenizers/vocab.h"

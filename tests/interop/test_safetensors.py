@@ -24,7 +24,7 @@ N_MUTATED = 4000
 DELIBERATE = {
     "stands twice in one object": "a key twice: the library takes the last, the description of the format forbids it",
     "not described by an object": "a tensor as an array: only the library's JSON parser reads that as a tensor",
-    "dtype is no string": "a dtype as an object: likewise",
+    "dtype is not a string": "a dtype as an object: likewise",
     "shape has ": "more than 64 dimensions: numpy and torch have no such tensors",
     "is over the limit of 65536": "names of more than 64 KiB",
 }
@@ -93,12 +93,12 @@ ROWS = {
     "dtype escaped": (one("\\u004932"), 4),
     "scalar": (one("I32", "[]"), 4),
     "0 before an overflow": (one("I32", "[0,9223372036854775808,4]", "[0,0]"), 0),
-    "0 behind an overflow": (one("I32", "[9223372036854775808,4,0]", "[0,0]"), 0),
+    "0 after an overflow": (one("I32", "[9223372036854775808,4,0]", "[0,0]"), 0),
     "bits overflow": (one("F32", "[576460752303423488]", "[0,2305843009213693952]"), 0),
     "product wraps": (one("U8", "[4194305,4194305,211106198978564]", "[0,4]"), 4),
     "empty between": (f'{{"a":{T},"b":{tensor("U8", "[0]", "[4,4]")},"c":{tensor("U8", "[1]", "[4,5]")}}}', 5),
     "empty inside": (f'{{"a":{T},"b":{tensor("U8", "[0]", "[2,2]")}}}', 4),
-    "empty behind": (f'{{"a":{T},"b":{tensor("U8", "[0]", "[5,5]")}}}', 4),
+    "empty after": (f'{{"a":{T},"b":{tensor("U8", "[0]", "[5,5]")}}}', 4),
     "F4 of 4": (one("F4", "[4]", "[0,2]"), 2),
     "F4 of 3": (one("F4", "[3]", "[0,2]"), 2),
     "F4 in odd rows": (one("F4", "[2,3]", "[0,3]"), 3),

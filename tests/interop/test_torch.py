@@ -271,7 +271,7 @@ def test_tiktoken(directory):
     interop.check(made["vocab"] == reference["vocab"], "tokenizer.json: the vocabulary")
     interop.check(made["merges"] == merges, "tokenizer.json: the merges")
     config = json.loads(interop.cat(meta, "config.json"))
-    interop.check(config["bos_token_id"] == len(ranks), "config.json: bos is the first token behind the ranks")
+    interop.check(config["bos_token_id"] == len(ranks), "config.json: bos is the first token after the ranks")
 
 
 torch.manual_seed(0)

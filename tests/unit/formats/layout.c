@@ -19,7 +19,7 @@ static const struct {
     {"elements that overflow", "U8", 2, {1ull << 32, 1ull << 32}, false, false, 0, 0},
     {"a product that wraps to 4", "U8", 3, {4194305, 4194305, 211106198978564}, false, false, 0, 0},
     {"0 before an overflow", "I32", 3, {0, 1ull << 63, 4}, true, false, 0, 0},
-    {"0 behind an overflow", "I32", 3, {1ull << 63, 4, 0}, false, false, 0, 0},
+    {"0 after an overflow", "I32", 3, {1ull << 63, 4, 0}, false, false, 0, 0},
     {"half a byte", "F4", 1, {3}, false, true, 0, 0},
     {"rows of half a byte", "F4", 2, {2, 3}, true, false, 6, 3},
     {"F6 in whole bytes", "F6_E2M3", 1, {8}, true, false, 8, 6},

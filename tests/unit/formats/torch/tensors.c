@@ -142,9 +142,9 @@ static const struct {
      "a storage of the unknown class lib.FloatStorage"},
     {TENSOR("(Vstorage\nNV0\nVcpu\nI6\ntQ", "0", "I1\n", "I1\n"), "a storage without a class"},
     {TENSOR("(Vstorage\nctorch\nFloatStorage\nV0\nVcpu\ntQ", "0", "I1\n", "I1\n"), "a storage of 4 fields"},
-    {TENSOR("(Vother\nctorch\nFloatStorage\nV0\nVcpu\nI6\ntQ", "0", "I1\n", "I1\n"), "a persistent id that is no storage"},
-    {TENSOR("I7\nQ", "0", "I1\n", "I1\n"), "a persistent id that is no storage"},
-    {TENSOR("P7\n", "0", "I1\n", "I1\n"), "a persistent id that is no storage"},
+    {TENSOR("(Vother\nctorch\nFloatStorage\nV0\nVcpu\nI6\ntQ", "0", "I1\n", "I1\n"), "a persistent id that is not a storage"},
+    {TENSOR("I7\nQ", "0", "I1\n", "I1\n"), "a persistent id that is not a storage"},
+    {TENSOR("P7\n", "0", "I1\n", "I1\n"), "a persistent id that is not a storage"},
 
     /* Refused: tensors. */
     {TENSOR("N", "0", "I1\n", "I1\n"), "a tensor without a storage"},
@@ -175,8 +175,8 @@ static const struct {
          "cnumpy.core.multiarray\n_reconstruct\n(cnumpy\nndarray\n(I0\ntC\1btR(I1\n(I3\ntcnumpy\ndtype\n(Vi2\nI00\nI01\ntRI00\n"
          "C\4abcdtb"),
      "a numpy array whose data are not the 6 bytes of its shape"},
-    {PLAIN "I1\na.", "APPEND: appends to something that is no list"},
-    {PLAIN "I1\nI1\ns.", "SETITEM: adds a key to something that is no dict"},
+    {PLAIN "I1\na.", "APPEND: appends to something that is not a list"},
+    {PLAIN "I1\nI1\ns.", "SETITEM: adds a key to something that is not a dict"},
 };
 
 static const float floats[] = {0, 1, 2, 3, 4, 5};

@@ -16,7 +16,7 @@ struct member {
     const char *local_name;
     size_t name_length;
     uint16_t method, flags, local_flags, local_method;
-    bool streamed; /* zeros in the local header, a descriptor behind the data: torch */
+    bool streamed; /* zeros in the local header, a descriptor after the data: torch */
     bool zip64;    /* numbers in zip64 fields */
     uint64_t size, compressed_size, local_size, offset, crc, local_crc, disk;
 };
@@ -222,7 +222,7 @@ static const struct archive archives[] = {
     {.members = {MEMBER("a/x", .zip64 = true, .offset = UINT64_MAX - 1)},
      .end64 = true,
      .error = "member 'a/x': its local header is outside of the file"},
-    {.members = {MEMBER("a/x")}, .prefix = "#!", .error = "2 bytes stand in front of the first member"},
+    {.members = {MEMBER("a/x")}, .prefix = "#!", .error = "2 bytes come before the first member"},
     {.members = {MEMBER("a/x")}, .suffix = "junk", .error = "no end record at the end of the file"},
     {.members = {MEMBER("a/x")}, .count = 2, .error = "a directory of 2 members in 49 bytes"},
     {.members = {MEMBER("a/x"), MEMBER("a/y")}, .count = 1, .error = "the directory holds more than its 1 entries"},
@@ -233,7 +233,7 @@ static const struct archive archives[] = {
     {.members = {MEMBER("a/x")}, .directory_size = 0xffffffff, .error = "the zip64 end record is missing"},
     {.members = {MEMBER("a/x")}, .disk = 1, .error = "spread over several disks"},
     {.members = {MEMBER("a/x")}, .end64 = true, .wrong_end64 = true, .error = "the two end records contradict each other"},
-    {.members = {MEMBER("a/x")}, .end64 = true, .wrong_locator = true, .error = "behind its locator"},
+    {.members = {MEMBER("a/x")}, .end64 = true, .wrong_locator = true, .error = "after its locator"},
 };
 
 static void check_archives(void)

@@ -1,5 +1,6 @@
 #include "fs/mount/fuse_session.h"
 
+#include "fs/mount/fusermount.h"
 #include "fs/mount/mountpoint.h"
 #include "fs/tree/pool.h"
 
@@ -139,15 +140,17 @@ struct session *session_new(const struct served *served, const char *mountpoint,
     signal(SIGPIPE, SIG_IGN);
     fuse_set_log_func(keep_words);
     dlopen("libgcc_s.so.1", RTLD_NOW); /* pthread_cancel() needs it, and aborts where it is too late to have it */
-    char *words = mount_options(options), *arguments[] = {"wfs", "-o", words, NULL};
+    char *fuse_options = mount_options(options), *arguments[] = {"wfs", "-o", fuse_options, NULL};
     struct fuse_args args = FUSE_ARGS_INIT(3, arguments);
     struct session *session = memory_alloc(sizeof *session);
     *session = (struct session){.served = *served, .mountpoint = mountpoint, .raise_readahead = !options->no_readahead};
     struct fuse_session *fuse = fuse_session_new(&args, &fuse_ops, sizeof fuse_ops, &session->serving);
     fuse_opt_free_args(&args);
-    free(words);
-    if (fuse == NULL || fuse_session_mount(fuse, mountpoint) != 0) {
-        error_set(error, "%s: cannot mount: %s", mountpoint, *last_words ? last_words : "libfuse does not say why");
+    free(fuse_options);
+    char reason[FUSERMOUNT_WORDS] = "";
+    if (fuse == NULL || !fusermount_mount(fuse, mountpoint, reason)) {
+        const char *words = *last_words ? last_words : "libfuse does not say why";
+        error_set(error, "%s: cannot mount: %s", mountpoint, *reason ? reason : words);
         if (fuse != NULL)
             fuse_session_destroy(fuse);
         free(session);

@@ -1,13 +1,13 @@
 #include "fs/mount/mountpoint.h"
 
 #include "base/arena.h"
+#include "fs/mount/fusermount.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <mntent.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,8 +18,6 @@
 #include <sys/xattr.h>
 #include <time.h>
 #include <unistd.h>
-
-extern char **environ;
 
 enum { MAX_LINKS = 40, ANSWER_MILLISECONDS = 1000 };
 
@@ -228,18 +226,6 @@ void mountpoint_release(struct mountpoint *mountpoint)
     *mountpoint = (struct mountpoint){0};
 }
 
-static bool run_fusermount(const char *path, bool lazy, struct error *error)
-{
-    const char *const arguments[] = {"fusermount3", lazy ? "-uz" : "-u", "--", path, NULL};
-    pid_t child;
-    int status, reason = posix_spawnp(&child, arguments[0], NULL, NULL, (char *const *)arguments, environ);
-    if (reason != 0)
-        return error_set_errno(error, reason, "%s: cannot be unmounted without fusermount3", path);
-    while (waitpid(child, &status, 0) < 0 && errno == EINTR)
-        ;
-    return status == 0 || error_set(error, "%s: fusermount3 could not unmount it", path);
-}
-
 bool mountpoint_detach(const char *path, enum detach how, struct error *error)
 {
     if (how == DETACH_FORCE && umount2(path, UMOUNT_NOFOLLOW | MNT_DETACH | MNT_FORCE) == 0)
@@ -247,7 +233,7 @@ bool mountpoint_detach(const char *path, enum detach how, struct error *error)
     if (umount2(path, UMOUNT_NOFOLLOW | (how == DETACH_IDLE ? 0 : MNT_DETACH)) == 0)
         return true;
     if (errno == EPERM)
-        return run_fusermount(path, how != DETACH_IDLE, error);
+        return fusermount_unmount(path, how != DETACH_IDLE, error);
     if (errno == EBUSY)
         return error_set(error, "%s: is in use; -l detaches it and lets its users finish", path);
     return error_set_errno(error, errno, "%s", path);

@@ -74,6 +74,21 @@ as_other() {
     setpriv --reuid 65534 --regid 65534 --clear-groups "$@"
 }
 
+# Runs a command as another user who may open /dev/fuse, in a mount namespace of its own.
+need_fuse_for_others() {
+    need_root
+    need unshare setpriv fusermount3
+    [ -e "$BATS_TEST_TMPDIR/fuse" ] || mknod -m 666 "$BATS_TEST_TMPDIR/fuse" c 10 229 || missing "the right to make devices"
+    open_to_others "$BATS_TEST_TMPDIR"
+    open_to_others "$BATS_FILE_TMPDIR"
+    cp "$WFS" "$BATS_TEST_TMPDIR/wfs"
+}
+
+as_other_with_fuse() {
+    unshare -m sh -c 'mount --bind "$0" /dev/fuse && exec setpriv --reuid 65534 --regid 65534 --clear-groups "$@"' \
+        "$BATS_TEST_TMPDIR/fuse" "$@"
+}
+
 # Waits until a command succeeds, for ten seconds at most.
 await() {
     local i

@@ -122,6 +122,21 @@ setup() {
     [[ $stderr == *'/etc/fuse.conf has the line "user_allow_other"'* ]]
 }
 
+@test "what fusermount3 says is in the line of what failed" {
+    need_fuse_for_others
+    mkdir "$MNT"
+    run --separate-stderr as_other_with_fuse "$BATS_TEST_TMPDIR/wfs" mount "$SOURCE" "$MNT"
+    [ "$status" -eq 1 ]
+    [[ $stderr == "wfs: $MNT: cannot mount: fusermount3: "*"$MNT"* ]]
+    [ "${#stderr_lines[@]}" -eq 1 ]
+    chown 65534 "$MNT"
+    run --separate-stderr as_other_with_fuse sh -c '"$0" mount "$1" "$2" && exec 7<"$2/tensors/f32/raw" && ! "$0" umount "$2" &&
+        exec 7<&- && "$0" umount "$2"' "$BATS_TEST_TMPDIR/wfs" "$SOURCE" "$MNT"
+    [ "$status" -eq 0 ]
+    [[ ${stderr_lines[-1]} == "wfs: $MNT: fusermount3: failed to unmount $MNT: Device or resource busy" ]]
+    [ "$(grep -vc '^wfs: note: ' <<<"$stderr")" -eq 1 ]
+}
+
 @test "a mount point inside the model's own directory, and the directory itself" {
     mkdir "$BATS_TEST_TMPDIR/model"
     cp "$SOURCE" "$BATS_TEST_TMPDIR/model/"

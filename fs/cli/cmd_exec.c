@@ -10,13 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 enum { EXIT_CANNOT_EXECUTE = 126, EXIT_NOT_FOUND = 127 };
 
 struct execution {
-    const char *mountpoint;
+    struct mountpoint mountpoint;
     pid_t child;
     int go; /* pipe to the child, which waits for the mount */
     int status;
@@ -70,6 +71,7 @@ static char **expand(struct arena *arena, char **program, const char *mountpoint
 static _Noreturn void become(char **program, int go)
 {
     char byte;
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* without the mount it could not go on */
     session_unblock_signals();
     if (read(go, &byte, 1) != 1)
         _exit(EXIT_BAD_INPUT); /* the mount failed, and that has been said */
@@ -115,7 +117,7 @@ static void signalled(void *context, const siginfo_t *info)
     if (waitpid(execution->child, &status, WNOHANG) != execution->child)
         return;
     execution->status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-    if (mountpoint_detach(execution->mountpoint, DETACH_FORCE, &error))
+    if (mountpoint_detach(execution->mountpoint.path, DETACH_FORCE, &error))
         return;
     report("%s", error.message);
     exit(execution->status);
@@ -130,28 +132,14 @@ static bool serve(struct execution *execution, struct tree *tree, const struct i
         .allow_other = options->mount.allow_other,
         .no_readahead = options->mount.no_readahead,
     };
-    struct session *session = session_new(&served, execution->mountpoint, &session_options, error);
+    struct session *session = session_new(&served, execution->mountpoint.path, &session_options, error);
     if (session == NULL)
         return false;
     struct arena *arena = arena_new();
-    bool done = start(execution, expand(arena, invocation->program, execution->mountpoint), error) &&
+    bool done = start(execution, expand(arena, invocation->program, execution->mountpoint.path), error) &&
                 session_serve(session, &(struct session_events){ready, signalled, execution}, error);
     arena_free(arena);
     session_free(session);
-    return done;
-}
-
-static bool serve_temporarily(struct execution *execution, struct tree *tree, const struct invocation *invocation,
-                              struct error *error)
-{
-    char path[256];
-    const char *parent = getenv("TMPDIR");
-    snprintf(path, sizeof path, "%s/wfs-XXXXXX", parent != NULL && *parent == '/' && strlen(parent) < 200 ? parent : "/tmp");
-    if (mkdtemp(path) == NULL)
-        return error_set_errno(error, errno, "%s", path);
-    execution->mountpoint = path;
-    bool done = serve(execution, tree, invocation, error);
-    rmdir(path);
     return done;
 }
 
@@ -162,10 +150,14 @@ static int run(const struct invocation *invocation)
         return EXIT_BAD_INPUT;
     struct execution execution = {.status = EXIT_BAD_INPUT};
     struct error error;
-    hide_mounts();
-    if (!serve_temporarily(&execution, tree, invocation, &error))
+    const char *parent = getenv("TMPDIR");
+    bool done = mountpoint_make_temporary(&execution.mountpoint, parent != NULL && *parent == '/' ? parent : "/tmp", &error);
+    if (done)
+        hide_mounts();
+    if (!done || !serve(&execution, tree, invocation, &error))
         report("%s", error.message);
     command_close(tree);
+    mountpoint_release(&execution.mountpoint);
     return execution.status;
 }
 

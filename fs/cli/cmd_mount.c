@@ -82,7 +82,6 @@ static bool serve(struct mounting *mounting, struct tree *tree, const struct inv
     if (session != NULL) {
         done = session_serve(session, &(struct session_events){ready, signalled, mounting}, error);
         session_free(session);
-        mountpoint_release(&mounting->mountpoint);
     }
     free(source);
     return done;
@@ -103,6 +102,7 @@ static int run(const struct invocation *invocation)
     if (!done)
         report("%s", error.message);
     command_close(tree);
+    mountpoint_release(&mounting.mountpoint);
     return done ? EXIT_SUCCESS : EXIT_BAD_INPUT;
 }
 

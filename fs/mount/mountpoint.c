@@ -2,6 +2,7 @@
 
 #include "base/arena.h"
 #include "fs/mount/fusermount.h"
+#include "fs/mount/hold.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -21,9 +22,14 @@
 
 enum { MAX_LINKS = 40, ANSWER_MILLISECONDS = 1000 };
 
+/* How long `wfs umount` waits for a server to close what it has open. */
+enum { ENDING_MILLISECONDS = 5000 };
+
 /* On a directory that we made, where the file system has extended attributes: the pid of who made it. It tells `wfs umount` to
  * remove the directory after a wfs that was killed, and keeps a wfs that was replaced from removing it. */
 static const char made_mark[] = "user.wfs.made";
+
+static const char temporary_prefix[] = "wfs-exec-";
 
 bool mountpoint_is_descriptor(const char *path)
 {
@@ -190,7 +196,8 @@ static bool check_directory(struct mountpoint *mountpoint, bool nonempty, struct
 bool mountpoint_prepare(struct mountpoint *mountpoint, const char *path, const struct mountpoint_options *options,
                         struct error *error)
 {
-    *mountpoint = (struct mountpoint){.path = mountpoint_is_descriptor(path) ? strdup(path) : resolve(path, error)};
+    *mountpoint = (struct mountpoint){.hold = -1};
+    mountpoint->path = mountpoint_is_descriptor(path) ? strdup(path) : resolve(path, error);
     if (mountpoint->path == NULL)
         return false;
     if (mountpoint_is_descriptor(path))
@@ -199,10 +206,62 @@ bool mountpoint_prepare(struct mountpoint *mountpoint, const char *path, const s
     bool done = true;
     if (mounted.ours)
         done = take_away(mountpoint->path, &mounted, options->replace, error);
-    if (done && check_directory(mountpoint, options->nonempty, error))
+    if (done && check_directory(mountpoint, options->nonempty, error)) {
+        mountpoint->hold = hold_take(mountpoint->path);
         return true;
+    }
     free(mountpoint->path);
+    *mountpoint = (struct mountpoint){0};
     return false;
+}
+
+/* A directory of a wfs that was killed before it could remove it: nobody holds it, and it is empty. */
+static void remove_left(const char *path)
+{
+    struct error error;
+    struct stat status;
+    struct mounted mounted = find_mount(path);
+    if (mounted.there && (!mounted.ours || ask(path) != DIED || !mountpoint_detach(path, DETACH_LAZY, &error)))
+        return;
+    int hold = hold_take_over(path, 0);
+    if (hold < 0)
+        return;
+    if (fstat(hold, &status) == 0 && status.st_uid == geteuid() && hold_is_of(hold, path))
+        rmdir(path);
+    close(hold);
+}
+
+static void remove_all_left(const char *parent)
+{
+    DIR *directory = opendir(parent);
+    const struct dirent *entry;
+    char path[PATH_MAX];
+    while (directory != NULL && (entry = readdir(directory)) != NULL)
+        if (strncmp(entry->d_name, temporary_prefix, strlen(temporary_prefix)) == 0 &&
+            snprintf(path, sizeof path, "%s/%s", parent, entry->d_name) < (int)sizeof path)
+            remove_left(path);
+    if (directory != NULL)
+        closedir(directory);
+}
+
+bool mountpoint_make_temporary(struct mountpoint *mountpoint, const char *parent, struct error *error)
+{
+    char path[PATH_MAX];
+    *mountpoint = (struct mountpoint){.hold = -1};
+    remove_all_left(parent);
+    /* Until it is held, another one may take it for one that was left. */
+    for (;;) {
+        snprintf(path, sizeof path, "%s/%sXXXXXX", parent, temporary_prefix);
+        if (mkdtemp(path) == NULL)
+            return error_set_errno(error, errno, "%s", path);
+        mountpoint->hold = hold_take(path);
+        if (mountpoint->hold < 0 || hold_is_of(mountpoint->hold, path))
+            break;
+        close(mountpoint->hold);
+    }
+    mountpoint->path = strdup(path);
+    adopt(mountpoint);
+    return true;
 }
 
 bool mountpoint_vanished(const struct mountpoint *mountpoint)
@@ -222,6 +281,8 @@ void mountpoint_release(struct mountpoint *mountpoint)
 {
     if (is_ours(mountpoint))
         rmdir(mountpoint->path);
+    if (mountpoint->path != NULL && mountpoint->hold >= 0)
+        close(mountpoint->hold);
     free(mountpoint->path);
     *mountpoint = (struct mountpoint){0};
 }
@@ -250,8 +311,13 @@ bool mountpoint_clear(const char *path, enum detach how, struct error *error)
         error_set(error, "%s: no wfs is mounted here", path);
     else
         done = mountpoint_detach(whole, how, error);
-    if (done && !find_mount(whole).there && marked_by(whole) != 0)
-        rmdir(whole);
+    if (done && !find_mount(whole).there) {
+        int hold = how == DETACH_IDLE ? hold_take_over(whole, ENDING_MILLISECONDS) : -1;
+        if (marked_by(whole) != 0)
+            rmdir(whole);
+        if (hold >= 0)
+            close(hold);
+    }
     free(whole);
     return done;
 }

@@ -10,6 +10,7 @@ struct mountpoint {
     bool made;   /* by us: it is removed at the end */
     ino_t inode; /* of the directory that we made */
     bool marked; /* and it says so */
+    int hold;    /* on the directory (hold.h), or -1 */
 };
 
 struct mountpoint_options {
@@ -21,8 +22,12 @@ struct mountpoint_options {
 bool mountpoint_prepare(struct mountpoint *mountpoint, const char *path, const struct mountpoint_options *options,
                         struct error *error);
 
-/* Once nothing is mounted there any more: removes the directory if it was made by us, and frees what mountpoint_prepare() made.
- */
+/* A new directory in `parent`, which is absolute, for a mount that only we use. Where we are killed, the next one that is made
+ * there removes it. */
+bool mountpoint_make_temporary(struct mountpoint *mountpoint, const char *parent, struct error *error);
+
+/* Once nothing is mounted there any more, and the sources are closed: removes the directory if it was made by us, and frees what
+ * was made. A mount point that is all zeros is allowed. */
 void mountpoint_release(struct mountpoint *mountpoint);
 
 /* Whether the directory is gone: the wfs that was there before may have removed it after we looked. */
@@ -40,5 +45,6 @@ enum detach {
 /* Takes the mount at an absolute path away; by fusermount3 where we may not do it ourselves. */
 bool mountpoint_detach(const char *path, enum detach how, struct error *error);
 
-/* For `wfs umount`: detaches a wfs, alive or dead, and removes the directory if a wfs had made it. */
+/* For `wfs umount`: detaches a wfs, alive or dead, and removes the directory if a wfs had made it. With DETACH_IDLE waits until
+ * the server has closed its sources, for some seconds. */
 bool mountpoint_clear(const char *path, enum detach how, struct error *error);

@@ -76,6 +76,25 @@ nothing_remains() {
     nothing_remains
 }
 
+@test "kill -9: its program ends too, and the next one removes its directory" {
+    "$WFS" exec "$SOURCE" -- sh -c 'echo $$ >"$0"; exec sleep 1000' "$BATS_TEST_TMPDIR/pid" 3>&- &
+    wfs=$!
+    await test -s "$BATS_TEST_TMPDIR/pid"
+    "$WFS" exec "$SOURCE" -- true
+    [ "$(ls -d "$BATS_TEST_TMPDIR"/wfs-* | wc -l)" -eq 1 ]
+    kill -KILL "$wfs"
+    wait "$wfs" || true
+    await has_ended "$(cat "$BATS_TEST_TMPDIR/pid")"
+    mkdir "$BATS_TEST_TMPDIR/wfs-exec-full" "$BATS_TEST_TMPDIR/wfs-other"
+    touch "$BATS_TEST_TMPDIR/wfs-exec-full/file"
+    "$WFS" exec "$SOURCE" -- true
+    [ "$(cd "$BATS_TEST_TMPDIR" && echo wfs-*)" = "wfs-exec-full wfs-other" ]
+}
+
+has_ended() {
+    ! kill -0 "$1" 2>/dev/null
+}
+
 @test "a source that is bad: nothing is run" {
     run --separate-stderr "$WFS" exec "$BATS_TEST_TMPDIR/nothing" -- touch "$BATS_TEST_TMPDIR/run"
     [ "$status" -eq 1 ]
@@ -89,16 +108,10 @@ nothing_remains() {
 }
 
 @test "an ordinary user, by a user namespace" {
-    need_root
-    need unshare setpriv
-    open_to_others "$BATS_TEST_TMPDIR"
-    open_to_others "$BATS_FILE_TMPDIR"
+    need_fuse_for_others
     chmod a+w "$BATS_TEST_TMPDIR"
-    cp "$WFS" "$BATS_TEST_TMPDIR/wfs"
-    mknod -m 666 "$BATS_TEST_TMPDIR/fuse" c 10 229 || skip "no devices may be made here"
     as_other unshare -Um true || skip "no user namespaces for users here"
-    run unshare -m sh -c 'mount --bind "$0" /dev/fuse && exec setpriv --reuid 65534 --regid 65534 --clear-groups "$@"' \
-        "$BATS_TEST_TMPDIR/fuse" "$BATS_TEST_TMPDIR/wfs" exec "$SOURCE" -- sh -c 'id -u; stat -c %u {}/metadata.json; exit 5'
+    run as_other_with_fuse "$BATS_TEST_TMPDIR/wfs" exec "$SOURCE" -- sh -c 'id -u; stat -c %u {}/metadata.json; exit 5'
     [ "$status" -eq 5 ]
     [ "$output" = "65534
 65534" ]

@@ -137,6 +137,19 @@ setup() {
     [ "$(grep -vc '^wfs: note: ' <<<"$stderr")" -eq 1 ]
 }
 
+@test "on return from umount the source is closed" {
+    need_strace
+    mkdir "$MNT"
+    serve "$SOURCE" "$MNT"
+    strace -f -o /dev/null -e trace=munmap -e inject=munmap:delay_enter=200000 -p "$SERVER" 2>"$BATS_TEST_TMPDIR/attached" 3>&- &
+    tracer=$!
+    await grep -q attached "$BATS_TEST_TMPDIR/attached"
+    "$WFS" umount "$MNT"
+    run ! grep -F "$SOURCE" "/proc/$SERVER/maps"
+    server_ends_with 0
+    wait "$tracer" || true
+}
+
 @test "a mount point inside the model's own directory, and the directory itself" {
     mkdir "$BATS_TEST_TMPDIR/model"
     cp "$SOURCE" "$BATS_TEST_TMPDIR/model/"

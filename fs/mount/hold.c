@@ -1,0 +1,41 @@
+#include "fs/mount/hold.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { TAKEN_OVER_MILLISECONDS = 1000 }; /* nobody keeps others from holding for longer, unless he means it */
+
+static int lock_directory(const char *path, int how, int milliseconds)
+{
+    int directory = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    for (int i = 0; directory >= 0; i++) {
+        if (flock(directory, how | LOCK_NB) == 0)
+            return directory;
+        if (errno != EWOULDBLOCK || i >= milliseconds)
+            break;
+        nanosleep(&(struct timespec){.tv_nsec = 1000 * 1000}, NULL);
+    }
+    if (directory >= 0)
+        close(directory);
+    return -1;
+}
+
+int hold_take(const char *path)
+{
+    return lock_directory(path, LOCK_SH, TAKEN_OVER_MILLISECONDS);
+}
+
+int hold_take_over(const char *path, int milliseconds)
+{
+    return lock_directory(path, LOCK_EX, milliseconds);
+}
+
+bool hold_is_of(int hold, const char *path)
+{
+    struct stat held, there;
+    return fstat(hold, &held) == 0 && lstat(path, &there) == 0 && held.st_dev == there.st_dev && held.st_ino == there.st_ino;
+}

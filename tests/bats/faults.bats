@@ -246,7 +246,7 @@ END
     need_strace
     cp "$BATS_FILE_TMPDIR/large.safetensors" "$SOURCE"
     serve -o no_readahead "$SOURCE" "$MNT"
-    strace -f -o /dev/null -e trace=pread64 -e inject=pread64:delay_enter=3000000 -p "$SERVER" 2>"$BATS_TEST_TMPDIR/attached" 3>&- &
+    strace -f -o /dev/null -e trace=pread64 -e inject=pread64:delay_enter=100000000 -p "$SERVER" 2>"$BATS_TEST_TMPDIR/attached" 3>&- &
     tracer=$!
     await grep -q attached "$BATS_TEST_TMPDIR/attached"
     readers=()

@@ -270,9 +270,9 @@ round_trip() {
     make_input many "$BATS_TEST_TMPDIR/many.safetensors" 50000
     need timeout
     serve "$BATS_TEST_TMPDIR/many.safetensors" "$MNT"
-    [ "$(timeout 20 ls -f "$MNT/tensors" | wc -l)" -eq 50002 ]
-    [ "$(timeout 20 ls -l "$MNT/tensors" | wc -l)" -eq 50001 ]
-    [ "$(timeout 20 find "$MNT/tensors" -maxdepth 1 -type d | sort -u | wc -l)" -eq 50001 ]
+    [ "$(timeout 100 ls -f "$MNT/tensors" | wc -l)" -eq 50002 ]
+    [ "$(timeout 100 ls -l "$MNT/tensors" | wc -l)" -eq 50001 ]
+    [ "$(timeout 100 find "$MNT/tensors" -maxdepth 1 -type d | sort -u | wc -l)" -eq 50001 ]
     [ "$(stat -c %s "$MNT/tensors/model.layers.781.experts.15.weight/f32")" -eq 16 ]
     unmount "$MNT"
 }

@@ -89,10 +89,10 @@ as_other_with_fuse() {
         "$BATS_TEST_TMPDIR/fuse" "$@"
 }
 
-# Waits until a command succeeds, for ten seconds at most.
+# Waits until a command succeeds, for a minute at most.
 await() {
     local i
-    for ((i = 0; i < 200; i++)); do
+    for ((i = 0; i < 1200; i++)); do
         "$@" && return
         sleep 0.05
     done

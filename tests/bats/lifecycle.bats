@@ -235,13 +235,14 @@ setup() {
     kill -KILL "$SERVER"
     wait "$SERVER" || true
     SERVER=
-    "$WFS" mount --replace "$SOURCE" "$MNT"
+    serve --replace "$SOURCE" "$MNT"
+    await test -e "$MNT/tensors/f32/raw"
     exec 7<"$MNT/tensors/f32/raw"
-    "$WFS" mount --replace "$SOURCE" "$MNT"
+    "$WFS" mount --replace "$SOURCE" "$MNT" 7<&-
     [ "$(grep -cF " $MNT fuse.wfs " /proc/self/mounts)" -eq 1 ]
     cmp - "$MNT/tensors/f32/raw" <&7
     exec 7<&-
-    sleep 0.2 # the replaced one ends now, and must leave the directory alone
+    server_ends_with 0 # it must leave the directory alone
     cmp "$MNT/tensors/f32/f32" "$MNT/tensors/f32/raw"
     "$WFS" umount "$MNT"
 }

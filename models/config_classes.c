@@ -63,6 +63,8 @@ static const struct config_alias t5_aliases[] = {{"hidden_size", "d_model"},
     " 'num_attention_heads': 64, 'rope_theta': 10000.0, 'rope_scaling': null, 'layer_norm_eps': 1e-05,"                          \
     " 'vocab_size': 256000, 'logit_scale': 0.0625, 'pad_token_id': 0, 'bos_token_id': 5, 'eos_token_id': 255001"
 
+#define SMOLVLM_DEFAULTS "{'pad_token_id': 128002, 'tie_word_embeddings': false}"
+
 static const struct config_class classes[] = {
     {
         .model_type = "llama",
@@ -157,6 +159,12 @@ static const struct config_class classes[] = {
     },
     {.model_type = "gemma3", .defaults = "{}", .text_class = "gemma3_text"},
     {.model_type = "llava", .defaults = "{'tie_word_embeddings': false}", .text_class = "llama"},
+    {.model_type = "voxtral", .defaults = "{}", .text_class = "llama"},
+    {.model_type = "janus", .defaults = "{}", .text_class = "llama"},
+    {.model_type = "smolvlm", .defaults = SMOLVLM_DEFAULTS, .text_class = "llama"},
+    {.model_type = "idefics3", .defaults = SMOLVLM_DEFAULTS, .text_class = "llama"},
+    {.model_type = "internvl", .defaults = "{}", .text_class = "qwen2"},
+    {.model_type = "qwen2_audio", .defaults = "{}", .text_class = "qwen2"},
     {
         .model_type = "phi3",
         .defaults =

@@ -246,12 +246,24 @@ static const struct config_class *class_of(const struct json *config, const char
     return model_type ? config_class_find(model_type) : NULL;
 }
 
+/* Multimodal models that are converted by a class of their own, whatever their text model is called. */
+static bool counts_as_whole(const char *architecture)
+{
+    static const char *const wholes[] = {"StepVLForConditionalGeneration", "Sarashina2VisionForCausalLM",
+                                         "Exaone4_5_ForConditionalGeneration", "Step3p7ForConditionalGeneration",
+                                         "KimiK3ForConditionalGeneration"};
+    for (size_t i = 0; architecture != NULL && i < sizeof wholes / sizeof *wholes; i++)
+        if (strcmp(architecture, wholes[i]) == 0)
+            return true;
+    return false;
+}
+
 static const char *find_architecture(struct hparams *hparams, const struct json *text)
 {
     const char *inner = json_string(json_first(json_get(text, "architectures")), NULL);
     const char *outer = json_string(json_first(json_get(hparams->raw, "architectures")), NULL);
     if (inner != NULL || outer != NULL)
-        return inner ? inner : outer;
+        return inner != NULL && !counts_as_whole(outer) ? inner : outer;
     const struct json *ssm = json_get(hparams->raw, "ssm_cfg");
     if (ssm == NULL)
         return NULL;

@@ -31,6 +31,7 @@ extern const struct family qwen2moe_family;
 extern const struct family qwen3_family;
 extern const struct family qwen3moe_family;
 extern const struct family roberta_family;
+extern const struct family rugpt3xl_family;
 extern const struct family smollm3_family;
 extern const struct family stablelm_family;
 extern const struct family starcoder_family;
@@ -70,6 +71,7 @@ const struct family *const families[] = {
     &qwen3_family,
     &qwen3moe_family,
     &roberta_family,
+    &rugpt3xl_family,
     &smollm3_family,
     &stablelm_family,
     &starcoder_family,

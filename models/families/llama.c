@@ -10,6 +10,10 @@ static const struct family_name names[] = {
     {"LlavaForConditionalGeneration", NULL},
     {"VoxtralForConditionalGeneration", NULL},
     {"IQuestCoderForCausalLM", NULL},
+    {"VLlama3ForCausalLM", NULL}, /* of SmolVLM and Idefics 3 */
+    {"UltravoxModel", NULL},
+    {"JanusForConditionalGeneration", NULL},
+    {"Sarashina2VisionForCausalLM", NULL},
     {"LlamaModel", "model."},
     {0},
 };
@@ -22,6 +26,11 @@ const struct relation_row llama_tensors[] = {
     {"model.layers.{}.block_sparse_moe.experts.{expert}.w2", "blk.{}.ffn_down_exps"},
     {"model.layers.{}.block_sparse_moe.experts.{expert}.w3", "blk.{}.ffn_up_exps"},
     {0},
+};
+
+/* Janus makes images, too; Sarashina's vision ends in a norm. */
+static const struct relation_row foreign_tensors[] = {
+    {"model.aligner.*", NULL}, {"model.vqmodel.*", NULL}, {"model.generation_*", NULL}, {"norm.*", NULL}, {0},
 };
 
 const struct key_row llama_keys[] = {
@@ -57,6 +66,7 @@ bool llama_after_vocab(struct synthesis *synthesis, const struct vocab_input *in
     return true;
 }
 
+static const char *const dropped_prefixes[] = {"llm.", NULL};
 static const char *const dropped_parts[] = {"text_model.", NULL};
 
 static const struct config_row config_mixtral_rows[] = {
@@ -84,10 +94,11 @@ const struct family llama_family = {
     .name = "llama",
     .summary = "Llama 1 to 3, Mistral, Mixtral and their kin",
     .hf = names,
-    .tensors = {llama_tensors, decoder_tensors},
+    .tensors = {foreign_tensors, llama_tensors, decoder_tensors},
     .forms = forms,
     .keys = {base_keys, llama_keys},
     .vocabs = {&spm_vocab, &llama_hf_vocab, &bpe_vocab},
+    .dropped_prefixes = dropped_prefixes,
     .dropped_parts = dropped_parts,
     .add_extras = add_rope_freqs,
     .before_vocab = llama_before_vocab,

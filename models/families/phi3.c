@@ -7,7 +7,7 @@
 
 enum { MAX_FACTORS = 65536 };
 
-static const struct family_name names[] = {{"Phi3ForCausalLM"}, {0}};
+static const struct family_name names[] = {{"Phi3ForCausalLM"}, {"Phi4ForCausalLMV"}, {0}};
 
 static const struct relation_row tensors[] = {
     {"model.layers.{}.self_attn.qkv_proj", "blk.{}.attn_qkv"},

@@ -1,7 +1,22 @@
 /* Qwen 1.5, 2 and 2.5. conversion/qwen.py. */
 #include "models/families/family.h"
 
-static const struct family_name names[] = {{"Qwen2ForCausalLM"}, {"Qwen2Model", "model."}, {0}};
+static const struct family_name names[] = {
+    {"Qwen2ForCausalLM"},
+    {"Qwen2Model", "model."},
+    {"Qwen2AudioForConditionalGeneration"},
+    {"AudioFlamingo3ForConditionalGeneration"},
+    {"DotsOCRForCausalLM"},
+    {"KORMoForCausalLM"},
+    {0},
+};
+
+/* Korean Open Reasoning Model's names of the norms */
+static const struct relation_row tensors[] = {
+    {"model.layers.{}.pre_attention_layernorm", "blk.{}.attn_norm", .forward_only = true},
+    {"model.layers.{}.pre_mlp_layernorm", "blk.{}.ffn_norm", .forward_only = true},
+    {0},
+};
 
 static const struct key_row keys[] = {{.emit = emit_pooling_type}, {0}};
 
@@ -20,7 +35,7 @@ const struct family qwen2_family = {
     .name = "qwen2",
     .summary = "Qwen 1.5, 2 and 2.5",
     .hf = names,
-    .tensors = {decoder_tensors},
+    .tensors = {tensors, decoder_tensors},
     .forms = forms,
     .keys = {base_keys, keys},
     .vocabs = {&spm_vocab, &bpe_vocab},

@@ -1,7 +1,8 @@
 /* Qwen 3, dense. conversion/qwen.py. */
 #include "models/families/qwen.h"
 
-static const struct family_name names[] = {{"Qwen3ForCausalLM"}, {"Qwen3Model", "model."}, {0}};
+static const struct family_name names[] = {
+    {"Qwen3ForCausalLM"}, {"Qwen3Model", "model."}, {"StepVLForConditionalGeneration"}, {0}};
 
 const struct relation_row qwen3_tensors[] = {
     {"model.layers.{}.self_attn.q_norm", "blk.{}.attn_q_norm"},

@@ -68,6 +68,8 @@ static const struct {
     {"{\"model_type\":\"gemma3\",\"text_config\":{}}", "head_dim", "256"},
     {"{\"model_type\":\"llava\",\"text_config\":{\"model_type\":\"mistral\"}}", "max_position_embeddings", "131072"},
     {"{\"model_type\":\"llava\",\"pad_token_id\":7,\"text_config\":{}}", "pad_token_id", "null"},
+    {"{\"model_type\":\"smolvlm\",\"text_config\":{\"hidden_size\":960,\"num_attention_heads\":15}}", "head_dim", "64"},
+    {"{\"model_type\":\"qwen2_audio\",\"text_config\":{}}", "num_key_value_heads", "32"},
     {"{\"model_type\":\"unheard_of\",\"text_config\":{\"model_type\":\"llama\"}}", "head_dim", "absent"},
 };
 
@@ -92,6 +94,8 @@ static const struct {
     {"{\"architectures\":[\"A\",\"B\"]}", "A"},
     {"{\"architectures\":[\"A\"],\"text_config\":{\"architectures\":[\"C\"]}}", "C"},
     {"{\"architectures\":[\"A\"],\"text_config\":{}}", "A"},
+    {"{\"architectures\":[\"Sarashina2VisionForCausalLM\"],\"text_config\":{\"architectures\":[\"C\"]}}",
+     "Sarashina2VisionForCausalLM"},
     {"{\"ssm_cfg\":{}}", "MambaForCausalLM"},
     {"{\"ssm_cfg\":{\"layer\":\"Mamba2\"}}", "Mamba2ForCausalLM"},
 };

@@ -137,6 +137,16 @@ static const struct config_class classes[] = {
                     " 'norm_topk_prob': false, 'vocab_size': 151936, 'sliding_window': null, 'tie_word_embeddings': false}",
     },
     {
+        .model_type = "qwen3_next",
+        .defaults = "{'num_hidden_layers': 48, 'max_position_embeddings': 32768, 'hidden_size': 2048, 'intermediate_size': 5632,"
+                    " 'num_attention_heads': 16, 'num_key_value_heads': 2, 'rope_theta': 10000.0, 'rope_scaling': null,"
+                    " 'partial_rotary_factor': 0.25, 'rms_norm_eps': 1e-06, 'head_dim': 256, 'num_experts': 512,"
+                    " 'num_experts_per_tok': 10, 'moe_intermediate_size': 512, 'shared_expert_intermediate_size': 512,"
+                    " 'norm_topk_prob': true, 'linear_conv_kernel_dim': 4, 'linear_key_head_dim': 128,"
+                    " 'linear_num_key_heads': 16, 'linear_num_value_heads': 32, 'linear_value_head_dim': 128,"
+                    " 'vocab_size': 151936, 'tie_word_embeddings': false}",
+    },
+    {
         .model_type = "gemma",
         .defaults = "{'num_hidden_layers': 28, 'max_position_embeddings': 8192, 'hidden_size': 3072, 'intermediate_size': 24576,"
                     " 'num_attention_heads': 16, 'num_key_value_heads': 16, 'rope_theta': 10000.0, 'rms_norm_eps': 1e-06,"

@@ -68,6 +68,8 @@ static const char *family_name(const struct synthesis *synthesis, const struct t
         if (text_ends_with(name, skipped_suffixes[i]))
             return NULL;
     name = without(arena, name, "language_model.");
+    if (family->rename != NULL)
+        name = family->rename(arena, &synthesis->facts, FORWARD, name);
     if (synthesis->hf->prepended != NULL)
         name = arena_printf(arena, "%s%s", synthesis->hf->prepended, name);
     return name;

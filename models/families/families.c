@@ -29,7 +29,10 @@ extern const struct family phi3_family;
 extern const struct family qwen2_family;
 extern const struct family qwen2moe_family;
 extern const struct family qwen3_family;
+extern const struct family qwen35_family;
+extern const struct family qwen35moe_family;
 extern const struct family qwen3moe_family;
+extern const struct family qwen3next_family;
 extern const struct family roberta_family;
 extern const struct family rugpt3xl_family;
 extern const struct family smollm3_family;
@@ -69,7 +72,10 @@ const struct family *const families[] = {
     &qwen2_family,
     &qwen2moe_family,
     &qwen3_family,
+    &qwen35_family,
+    &qwen35moe_family,
     &qwen3moe_family,
+    &qwen3next_family,
     &roberta_family,
     &rugpt3xl_family,
     &smollm3_family,

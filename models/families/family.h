@@ -11,7 +11,7 @@
 #include "models/relation.h"
 #include "models/tokenizers/vocab.h"
 
-enum { FAMILY_MAX_TABLES = 4, FAMILY_MAX_VOCABS = 4 };
+enum { FAMILY_MAX_TABLES = 6, FAMILY_MAX_VOCABS = 4 };
 
 /* A Hugging Face architecture, as config.json names it. */
 struct family_name {
@@ -73,6 +73,9 @@ struct family {
 
     /* Whether it is this family, for a Hugging Face architecture that several rows name. */
     bool (*applies)(const struct hparams *hparams);
+
+    /* The name that the rows are about, of one that Hugging Face has (FORWARD), or the other way; `name` where it is the same. */
+    const char *(*rename)(struct arena *arena, const struct facts *facts, enum direction direction, const char *name);
 
     /* Tensors that are in no file, and keys that go with them: they come before all others. */
     bool (*add_extras)(struct synthesis *synthesis, struct error *error);

@@ -72,7 +72,7 @@ static bool emit_rope_sections(struct synthesis *synthesis, struct error *error)
     struct buffer elements = {0};
     if (section == NULL)
         return true;
-    for (unsigned i = 0; i < 4; i++, section = json_next(section)) {
+    for (unsigned i = 0; i < 4; i++, section = section ? json_next(section) : NULL) {
         int64_t number = 0;
         if (section != NULL && (!json_i64(section, &number) || number < INT32_MIN || number > INT32_MAX)) {
             buffer_free(&elements);

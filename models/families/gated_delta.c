@@ -1,0 +1,116 @@
+#include "models/families/gated_delta.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+const struct relation_row gated_delta_tensors[] = {
+    {"model.norm", "output_norm", .map = &plus_one},
+    {"model.layers.{}.input_layernorm", "blk.{}.attn_norm", .map = &plus_one},
+    {"model.layers.{}.post_attention_layernorm", "blk.{}.post_attention_norm", .map = &plus_one},
+    {"model.layers.{}.self_attn.q_norm", "blk.{}.attn_q_norm", .map = &plus_one},
+    {"model.layers.{}.self_attn.k_norm", "blk.{}.attn_k_norm", .map = &plus_one},
+    {"model.layers.{}.enorm", "blk.{}.nextn.enorm", .map = &plus_one},
+    {"model.layers.{}.hnorm", "blk.{}.nextn.hnorm", .map = &plus_one},
+    {"model.layers.{}.shared_head.norm", "blk.{}.nextn.shared_head_norm", .map = &plus_one},
+    {"model.layers.{}.linear_attn.A_log", "blk.{}.ssm_a", .map = &minus_exp, .parallel = "row"},
+    {"model.layers.{}.linear_attn.dt_bias", "blk.{}.ssm_dt.bias", .parallel = "row"},
+    {"model.layers.{}.linear_attn.conv1d.weight", "blk.{}.ssm_conv1d.weight",
+     "(half group key_dim + group share value_dim) 1 k -> (half group key_dim + group share value_dim) k", "group"},
+    {"model.layers.{}.linear_attn.norm", "blk.{}.ssm_norm"},
+    {"model.layers.{}.linear_attn.out_proj", "blk.{}.ssm_out", .parallel = "column"},
+    {0},
+};
+
+const struct relation_row gated_delta_grouped_tensors[] = {
+    {"model.layers.{}.linear_attn.A_log", "blk.{}.ssm_a", "(group share) -> (share group)", "group", .map = &minus_exp},
+    {"model.layers.{}.linear_attn.dt_bias", "blk.{}.ssm_dt.bias", "(group share) -> (share group)", "group"},
+    {"model.layers.{}.linear_attn.conv1d.weight", "blk.{}.ssm_conv1d.weight",
+     "(half group key_dim + group share value_dim) 1 k -> (half group key_dim + share group value_dim) k", "group"},
+    {"model.layers.{}.linear_attn.in_proj_qkv", "blk.{}.attn_qkv",
+     "(half group key_dim + group share value_dim) c -> (half group key_dim + share group value_dim) c", "group"},
+    {"model.layers.{}.linear_attn.in_proj_z", "blk.{}.attn_gate", "(group share value_dim) c -> (share group value_dim) c",
+     "group"},
+    {"model.layers.{}.linear_attn.in_proj_a", "blk.{}.ssm_alpha", "(group share) c -> (share group) c", "group"},
+    {"model.layers.{}.linear_attn.in_proj_b", "blk.{}.ssm_beta", "(group share) c -> (share group) c", "group"},
+    {"model.layers.{}.linear_attn.out_proj", "blk.{}.ssm_out", "c (group share value_dim) -> c (share group value_dim)", "group"},
+    {0},
+};
+
+static bool compute_inner_size(const struct synthesis *synthesis, double *ret_value, struct error *error)
+{
+    double heads, size;
+    if (!synthesis_number(synthesis, "linear_num_value_heads", NAN, &heads, error) ||
+        !synthesis_number(synthesis, "linear_value_head_dim", NAN, &size, error))
+        return false;
+    *ret_value = heads * size;
+    return !isnan(*ret_value) || error_set(error, "config.json: linear_num_value_heads or linear_value_head_dim is missing");
+}
+
+static bool compute_rotary(const struct synthesis *synthesis, double *ret_value, struct error *error)
+{
+    double factor, size;
+    if (!compute_head_dim(synthesis, &size, error) ||
+        !synthesis_number(synthesis, "rope.partial_rotary_factor", 0.25, &factor, error))
+        return false;
+    *ret_value = trunc(size * factor);
+    return true;
+}
+
+const struct key_row gated_delta_keys[] = {
+    {.emit = nextn_emit},
+    {"ssm.conv_kernel", GGUF_U32, REQUIRED, "linear_conv_kernel_dim"},
+    {"ssm.state_size", GGUF_U32, REQUIRED, "linear_key_head_dim"},
+    {"ssm.group_count", GGUF_U32, REQUIRED, "linear_num_key_heads"},
+    {"ssm.time_step_rank", GGUF_U32, REQUIRED, "linear_num_value_heads"},
+    {"ssm.inner_size", GGUF_U32, .compute = compute_inner_size},
+    {"full_attention_interval", GGUF_U32, OR_DEFAULT, "full_attention_interval", 4},
+    {"rope.dimension_count", GGUF_U32, .compute = compute_rotary},
+    {0},
+};
+
+void gated_delta_add_facts(struct facts *facts, const struct hparams *hparams)
+{
+    enum { MAX_SIZE = 1 << 20 };
+    struct error error;
+    uint64_t keys, values, key_dim, value_dim;
+    bool known = hparams_count(hparams, "linear_num_key_heads", 1, MAX_SIZE, &keys, &error) &&
+                 hparams_count(hparams, "linear_num_value_heads", 1, MAX_SIZE, &values, &error) &&
+                 hparams_count(hparams, "linear_key_head_dim", 1, MAX_SIZE, &key_dim, &error) &&
+                 hparams_count(hparams, "linear_value_head_dim", 1, MAX_SIZE, &value_dim, &error) && values % keys == 0;
+    facts_set(facts, "group", known ? keys : 0); /* 0: not to be guessed from shapes */
+    facts_set(facts, "share", known ? values / keys : 0);
+    facts_set(facts, "key_dim", known ? key_dim : 0);
+    facts_set(facts, "value_dim", known ? value_dim : 0);
+    facts_set(facts, "gate_dim", known ? value_dim : 0);
+}
+
+/* One more than the highest number of the layers below "mtp.", 0 where there are none. */
+static uint64_t count_by_names(const struct tensor_set *set)
+{
+    static const char layers[] = "mtp.layers.";
+    uint64_t n = 0;
+    for (size_t i = 0; i < set->n_tensors; i++) {
+        const char *name = set->tensors[i].name, *at = strstr(name, layers);
+        if (at == NULL || (at > name && at[-1] != '.'))
+            continue;
+        uint64_t number = strtoull(at + strlen(layers), NULL, 10);
+        n = number >= n && number < set->n_tensors ? number + 1 : n;
+    }
+    return n;
+}
+
+bool gated_delta_count_predicting(struct synthesis *synthesis, struct error *error)
+{
+    enum { MOST = 1 << 10 };
+    const struct gguf_model *model = synthesis->model;
+    struct error unused;
+    uint64_t n;
+    if (!hparams_count(model->hparams, "mtp_num_hidden_layers", 1, MOST, &n, &unused))
+        n = facts_get(&synthesis->facts, "without_mtp") != 0 ? 0 : count_by_names(model->checkpoint->tensors);
+    if (n == 0)
+        checkpoint_note(model->checkpoint, "model.gguf: there are no tensors of multi-token prediction (mtp.), without which the "
+                                           "converter fails: the file is what it makes with --no-mtp");
+    nextn_set(&synthesis->facts, n);
+    return nextn_count_blocks(synthesis, error);
+}

@@ -1,0 +1,55 @@
+/* Qwen 3.5, 3.6 and 3.8, dense; the text half of MiniCPM-V 4.6. conversion/qwen.py, minicpm.py. */
+#include "models/families/qwen35.h"
+
+#include <string.h>
+
+static const struct family_name names[] = {
+    {"Qwen3_5ForConditionalGeneration"}, {"Qwen3_5ForCausalLM"}, {"MiniCPMV4_6ForConditionalGeneration"}, {0}};
+
+static const struct relation_row tensors[] = {
+    {"mtp*", NULL, .when = "without_mtp"},
+    {"model.merger.*", NULL},
+    {0},
+};
+
+/* Where config.json has none, those of the released models. */
+static bool emit_rope_sections(struct synthesis *synthesis, struct error *error)
+{
+    static const uint32_t sections[] = {11, 11, 10, 0};
+    struct buffer elements = {0};
+    (void)error;
+    if (hparams_rope(synthesis->model->hparams, "mrope_section") != NULL)
+        return true;
+    for (size_t i = 0; i < sizeof sections / sizeof *sections; i++)
+        buffer_append_le(&elements, sections[i], 4);
+    gguf_set_array(&synthesis->model->kvs, synthesis_key(synthesis, "rope.dimension_sections"), GGUF_I32,
+                   sizeof sections / sizeof *sections, &elements);
+    return true;
+}
+
+const struct key_row qwen35_keys[] = {{.emit = emit_rope_sections}, {0}};
+
+/* MiniCPM-V's predicting layers are left out, and yet counted where config.json says how many there are. */
+static bool adjust(struct synthesis *synthesis, struct error *error)
+{
+    if (strcmp(synthesis->hf->name, "MiniCPMV4_6ForConditionalGeneration") == 0)
+        facts_set(&synthesis->facts, "without_mtp", 1);
+    return gated_delta_count_predicting(synthesis, error);
+}
+
+static const char *rename_tensor(struct arena *arena, const struct facts *facts, enum direction direction, const char *name)
+{
+    return facts_get(facts, "without_mtp") != 0 ? name : nextn_rename(arena, facts, direction, name);
+}
+
+const struct family qwen35_family = {
+    .name = "qwen35",
+    .summary = "Qwen 3.5, 3.6 and 3.8, dense",
+    .hf = names,
+    .tensors = {tensors, gated_delta_grouped_tensors, gated_delta_tensors, nextn_tensors, qwen_moe_tensors, decoder_tensors},
+    .keys = {base_keys, moe_keys, gated_delta_keys, qwen35_keys},
+    .vocabs = {&bpe_vocab},
+    .add_facts = gated_delta_add_facts,
+    .adjust = adjust,
+    .rename = rename_tensor,
+};

@@ -1,0 +1,16 @@
+/* Qwen 3.5, 3.6 and 3.8 with experts. conversion/qwen.py. */
+#include "models/families/qwen35.h"
+
+static const struct family_name names[] = {{"Qwen3_5MoeForConditionalGeneration"}, {"Qwen3_5MoeForCausalLM"}, {0}};
+
+const struct family qwen35moe_family = {
+    .name = "qwen35moe",
+    .summary = "Qwen 3.5, 3.6 and 3.8 with experts",
+    .hf = names,
+    .tensors = {gated_delta_grouped_tensors, gated_delta_tensors, nextn_tensors, qwen_moe_tensors, decoder_tensors},
+    .keys = {base_keys, moe_keys, gated_delta_keys, qwen35_keys},
+    .vocabs = {&bpe_vocab},
+    .add_facts = gated_delta_add_facts,
+    .adjust = gated_delta_count_predicting,
+    .rename = nextn_rename,
+};

@@ -1,0 +1,183 @@
+/* Which keys and tensors GGUF files of a family have, in which order and of which types: whole checkpoints of a few numbers,
+ * described in lines. Expected values: what convert_hf_to_gguf.py of llama.cpp 34af94cd9 wrote for checkpoints with these
+ * tensors, --outtype bf16. */
+#include "models/model.h"
+#include "tests/unit/check.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* Tensors, one a line: "NAME ROWSxCOLUMNS", a [0-3] in the name for every number from 0 to 3. All are BF16, unless there is an F
+ * before the shape: F32. */
+struct order {
+    const char *name, *config, *tensors;
+
+    /* Keys without the architecture; those of the tokenizer and most of general. left out. After a ':' f F32, b bool, s string, a
+     * array; U32 is nothing. */
+    const char *keys;
+
+    /* Tensors without blk.N. and .weight; a '*' where they are BF16, a '!' where there is no suffix. */
+    const char *there;
+    const char *note; /* a part of what is noted besides; NULL: nothing in particular */
+};
+
+#include "tests/unit/models/orders.inc"
+
+/* Safetensors. */
+
+struct file {
+    struct buffer header, data;
+};
+
+static void add_tensor(struct file *file, const char *name, const char *shape)
+{
+    bool wide = *shape == 'F';
+    uint64_t bytes = wide ? 4 : 2, begin = file->data.length;
+    buffer_printf(&file->header, "%s\"%s\":{\"dtype\":\"%s\",\"shape\":[", file->header.length > 8 ? "," : "{", name,
+                  wide ? "F32" : "BF16");
+    for (const char *at = shape + wide; *at != '\0';) {
+        char *end;
+        unsigned long size = strtoul(at, &end, 10);
+        buffer_printf(&file->header, "%lu%s", size, *end == 'x' ? "," : "");
+        bytes *= size;
+        at = end + (*end == 'x');
+    }
+    buffer_append_zeros(&file->data, bytes);
+    buffer_printf(&file->header, "],\"data_offsets\":[%zu,%zu]}", (size_t)begin, file->data.length);
+}
+
+/* A name with the ranges in it written out, the first one first. */
+static void add_tensors(struct file *file, const char *name, const char *shape)
+{
+    const char *open = strchr(name, '['), *close = open ? strchr(open, ']') : NULL;
+    unsigned first, last;
+    if (open == NULL) {
+        add_tensor(file, name, shape);
+        return;
+    }
+    CHECK_NAMED(sscanf(open, "[%u-%u]", &first, &last) == 2, name);
+    for (unsigned i = first; i <= last; i++) {
+        char one[256];
+        snprintf(one, sizeof one, "%.*s%u%s", (int)(open - name), name, i, close + 1);
+        add_tensors(file, one, shape);
+    }
+}
+
+static void write_file(const char *folder, const char *name, const void *bytes, size_t length)
+{
+    char path[256];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *out = fopen(path, "wb");
+    CHECK_NAMED(out != NULL && fwrite(bytes, 1, length, out) == length, path);
+    fclose(out);
+}
+
+static void write_tensors(const char *folder, const char *lines)
+{
+    struct file file = {0};
+    buffer_append_zeros(&file.header, 8);
+    while (*lines != '\0') {
+        char name[200], shape[50];
+        CHECK(sscanf(lines, "%199s %49s", name, shape) == 2);
+        add_tensors(&file, name, shape);
+        lines = strchr(lines, '\n') + 1;
+    }
+    buffer_append_text(&file.header, "}");
+    for (size_t length = file.header.length - 8, i = 0; i < 8; i++)
+        file.header.bytes[i] = (unsigned char)(length >> 8 * i);
+    buffer_append(&file.header, file.data.bytes, file.data.length);
+    write_file(folder, "model.safetensors", file.header.bytes, file.header.length);
+    buffer_free(&file.header);
+    buffer_free(&file.data);
+}
+
+/* What came out. */
+
+static const char *keys_of(const struct gguf_plan *plan, struct arena *arena)
+{
+    static const char kinds[] = {[GGUF_F32] = 'f', [GGUF_BOOL] = 'b', [GGUF_STRING] = 's', [GGUF_ARRAY] = 'a', [GGUF_F64] = 0};
+    struct buffer text = {0};
+    for (size_t i = 0; i < plan->kvs.n_kvs; i++) {
+        const struct gguf_kv *kv = &plan->kvs.kvs[i];
+        bool is_general = strncmp(kv->key, "general.", 8) == 0;
+        bool shown = strcmp(kv->key, "general.file_type") == 0 || strcmp(kv->key, "general.quantization_version") == 0 ||
+                     strcmp(kv->key, "tokenizer.ggml.suppress_tokens") == 0;
+        if (!shown && (is_general || strncmp(kv->key, "tokenizer.", 10) == 0))
+            continue;
+        buffer_printf(&text, "%s%s", text.length ? " " : "", shown ? kv->key : strchr(kv->key, '.') + 1);
+        if (kinds[kv->type] != 0)
+            buffer_printf(&text, ":%c", kinds[kv->type]);
+    }
+    const char *keys = arena_strndup(arena, (const char *)text.bytes, text.length);
+    buffer_free(&text);
+    return keys;
+}
+
+static const char *tensors_of(const struct gguf_plan *plan, struct arena *arena)
+{
+    struct buffer text = {0};
+    long layer = -1;
+    for (size_t i = 0; i < plan->n_tensors; i++) {
+        const char *name = plan->places[i].tensor->name;
+        long number = strncmp(name, "blk.", 4) == 0 ? strtol(name + 4, NULL, 10) : -1;
+        if (number != layer && i > 0)
+            buffer_append_text(&text, " /");
+        if (number != layer && number >= 0)
+            buffer_printf(&text, "%s%ld:", i > 0 ? " " : "", number);
+        layer = number;
+        if (number >= 0)
+            name = strchr(name + 4, '.') + 1;
+        size_t length = strlen(name);
+        bool is_weight = length > 7 && strcmp(name + length - 7, ".weight") == 0, has_dot = strchr(name, '.') != NULL;
+        buffer_printf(&text, "%s%.*s%s%s", text.length ? " " : "", (int)(length - (is_weight ? 7 : 0)), name,
+                      is_weight || has_dot ? "" : "!", plan->places[i].encoding.dtype == &bf16_dtype ? "*" : "");
+    }
+    const char *tensors = arena_strndup(arena, (const char *)text.bytes, text.length);
+    buffer_free(&text);
+    return tensors;
+}
+
+static bool has_note(const struct checkpoint *checkpoint, const char *part)
+{
+    for (size_t i = 0; i < checkpoint_notes(checkpoint); i++)
+        if (strstr(checkpoint_note_text(checkpoint, i), part) != NULL)
+            return true;
+    return false;
+}
+
+static void check_order(const char *folder, const struct order *order)
+{
+    const struct open_options options = {0};
+    struct error error = {""};
+    struct gguf_plan plan = {0};
+    write_file(folder, "config.json", order->config, strlen(order->config));
+    write_tensors(folder, order->tensors);
+    struct checkpoint *checkpoint = checkpoint_open(folder, &options, &error);
+    struct gguf_model *model = checkpoint ? gguf_model_new(checkpoint, &error) : NULL;
+    if (CHECK_NAMED(model != NULL && gguf_plan_converter(model, "bf16", &plan, &error), order->name)) {
+        struct arena *arena = arena_new();
+        if (!CHECK_TEXT(keys_of(&plan, arena), order->keys) || !CHECK_TEXT(tensors_of(&plan, arena), order->there))
+            printf("# %s\n", order->name);
+        CHECK_NAMED(order->note == NULL || has_note(checkpoint, order->note), order->name);
+        arena_free(arena);
+    } else {
+        printf("# %s\n", error.message);
+    }
+    gguf_plan_free(&plan);
+    gguf_model_free(model);
+    checkpoint_close(checkpoint);
+}
+
+int main(void)
+{
+    char folder[] = "/tmp/wfs-unit-XXXXXX", command[64];
+    CHECK(mkdtemp(folder) != NULL);
+    write_file(folder, "tokenizer.json", tokenizer, strlen(tokenizer));
+    write_file(folder, "tokenizer_config.json", "{}", 2);
+    for (size_t i = 0; i < sizeof orders / sizeof *orders; i++)
+        check_order(folder, &orders[i]);
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    CHECK(system(command) == 0);
+    return check_done();
+}

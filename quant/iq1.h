@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-enum { IQ1_MOST_SUB_ELEMENTS = 32 };
+enum { IQ1_S_SUB_ELEMENTS = 32, IQ1_M_SUB_ELEMENTS = 16 };
 
 #define IQ1_SHIFT 0.125f
 
@@ -26,10 +26,38 @@ static inline void iq1_decode_point(const uint8_t *levels, float scale, float sh
  * comparison, and the result depends on it. */
 void iq1_sort(const float *values, int n, uint8_t *order);
 
-/* The point nearest to the levels of a group, which become its own; false where they were off the grid. `numbers` is what levels
- * stand for. */
-bool iq1_snap(const struct grid_search *search, const float *values, const float *weights, const float *numbers, float scale,
-              uint8_t *levels, uint16_t *ret_point);
+/* How the values of a sub-block are divided, and moved. */
+struct iq1_division {
+    int first_one, first_two; /* the places of levels 1 and 2 in ascending order */
+    unsigned down;            /* IQ1_S: 1 or 0; IQ1_M: bit 1 for the first group of eight, bit 0 for the second */
+    float scale;              /* a negative one: the levels are to be taken the other way round */
+};
+
+/* What takes the time. There are faster ones, with the same bits, in iq1_simd.h. */
+struct iq1_loops {
+    /* As iq1_sort(), for 16 or 32 values. */
+    void (*sort)(const float *values, int n, uint8_t *order);
+
+    /* The best way to divide the values; false where there is none. */
+    bool (*divide_s)(const float *values, const float *weights, const uint8_t *order, struct iq1_division *ret_division);
+    bool (*divide_m)(const float *values, const float *weights, const uint8_t *order, struct iq1_division *ret_division);
+
+    /* The index of the point nearest to a group among the neighbours of levels off the grid. `numbers` is what levels stand for.
+     */
+    unsigned (*nearest)(const struct grid_search *search, unsigned code, const float *values, const float *weights,
+                        const float *numbers, float scale);
+};
+extern const struct iq1_loops iq1_portable_loops, iq1_avx2_loops, iq1_avx512_loops;
+
+/* The point for the levels of a group, which become its own; false where they were off the grid. */
+bool iq1_snap(const struct iq1_loops *loops, const struct grid_search *search, const float *values, const float *weights,
+              const float *numbers, float scale, uint8_t *levels, uint16_t *ret_point);
+
+/* Which of the two groups of a sub-block of IQ1_M are moved down. */
+static inline const float *iq1_numbers(unsigned down, int group)
+{
+    return down >> (1 - group) & 1 ? iq1_down : iq1_up;
+}
 
 static inline float largest_magnitude(const float *values, int n)
 {
@@ -40,3 +68,16 @@ static inline float largest_magnitude(const float *values, int n)
     }
     return largest;
 }
+
+/* Encoders over encode_by(). */
+#define IQ1_ENCODER(name, loops)                                                                                                 \
+    static void name(const float *values, const float *importance, const float *mean_squares, void *blocks, size_t n_blocks)     \
+    {                                                                                                                            \
+        (void)mean_squares;                                                                                                      \
+        encode_by(&loops, values, importance, blocks, n_blocks);                                                                 \
+    }
+#define IQ1_PLAIN_ENCODER(name, loops)                                                                                           \
+    static void name(const float *values, void *blocks, size_t n_blocks)                                                         \
+    {                                                                                                                            \
+        encode_by(&loops, values, NULL, blocks, n_blocks);                                                                       \
+    }

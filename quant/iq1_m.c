@@ -9,8 +9,6 @@
 
 #include "base/checked.h"
 
-#include <float.h>
-
 enum { SUB_BLOCKS = 16, SUB_ELEMENTS = 16, QH = 32, SCALES = 48, BLOCK_BYTES = 56 };
 
 static uint16_t load_d(const uint8_t *block)
@@ -41,66 +39,21 @@ static void decode_block(const uint8_t *block, float *values)
     }
 }
 
-/* Which of the two groups of a sub-block are moved down: bit 1 for the first, bit 0 for the second. */
-static const float *numbers_of(unsigned down, int group)
-{
-    return down >> (1 - group) & 1 ? iq1_down : iq1_up;
-}
-
-struct division {
-    int first_one, first_two; /* the places of levels 1 and 2 in ascending order */
-    unsigned down;
-    float scale;
-};
-
-/* The sums of one way to divide the values, for each way to move the groups. */
-static void sum_up(const float *values, const float *weights, const uint8_t *order, int one, int two, float sums_qx[4],
-                   float sums_q2[4])
-{
-    for (unsigned down = 0; down < 4; down++)
-        sums_qx[down] = sums_q2[down] = 0;
-    for (int j = 0; j < SUB_ELEMENTS; j++) {
-        int i = order[j], level = (j >= one) + (j >= two);
-        for (unsigned down = 0; down < 4; down++) {
-            float weighted = weights[i] * numbers_of(down, i / IQ_GROUP)[level];
-            sums_qx[down] += weighted * values[i];
-            sums_q2[down] += weighted * numbers_of(down, i / IQ_GROUP)[level];
-        }
-    }
-}
-
-static bool divide(const float *values, const float *weights, const uint8_t *order, struct division *ret_division)
-{
-    float sums_qx[4], sums_q2[4], best = -FLT_MAX;
-    bool found = false;
-    for (int one = 0; one <= SUB_ELEMENTS; one++)
-        for (int two = one; two <= SUB_ELEMENTS; two++) {
-            sum_up(values, weights, order, one, two, sums_qx, sums_q2);
-            for (unsigned down = 0; down < 4; down++) {
-                if (!(sums_q2[down] > 0 && sums_qx[down] * sums_qx[down] > best * sums_q2[down]))
-                    continue;
-                *ret_division = (struct division){one, two, down, sums_qx[down] / sums_q2[down]};
-                best = ret_division->scale * sums_qx[down];
-                found = true;
-            }
-        }
-    return found;
-}
-
 struct sub_block {
     uint16_t points[2];
     unsigned down;
     float scale;
 };
 
-static struct sub_block search_sub_block(const struct grid_search *tables, const float *values, const float *weights)
+static struct sub_block search_sub_block(const struct iq1_loops *loops, const struct grid_search *tables, const float *values,
+                                         const float *weights)
 {
     uint8_t order[SUB_ELEMENTS], levels[SUB_ELEMENTS];
-    struct division division;
+    struct iq1_division division;
     if (largest_magnitude(values, SUB_ELEMENTS) < 1e-7f)
         return (struct sub_block){0};
-    iq1_sort(values, SUB_ELEMENTS, order);
-    if (!divide(values, weights, order, &division))
+    loops->sort(values, SUB_ELEMENTS, order);
+    if (!loops->divide_m(values, weights, order, &division))
         return (struct sub_block){0};
     bool reversed = division.scale < 0, on_grid = true;
     struct sub_block found = {.down = reversed ? 3 - division.down : division.down, .scale = fabsf(division.scale)};
@@ -109,11 +62,11 @@ static struct sub_block search_sub_block(const struct grid_search *tables, const
         levels[order[j]] = (uint8_t)(reversed ? 2 - level : level);
     }
     for (int k = 0, at = 0; k < 2; k++, at += IQ_GROUP)
-        on_grid &=
-            iq1_snap(tables, values + at, weights + at, numbers_of(found.down, k), found.scale, levels + at, &found.points[k]);
+        on_grid &= iq1_snap(loops, tables, values + at, weights + at, iq1_numbers(found.down, k), found.scale, levels + at,
+                            &found.points[k]);
     float sum_qx = 0, sum_q2 = 0;
     for (int i = 0; i < SUB_ELEMENTS; i++) {
-        float q = numbers_of(found.down, i / IQ_GROUP)[levels[i]];
+        float q = iq1_numbers(found.down, i / IQ_GROUP)[levels[i]];
         sum_qx += weights[i] * q * values[i];
         sum_q2 += weights[i] * q * q;
     }
@@ -135,7 +88,7 @@ static float store_shares(const struct grid *grid, const struct sub_block *found
         block[QH + j] |= (uint8_t)((found[j].down >> 1 & 1) << 3 | (found[j].down & 1) << 7);
         for (int i = 0; i < SUB_ELEMENTS; i++) {
             uint8_t level = grid_point(grid, found[j].points[i / IQ_GROUP])[i % IQ_GROUP];
-            float q = numbers_of(found[j].down, i / IQ_GROUP)[level] * (float)(2 * share + 1);
+            float q = iq1_numbers(found[j].down, i / IQ_GROUP)[level] * (float)(2 * share + 1);
             sum_qx += weights[j * SUB_ELEMENTS + i] * q * values[j * SUB_ELEMENTS + i];
             sum_q2 += weights[j * SUB_ELEMENTS + i] * q * q;
         }
@@ -143,7 +96,8 @@ static float store_shares(const struct grid *grid, const struct sub_block *found
     return sum_q2 > 0 ? sum_qx / sum_q2 : d;
 }
 
-static void encode_block(const struct grid_search *tables, const float *values, const float *importance, uint8_t *block)
+static void encode_block(const struct iq1_loops *loops, const struct grid_search *tables, const float *values,
+                         const float *importance, uint8_t *block)
 {
     struct sub_block found[SUB_BLOCKS];
     float weights[IQ_ELEMENTS], largest = 0;
@@ -153,7 +107,7 @@ static void encode_block(const struct grid_search *tables, const float *values, 
         weights[i] = values[i] * values[i];
     memset(block, 0, BLOCK_BYTES);
     for (int j = 0; j < SUB_BLOCKS; j++) {
-        found[j] = search_sub_block(tables, values + j * SUB_ELEMENTS, weights + j * SUB_ELEMENTS);
+        found[j] = search_sub_block(loops, tables, values + j * SUB_ELEMENTS, weights + j * SUB_ELEMENTS);
         largest = found[j].scale > largest ? found[j].scale : largest;
         for (int k = 0; k < 2; k++) {
             block[2 * j + k] = (uint8_t)found[j].points[k];
@@ -170,20 +124,23 @@ static void encode_block(const struct grid_search *tables, const float *values, 
         block[SCALES + 2 * k + 1] |= (uint8_t)((d[k / 2] >> 4 * (k % 2) & 15) << 4);
 }
 
-static void iq1_m_encode_weighted(const float *values, const float *importance, const float *mean_squares, void *blocks,
-                                  size_t n_blocks)
+static void encode_by(const struct iq1_loops *loops, const float *values, const float *importance, uint8_t *blocks,
+                      size_t n_blocks)
 {
-    (void)mean_squares;
     const struct grid_search *tables = n_blocks != 0 ? grid_search_of(GRID_IQ1) : NULL;
     for (size_t i = 0; i < n_blocks; i++)
-        encode_block(tables, values + i * IQ_ELEMENTS, importance != NULL ? importance + i * IQ_ELEMENTS : NULL,
-                     (uint8_t *)blocks + i * BLOCK_BYTES);
+        encode_block(loops, tables, values + i * IQ_ELEMENTS, importance != NULL ? importance + i * IQ_ELEMENTS : NULL,
+                     blocks + i * BLOCK_BYTES);
 }
 
-static void iq1_m_encode(const float *values, void *blocks, size_t n_blocks)
-{
-    iq1_m_encode_weighted(values, NULL, NULL, blocks, n_blocks);
-}
+IQ1_ENCODER(encode_weighted, iq1_portable_loops)
+IQ1_PLAIN_ENCODER(encode, iq1_portable_loops)
+#if defined(__x86_64__)
+IQ1_ENCODER(encode_weighted_avx2, iq1_avx2_loops)
+IQ1_PLAIN_ENCODER(encode_avx2, iq1_avx2_loops)
+IQ1_ENCODER(encode_weighted_avx512, iq1_avx512_loops)
+IQ1_PLAIN_ENCODER(encode_avx512, iq1_avx512_loops)
+#endif
 
 static void iq1_m_decode(const void *blocks, float *values, size_t n_blocks)
 {
@@ -200,5 +157,9 @@ const struct dtype iq1_m_dtype = {
     .ggml_type = 29,
     .scales_finite = scale_finite,
     .encode_cost = 60000,
-    .kernels[CPU_PORTABLE] = {iq1_m_decode, iq1_m_encode, iq1_m_encode_weighted},
+    .kernels[CPU_PORTABLE] = {iq1_m_decode, encode, encode_weighted},
+#if defined(__x86_64__)
+    .kernels[CPU_AVX2] = {NULL, encode_avx2, encode_weighted_avx2},
+    .kernels[CPU_AVX512] = {NULL, encode_avx512, encode_weighted_avx512},
+#endif
 };

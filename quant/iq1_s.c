@@ -9,8 +9,6 @@
 
 #include "base/checked.h"
 
-#include <float.h>
-
 enum { SUB_BLOCKS = 8, SUB_ELEMENTS = 32, QS = 2, QH = 34, BLOCK_BYTES = 50 };
 
 static void decode_block(const uint8_t *block, float *values)
@@ -25,53 +23,21 @@ static void decode_block(const uint8_t *block, float *values)
     }
 }
 
-/* How a sub-block is divided, and moved. */
-struct division {
-    int first_one, first_two; /* the places of levels 1 and 2 in ascending order */
-    bool down;
-    float scale;
-};
-
-/* The best way to divide the values, by sums over the first so many of them; false where there is none. */
-static bool divide(const float *values, const float *weights, const uint8_t *order, struct division *ret_division)
-{
-    float sums_x[SUB_ELEMENTS + 1] = {0}, sums_w[SUB_ELEMENTS + 1] = {0}, best = -FLT_MAX;
-    bool found = false;
-    for (int j = 0; j < SUB_ELEMENTS; j++) {
-        sums_x[j + 1] = sums_x[j] + weights[order[j]] * values[order[j]];
-        sums_w[j + 1] = sums_w[j] + weights[order[j]];
-    }
-    for (int one = 0; one <= SUB_ELEMENTS; one++)
-        for (int two = one; two <= SUB_ELEMENTS; two++)
-            for (int down = 0; down < 2; down++) {
-                const float *p = down ? iq1_down : iq1_up;
-                float sum_qx =
-                    sums_x[one] * p[0] + (sums_x[two] - sums_x[one]) * p[1] + (sums_x[SUB_ELEMENTS] - sums_x[two]) * p[2];
-                float sum_q2 = sums_w[one] * p[0] * p[0] + (sums_w[two] - sums_w[one]) * p[1] * p[1] +
-                               (sums_w[SUB_ELEMENTS] - sums_w[two]) * p[2] * p[2];
-                if (!(sum_q2 > 0 && sum_qx * sum_qx > best * sum_q2))
-                    continue;
-                *ret_division = (struct division){one, two, down, sum_qx / sum_q2};
-                best = ret_division->scale * sum_qx;
-                found = true;
-            }
-    return found;
-}
-
 struct sub_block {
     uint16_t points[4];
     bool down;
     float scale;
 };
 
-static struct sub_block search_sub_block(const struct grid_search *tables, const float *values, const float *weights)
+static struct sub_block search_sub_block(const struct iq1_loops *loops, const struct grid_search *tables, const float *values,
+                                         const float *weights)
 {
     uint8_t order[SUB_ELEMENTS], levels[SUB_ELEMENTS];
-    struct division division;
+    struct iq1_division division;
     if (largest_magnitude(values, SUB_ELEMENTS) < 1e-12f)
         return (struct sub_block){0};
-    iq1_sort(values, SUB_ELEMENTS, order);
-    if (!divide(values, weights, order, &division))
+    loops->sort(values, SUB_ELEMENTS, order);
+    if (!loops->divide_s(values, weights, order, &division))
         return (struct sub_block){0};
     bool reversed = division.scale < 0, on_grid = true;
     struct sub_block found = {.down = division.down != reversed, .scale = fabsf(division.scale)};
@@ -81,7 +47,7 @@ static struct sub_block search_sub_block(const struct grid_search *tables, const
         levels[order[j]] = (uint8_t)(reversed ? 2 - level : level);
     }
     for (int k = 0, at = 0; k < 4; k++, at += IQ_GROUP)
-        on_grid &= iq1_snap(tables, values + at, weights + at, numbers, found.scale, levels + at, &found.points[k]);
+        on_grid &= iq1_snap(loops, tables, values + at, weights + at, numbers, found.scale, levels + at, &found.points[k]);
     float sum_qx = 0, sum_q2 = 0;
     for (int i = 0; i < SUB_ELEMENTS; i++) {
         float q = numbers[levels[i]];
@@ -93,13 +59,14 @@ static struct sub_block search_sub_block(const struct grid_search *tables, const
     return found;
 }
 
-static void encode_block(const struct grid_search *tables, const float *values, const float *importance, uint8_t *block)
+static void encode_block(const struct iq1_loops *loops, const struct grid_search *tables, const float *values,
+                         const float *importance, uint8_t *block)
 {
     struct sub_block found[SUB_BLOCKS];
     float weights[IQ_ELEMENTS], largest = 0;
     importance_weights(values, importance, 2 * sum_of_squares(values, IQ_ELEMENTS) / IQ_ELEMENTS, IQ_ELEMENTS, weights);
     for (int j = 0; j < SUB_BLOCKS; j++) {
-        found[j] = search_sub_block(tables, values + j * SUB_ELEMENTS, weights + j * SUB_ELEMENTS);
+        found[j] = search_sub_block(loops, tables, values + j * SUB_ELEMENTS, weights + j * SUB_ELEMENTS);
         largest = found[j].scale > largest ? found[j].scale : largest;
     }
     memset(block, 0, BLOCK_BYTES);
@@ -119,14 +86,19 @@ static void encode_block(const struct grid_search *tables, const float *values, 
     }
 }
 
-static void iq1_s_encode_weighted(const float *values, const float *importance, const float *mean_squares, void *blocks,
-                                  size_t n_blocks)
+static void encode_by(const struct iq1_loops *loops, const float *values, const float *importance, uint8_t *blocks,
+                      size_t n_blocks)
 {
-    (void)mean_squares;
     const struct grid_search *tables = n_blocks != 0 ? grid_search_of(GRID_IQ1) : NULL;
     for (size_t i = 0; i < n_blocks; i++)
-        encode_block(tables, values + i * IQ_ELEMENTS, importance + i * IQ_ELEMENTS, (uint8_t *)blocks + i * BLOCK_BYTES);
+        encode_block(loops, tables, values + i * IQ_ELEMENTS, importance + i * IQ_ELEMENTS, blocks + i * BLOCK_BYTES);
 }
+
+IQ1_ENCODER(encode_weighted, iq1_portable_loops)
+#if defined(__x86_64__)
+IQ1_ENCODER(encode_weighted_avx2, iq1_avx2_loops)
+IQ1_ENCODER(encode_weighted_avx512, iq1_avx512_loops)
+#endif
 
 static void iq1_s_decode(const void *blocks, float *values, size_t n_blocks)
 {
@@ -143,5 +115,9 @@ const struct dtype iq1_s_dtype = {
     .ggml_type = 19,
     .n_scales = 1,
     .encode_cost = 60000,
-    .kernels[CPU_PORTABLE] = {iq1_s_decode, NULL, iq1_s_encode_weighted},
+    .kernels[CPU_PORTABLE] = {iq1_s_decode, NULL, encode_weighted},
+#if defined(__x86_64__)
+    .kernels[CPU_AVX2] = {.encode_weighted = encode_weighted_avx2},
+    .kernels[CPU_AVX512] = {.encode_weighted = encode_weighted_avx512},
+#endif
 };

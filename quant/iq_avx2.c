@@ -1,9 +1,10 @@
-/* IQ2 and IQ3, eight tries or neighbours at a time. */
+/* IQ1, IQ2 and IQ3, eight tries or neighbours at a time. */
 #include <immintrin.h>
 #include <stdint.h>
 
 #define LANES         8
 #define IQ_NAME(name) name##_avx2
+#define IQ1_LOOPS     iq1_avx2_loops
 
 typedef __m256 vf;
 typedef int32_t vi __attribute__((vector_size(32)));
@@ -60,4 +61,29 @@ static inline uint32_t v_lanes_of_least(vf values)
     return (uint32_t)_mm256_movemask_ps(_mm256_cmp_ps(values, least, _CMP_EQ_OQ));
 }
 
+/* A bit for each lane whose sums are better than the best so far, as the searches have it. */
+static inline uint32_t v_better(vf sum_qx, vf sum_q2, float best)
+{
+    vf better = _mm256_cmp_ps(sum_qx * sum_qx, best * sum_q2, _CMP_GT_OQ);
+    return (uint32_t)_mm256_movemask_ps(_mm256_and_ps(better, _mm256_cmp_ps(sum_q2, _mm256_setzero_ps(), _CMP_GT_OQ)));
+}
+
+static inline vf v_repeat_four(float a, float b, float c, float d)
+{
+    return _mm256_setr_ps(a, b, c, d, a, b, c, d);
+}
+
+/* A bit for each lane. */
+static inline uint32_t v_lanes_less(vf values, float than)
+{
+    return (uint32_t)_mm256_movemask_ps(_mm256_cmp_ps(values, _mm256_set1_ps(than), _CMP_LT_OQ));
+}
+
+static inline uint32_t v_lanes_equal(vf values, float to)
+{
+    return (uint32_t)_mm256_movemask_ps(_mm256_cmp_ps(values, _mm256_set1_ps(to), _CMP_EQ_OQ));
+}
+
 #include "quant/iq_simd.h"
+
+#include "quant/iq1_simd.h"

@@ -1,9 +1,10 @@
-/* IQ2 and IQ3, sixteen tries or neighbours at a time. */
+/* IQ1, IQ2 and IQ3, sixteen tries or neighbours at a time. */
 #include <immintrin.h>
 #include <stdint.h>
 
 #define LANES         16
 #define IQ_NAME(name) name##_avx512
+#define IQ1_LOOPS     iq1_avx512_loops
 
 typedef __m512 vf;
 typedef int32_t vi __attribute__((vector_size(64)));
@@ -57,4 +58,29 @@ static inline uint32_t v_lanes_of_least(vf values)
     return _mm512_cmp_ps_mask(values, _mm512_set1_ps(_mm512_reduce_min_ps(values)), _CMP_EQ_OQ);
 }
 
+/* A bit for each lane whose sums are better than the best so far, as the searches have it. */
+static inline uint32_t v_better(vf sum_qx, vf sum_q2, float best)
+{
+    __mmask16 better = _mm512_cmp_ps_mask(sum_qx * sum_qx, best * sum_q2, _CMP_GT_OQ);
+    return _mm512_mask_cmp_ps_mask(better, sum_q2, _mm512_setzero_ps(), _CMP_GT_OQ);
+}
+
+static inline vf v_repeat_four(float a, float b, float c, float d)
+{
+    return _mm512_broadcast_f32x4(_mm_setr_ps(a, b, c, d));
+}
+
+/* A bit for each lane. */
+static inline uint32_t v_lanes_less(vf values, float than)
+{
+    return _mm512_cmp_ps_mask(values, _mm512_set1_ps(than), _CMP_LT_OQ);
+}
+
+static inline uint32_t v_lanes_equal(vf values, float to)
+{
+    return _mm512_cmp_ps_mask(values, _mm512_set1_ps(to), _CMP_EQ_OQ);
+}
+
 #include "quant/iq_simd.h"
+
+#include "quant/iq1_simd.h"

@@ -32,14 +32,15 @@ static inline vi nearest_level(vf value, int most)
     return v_clamp(((vi)(value + 12582912.f) & 0x007fffff) - 0x00400000, most);
 }
 
-/* Where in its list the neighbour is that is nearest under the scale; the first of several, and where none is. */
-static inline uint32_t nearest_neighbour(const struct grid_search *search, unsigned code, const struct group *group, float scale,
-                                         int dimension)
+/* `numbers` is what levels stand for. Where in its list the neighbour is that is nearest under the scale; the first of several,
+ * and where none is. */
+static inline uint32_t nearest_neighbour(const struct grid_search *search, unsigned code, const struct group *group, vf numbers,
+                                         float scale, int dimension)
 {
     const int bits = dimension == 8 ? 2 : 3;
     const uint16_t *packed = search->packed + search->first[code];
     int count = (int)(search->first[code + 1] - search->first[code]);
-    vf numbers = __builtin_convertvector(((lane_numbers & ((1 << bits) - 1)) << 1) + 1, vf), terms[8];
+    vf terms[8];
     for (int i = 0; i < dimension; i++) {
         vf difference = scale * numbers - group->values[i];
         terms[i] = group->roots[i] * difference * difference;
@@ -64,6 +65,12 @@ static inline uint32_t nearest_neighbour(const struct grid_search *search, unsig
     return (uint32_t)place;
 }
 
+/* What the levels of IQ2 and IQ3 stand for, as a table for v_look_up(). */
+static inline vf level_numbers(int dimension)
+{
+    return __builtin_convertvector(((lane_numbers & (dimension == 8 ? 3 : 7)) << 1) + 1, vf);
+}
+
 /* The points of group k under each try, and what they add to its sums. */
 static inline void try_group(const struct grid_search *search, const struct group *group, struct tries *tries, int k,
                              int dimension)
@@ -84,8 +91,8 @@ static inline void try_group(const struct grid_search *search, const struct grou
     for (int t = 0; t < tries->n; t++) {
         int index = search->index[codes[t]];
         if (index < 0) {
-            uint32_t place =
-                search->first[codes[t]] + nearest_neighbour(search, (unsigned)codes[t], group, tries->scales[t], dimension);
+            uint32_t place = search->first[codes[t]] + nearest_neighbour(search, (unsigned)codes[t], group,
+                                                                         level_numbers(dimension), tries->scales[t], dimension);
             index = search->neighbour[place];
             packed[t] = search->packed[place];
             tries->off_grid[k] |= 1u << t;
@@ -132,7 +139,8 @@ static inline float redo(const struct iq_format *format, const struct grid_searc
             unsigned code = grid_code(grid, levels);
             int index = search->index[code];
             if (index < 0)
-                index = search->neighbour[search->first[code] + nearest_neighbour(search, code, &groups[k], scale, dimension)];
+                index = search->neighbour[search->first[code] + nearest_neighbour(search, code, &groups[k],
+                                                                                  level_numbers(dimension), scale, dimension)];
             points[k] = (uint16_t)index;
         }
         const uint8_t *point = grid_point(grid, points[k]);

@@ -81,6 +81,20 @@ void text_put(const char *text, FILE *out)
     }
 }
 
+size_t text_columns(const char *text)
+{
+    size_t columns = 0;
+    for (size_t at = 0, length = strlen(text); at < length;) {
+        utf8proc_int32_t code_point = 0;
+        size_t taken = text_character(text + at, length - at);
+        if (taken != 0)
+            utf8proc_iterate((const utf8proc_uint8_t *)text + at, (utf8proc_ssize_t)taken, &code_point);
+        columns += taken != 0 ? (size_t)utf8proc_charwidth(code_point) : 1;
+        at += taken != 0 ? taken : 1;
+    }
+    return columns;
+}
+
 int text_compare(const char *a, size_t a_length, const char *b, size_t b_length)
 {
     int order = memcmp(a, b, a_length < b_length ? a_length : b_length);

@@ -23,6 +23,9 @@ void text_printable(const char *text, size_t length, char *out, size_t capacity)
 /* Writes a text so to a stream. */
 void text_put(const char *text, FILE *out);
 
+/* The columns that a NUL-terminated text takes on a terminal: 2 for wide characters, none for marks. */
+size_t text_columns(const char *text);
+
 /* Whether a NUL-terminated text ends so. */
 bool text_ends_with(const char *text, const char *ending);
 

@@ -178,6 +178,7 @@ const struct command exec_command = {
     .min_arguments = 1,
     .max_arguments = 1,
     .takes_options = true,
+    .mounts = true,
     .takes_program = true,
     .run = run,
 };

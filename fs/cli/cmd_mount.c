@@ -131,5 +131,6 @@ const struct command mount_command = {
     .min_arguments = 2,
     .max_arguments = 2,
     .takes_options = true,
+    .mounts = true,
     .run = run,
 };

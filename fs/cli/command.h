@@ -41,6 +41,7 @@ struct command {
     const struct example *examples; /* both ended by a row of NULLs */
     size_t min_arguments, max_arguments;
     bool takes_options;                              /* -o */
+    bool mounts;                                     /* options for mounts mean something */
     bool takes_program;                              /* "-- CMD ..." */
     bool hidden;                                     /* from --help */
     int (*run)(const struct invocation *invocation); /* returns the exit status */

@@ -1,14 +1,15 @@
 #include "fs/cli/progress.h"
 
+#include "base/buffer.h"
 #include "base/text.h"
+#include "fs/cli/terminal.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
-enum { BAR_WIDTH = 24, INTERVAL_MS = 100 };
+enum { INTERVAL_MS = 100 };
 
 char *size_text(uint64_t n_bytes, char out[SIZE_TEXT])
 {
@@ -30,22 +31,57 @@ static double seconds_between(const struct timespec *from, const struct timespec
     return (double)(to->tv_sec - from->tv_sec) + (double)(to->tv_nsec - from->tv_nsec) / 1e9;
 }
 
+/* How much a line shows, the most first; the first that fits is taken. */
+static const struct layout {
+    int name, bar; /* columns */
+    bool rate;
+} layouts[] = {{28, 24, true}, {28, 12, true}, {20, 0, true}, {20, 0, false}, {10, 0, false}, {0, 0, false}};
+
+static void append_bar(struct buffer *line, int columns, double share)
+{
+    if (columns == 0)
+        return;
+    buffer_append_text(line, "[");
+    for (int i = 0; i < columns; i++)
+        buffer_append_text(line, i < (int)(share * columns) ? "#" : " ");
+    buffer_append_text(line, "] ");
+}
+
+static struct buffer make_line(const struct progress *progress, const struct layout *layout, double elapsed)
+{
+    char name[sizeof progress->name], done[SIZE_TEXT], total[SIZE_TEXT], rate[SIZE_TEXT];
+    struct buffer line = {0};
+    double share = progress->total ? (double)progress->done / (double)progress->total : 1;
+    double per_second = elapsed > 0 ? (double)progress->done / elapsed : 0;
+    uint64_t left = per_second > 0 ? (uint64_t)((double)(progress->total - progress->done) / per_second + 0.5) : 0;
+    text_printable(progress->name, strlen(progress->name), name, (size_t)layout->name + 1);
+    if (layout->name != 0)
+        buffer_printf(&line, "%-*s ", layout->name, name);
+    buffer_printf(&line, "%3d%% ", (int)(share * 100));
+    append_bar(&line, layout->bar, share);
+    buffer_printf(&line, "%s of %s", size_text(progress->done, done), size_text(progress->total, total));
+    if (layout->rate)
+        buffer_printf(&line, ", %s/s", size_text((uint64_t)per_second, rate));
+    if (progress->done == progress->total)
+        buffer_printf(&line, ", in %.1f s", elapsed);
+    else if (per_second > 0)
+        buffer_printf(&line, ", %" PRIu64 ":%02u left", left / 60, (unsigned)(left % 60));
+    return line;
+}
+
+/* One line, however narrow the terminal is now: what does not fit would wrap, and stay. */
 static void draw(const struct progress *progress, const struct timespec *now)
 {
-    char bar[BAR_WIDTH + 1], done[SIZE_TEXT], total[SIZE_TEXT], rate[SIZE_TEXT], left[32] = "";
-    double share = progress->total ? (double)progress->done / (double)progress->total : 1;
-    double elapsed = seconds_between(&progress->start, now), per_second = elapsed > 0 ? (double)progress->done / elapsed : 0;
-    int full = (int)(share * BAR_WIDTH);
-    memset(bar, ' ', BAR_WIDTH);
-    memset(bar, '#', (size_t)full);
-    bar[BAR_WIDTH] = '\0';
-    uint64_t seconds = per_second > 0 ? (uint64_t)((double)(progress->total - progress->done) / per_second + 0.5) : 0;
-    if (progress->done == progress->total)
-        snprintf(left, sizeof left, "in %.1f s", elapsed);
-    else if (per_second > 0)
-        snprintf(left, sizeof left, "%" PRIu64 ":%02u left", seconds / 60, (unsigned)(seconds % 60));
-    fprintf(stderr, "\r%-28s %3d%% [%s] %s of %s, %s/s, %s\033[K", progress->name, (int)(share * 100), bar,
-            size_text(progress->done, done), size_text(progress->total, total), size_text((uint64_t)per_second, rate), left);
+    const size_t n_layouts = sizeof layouts / sizeof *layouts;
+    double elapsed = seconds_between(&progress->start, now);
+    size_t columns = terminal_columns(STDERR_FILENO) - 1, i = 0;
+    struct buffer line = make_line(progress, &layouts[i], elapsed);
+    while (line.length > columns && ++i < n_layouts) {
+        buffer_free(&line);
+        line = make_line(progress, &layouts[i], elapsed);
+    }
+    fprintf(stderr, "\r%.*s\033[K", (int)(line.length < columns ? line.length : columns), (const char *)line.bytes);
+    buffer_free(&line);
 }
 
 void progress_begin(struct progress *progress, const char *name, uint64_t total)

@@ -1,22 +1,30 @@
 #include "fs/cli/command.h"
+#include "fs/cli/terminal.h"
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
-enum { HELP_COLUMN = 30 };
+enum { HELP_COLUMN = 24, EXAMPLE_INDENT = 6 };
+
+static void print_text(const char *text, unsigned column, unsigned indent)
+{
+    print_wrapped(text, column, indent, terminal_columns(STDOUT_FILENO));
+}
 
 /* "  words          help": on two lines where the words are long. */
 static void print_row(const char *words, const char *help)
 {
     if (strlen(words) + 4 > HELP_COLUMN)
-        printf("  %s\n%*s%s\n", words, HELP_COLUMN, "", help);
+        printf("  %s\n%*s", words, HELP_COLUMN, "");
     else
-        printf("  %-*s%s\n", HELP_COLUMN - 2, words, help);
+        printf("  %-*s", HELP_COLUMN - 2, words);
+    print_text(help, HELP_COLUMN, HELP_COLUMN);
 }
 
-static void print_options(void)
+static void print_options(bool with_mounts)
 {
-    for (int mounts = 0; mounts <= 1; mounts++) {
+    for (int mounts = 0; mounts <= (int)with_mounts; mounts++) {
         puts(mounts ? "\nOptions that matter only for mounts:"
                     : "\nOptions (-o NAME=VALUE,NAME,...; a comma in a value is \"\\,\"):");
         for (const struct option_row *row = option_rows; row->name != NULL; row++) {
@@ -28,36 +36,44 @@ static void print_options(void)
     }
 }
 
-static void print_examples(const struct command *command)
+static void print_example(const struct example *example)
 {
-    for (const struct example *example = command->examples; example->line != NULL; example++)
-        printf("  %s\n      %s\n", example->line, example->meaning);
+    printf("  %s\n%*s", example->line, EXAMPLE_INDENT, "");
+    print_text(example->meaning, EXAMPLE_INDENT, EXAMPLE_INDENT);
 }
 
 void usage_print(void)
 {
-    puts("wfs shows any model checkpoint as files: each tensor in many types, model.gguf and its quantizations, computed on "
-         "read.\n");
+    print_text("wfs shows any model checkpoint as files: each tensor in many types, model.gguf and its quantizations, computed "
+               "on read.",
+               0, 0);
+    putchar('\n');
     puts("Usage: wfs COMMAND [FLAGS] [-o OPTION,...] SOURCE ...\n");
-    puts("SOURCE is a .safetensors file, a directory with a model, or ORG/NAME in the local hub cache.\n\nCommands:");
+    print_text("SOURCE is a file of weights (safetensors, GGUF, torch), a directory with a model, or ORG/NAME in the local hub "
+               "cache.",
+               0, 0);
+    puts("\nCommands:");
     for (const struct command *const *command = commands; *command != NULL; command++)
         if (!(*command)->hidden)
             print_row((*command)->name, (*command)->summary);
     print_row("COMMAND --help", "more about one, with examples");
     print_row("--version", "which wfs this is");
-    print_options();
+    print_options(true);
     puts("\nExamples:");
     for (const struct command *const *command = commands; *command != NULL; command++)
         if (!(*command)->hidden)
-            printf("  %s\n      %s\n", (*command)->examples->line, (*command)->examples->meaning);
+            print_example((*command)->examples);
 }
 
 void usage_print_command(const struct command *command)
 {
-    printf("Usage: wfs %s %s%s%s\n\n%s.\n", command->name, command->flags != NULL ? "[FLAGS] " : "",
-           command->takes_options ? "[-o OPTION,...] " : "", command->usage, command->summary);
-    if (command->text != NULL)
-        printf("\n%s\n", command->text);
+    printf("Usage: wfs %s %s%s%s\n\n", command->name, command->flags != NULL ? "[FLAGS] " : "",
+           command->takes_options ? "[-o OPTION,...] " : "", command->usage);
+    print_text(command->summary, 0, 0);
+    if (command->text != NULL) {
+        putchar('\n');
+        print_text(command->text, 0, 0);
+    }
     puts("\nFlags:");
     for (const struct flag *flag = command->flags; flag != NULL && flag->name != NULL; flag++) {
         char words[64];
@@ -69,7 +85,8 @@ void usage_print_command(const struct command *command)
     }
     print_row("-h, --help", "this text");
     if (command->takes_options)
-        print_options();
+        print_options(command->mounts);
     puts("\nExamples:");
-    print_examples(command);
+    for (const struct example *example = command->examples; example->line != NULL; example++)
+        print_example(example);
 }

@@ -231,7 +231,7 @@ has_temporary() {
     run --separate-stderr "$WFS" --help
     [ "$status" -eq 0 ]
     [ -z "$stderr" ]
-    for command in mount umount exec ls cat cp info; do
+    for command in mount umount exec ls cat cp info sha256 diff verify; do
         grep -qE "^  $command +[A-Z]" <<<"$output"
         help=$("$WFS" "$command" --help)
         grep -qF "Usage: wfs $command" <<<"$help"
@@ -240,10 +240,28 @@ has_temporary() {
     done
     for option in format name allow_trailing q4_0 tensor-type token-embedding-type output-tensor-type pure leave-output-tensor \
         allow_other uid gid umask nonempty no_readahead; do
-        grep -qE "^  $option(=[A-Z=]+)? " <<<"$output "
-        "$WFS" ls --help | grep -qE "^  $option\b"
+        grep -qE "^  $option(=[A-Z=]+)?( |$)" <<<"$output"
+        "$WFS" mount --help | grep -qE "^  $option\b"
     done
-    [ "$("$WFS" --help | awk 'length > 130' | wc -l)" -eq 0 ]
+    "$WFS" cat --help | grep -qE '^  pure\b'
+    run ! grep -qE '^  (allow_other|nonempty|uid)\b' <<<"$("$WFS" cat --help)"
+    for help in "$("$WFS" --help)" "$("$WFS" mount --help)" "$("$WFS" verify --help)"; do
+        [ "$(grep -v '^  wfs ' <<<"$help" | awk 'length > 80' | wc -l)" -eq 0 ]
+    done
+}
+
+@test "--help and progress fit the terminal" {
+    need script
+    for columns in 120 50; do
+        run script -qec "stty cols $columns; '$WFS' mount --help" /dev/null
+        [ "$(tr -d '\r' <<<"$output" | grep -vE '^(  wfs |  [a-z-]+=|Usage|Options)' | awk -v most="$columns" 'length > most' | wc -l)" -eq 0 ]
+        tr -d '\r' <<<"$output" | awk -v least="$((columns - 20))" 'length > least' | grep -q .
+    done
+    for columns in 100 60 30; do
+        run script -qec "stty cols $columns; '$WFS' cp '$LARGE' tensors/large/f32 '$OUT/file'" /dev/null
+        [[ $output == *"100%"*"134 MB of 134 MB"* ]]
+        [ "$(tr '\r' '\n' <<<"$output" | sed 's/\x1b\[K//' | awk -v most="$columns" 'length >= most' | wc -l)" -eq 0 ]
+    done
 }
 
 # clean TEXT: nothing in it that a terminal would obey but the ends of lines.

@@ -12,11 +12,11 @@ setup() {
 
 # The words of a section of --help: "Options" lists names, "Commands" as well.
 options() {
-    "$WFS" --help | sed -n '/^Options/,/^Examples/s/^  \([a-z0-9_-]*\).*/\1/p'
+    "$WFS" --help | sed -n '/^Options/,/^Examples/s/^  \([a-z0-9_-][a-z0-9_-]*\).*/\1/p'
 }
 
 commands() {
-    "$WFS" --help | sed -n '/^Commands/,/^Options/s/^  \([a-z]*\)  .*/\1/p'
+    "$WFS" --help | sed -n '/^Commands/,/^Options/s/^  \([a-z0-9][a-z0-9]*\)  .*/\1/p'
 }
 
 flags() {
@@ -25,7 +25,7 @@ flags() {
 
 @test "every command, option and flag is in all of them" {
     [ "$(options | wc -l)" -ge 15 ]
-    [ "$(commands | wc -l)" -eq 7 ]
+    [ "$(commands | wc -l)" -eq 10 ]
     sed 's/\\-/-/g' wfs.1 >plain.1
     for option in $(options); do
         grep -qE "^\\\\fB$option\\\\fR(=.*)?$" plain.1

@@ -24,6 +24,14 @@ static void characters(void)
         CHECK_NAMED(text_character(rows[i].bytes, rows[i].length) == rows[i].expected, rows[i].name);
 }
 
+static void columns(void)
+{
+    CHECK(text_columns("") == 0 && text_columns("abc") == 3 && text_columns("\xc3\xa9") == 1);
+    CHECK_NAMED(text_columns("\xe6\xa8\xa1\xe5\x9e\x8b") == 4, "wide characters");
+    CHECK_NAMED(text_columns("e\xcc\x81") == 1, "a mark");
+    CHECK_NAMED(text_columns("a\xff") == 2, "what is not UTF-8");
+}
+
 static void printable(void)
 {
     char out[64];
@@ -47,6 +55,7 @@ int main(void)
     characters();
     CHECK(text_valid_prefix("0123456789\xc3\xa9\xff", 13) == 12);
     CHECK(text_valid_prefix("0123456789abcdef", 16) == 16);
+    columns();
     printable();
     return check_done();
 }

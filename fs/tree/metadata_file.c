@@ -131,7 +131,7 @@ static void tensor_text(const void *context, size_t index, struct buffer *out)
 {
     const struct tree *tree = context;
     buffer_append_text(out, index ? ",\n" : "\n");
-    tensor_metadata(&tree_checkpoint(tree)->tensors->tensors[index], tree_options(tree), out);
+    tensor_metadata(tree_shown(tree), index, tree_options(tree), out);
 }
 
 /* The lengths of the tensors' entries, found by writing them once: in parts, by all cores, since there may be 100,000. */
@@ -177,7 +177,7 @@ static bool plan(const void *context, struct arena *arena, struct vfile *ret_fil
     append_notes(checkpoint, &head);
     buffer_append_text(&head, ",\n\"tensors\":[");
 
-    size_t n_tensors = checkpoint->tensors->n_tensors;
+    size_t n_tensors = tree_shown(tree)->set->n_tensors;
     struct measuring measuring = {tree, arena_array(arena, n_tensors, sizeof(uint32_t)), n_tensors};
     pool_run((n_tensors + TENSORS_PER_TASK - 1) / TENSORS_PER_TASK, measure, &measuring);
     struct vfile_builder builder = {.arena = arena, .capacity = n_tensors + 2};

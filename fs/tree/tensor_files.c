@@ -18,6 +18,7 @@ struct cut_name {
 
 struct tensor_files {
     const struct checkpoint *checkpoint;
+    const struct shown *shown;
     const struct tensor_set *tensors;
     const struct tree_options *options;
     struct cut_name *cut; /* sorted */
@@ -72,7 +73,7 @@ static bool find(const void *context, const char *name, uint64_t *ret_item)
 static void metadata_text(const void *context, size_t index, struct buffer *out)
 {
     const struct tensor_files *files = context;
-    tensor_metadata(tensor_at(files, index), files->options, out);
+    tensor_metadata(files->shown, index, files->options, out);
     buffer_append_text(out, "\n");
 }
 
@@ -123,10 +124,10 @@ static bool plan(const void *context, uint64_t item, unsigned slot, struct arena
         return error_set(error, "there is no such view of '%s'", tensor->name);
     if (file.numpy) {
         char header[NUMPY_HEADER_MAX];
-        size_t length = numpy_header(file.encoding.dtype, tensor->shape, tensor->rank, header);
+        size_t length = numpy_header(file.encoding.dtype, file.tensor->shape, file.tensor->rank, header);
         vfile_add_literal(&builder, arena_copy(arena, header, length), length);
     }
-    vfile_add_view(&builder, tensor_view(tensor, arena), file.encoding);
+    vfile_add_view(&builder, tensor_view(file.tensor, arena), file.encoding);
     *ret_file = vfile_finish(&builder);
     return true;
 }
@@ -143,6 +144,18 @@ static void emit_number(tree_emit_xattr *emit, void *emit_context, const char *n
     emit_text(emit, emit_context, name, text);
 }
 
+static void emit_packing(const struct unpacked *unpacked, tree_emit_xattr *emit, void *emit_context)
+{
+    struct buffer parts = {0};
+    for (unsigned i = 0; i < unpacked->n_parts; i++) {
+        buffer_append_text(&parts, i > 0 ? "\n" : "");
+        buffer_append(&parts, unpacked->parts[i]->name, unpacked->parts[i]->name_length);
+    }
+    emit_text(emit, emit_context, "user.wfs.packing", unpacked->packing->name);
+    emit(emit_context, "user.wfs.parts", (const char *)parts.bytes, parts.length);
+    buffer_free(&parts);
+}
+
 static void xattrs(const void *context, uint64_t item, int slot, tree_emit_xattr *emit, void *emit_context)
 {
     const struct tensor_files *files = context;
@@ -150,6 +163,12 @@ static void xattrs(const void *context, uint64_t item, int slot, tree_emit_xattr
     struct tensor_file file;
     char shape[LAYOUT_MAX_RANK * 22];
     bool view = slot > SLOT_METADATA && tensor_file_at(tensor, files->options, (unsigned)slot, &file);
+    if (files->shown->unpacked != NULL && files->shown->unpacked[item] != NULL)
+        emit_packing(files->shown->unpacked[item], emit, emit_context);
+    if (view)
+        tensor = file.tensor;
+    else if (tensor->part != NULL)
+        tensor = tensor->part;
     emit(emit_context, "user.wfs.name", tensor->name, tensor->name_length);
     emit_text(emit, emit_context, "user.wfs.dtype", view ? file.encoding.dtype->name : tensor->dtype->name);
     emit_text(emit, emit_context, "user.wfs.shape", layout_shape_text(tensor->shape, tensor->rank, shape, sizeof shape));
@@ -206,7 +225,8 @@ static bool add(struct tree *tree, struct error *error)
     };
     struct tensor_files *files = arena_alloc(tree_arena(tree), sizeof *files);
     files->checkpoint = tree_checkpoint(tree);
-    files->tensors = files->checkpoint->tensors;
+    files->shown = tree_shown(tree);
+    files->tensors = files->shown->set;
     files->options = tree_options(tree);
     if (!collect_cut_names(files, files->checkpoint->path, tree_arena(tree), error))
         return false;

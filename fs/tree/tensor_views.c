@@ -32,10 +32,12 @@ static struct view outline(const struct tensor *tensor)
 
 bool tensor_file_at(const struct tensor *tensor, const struct tree_options *options, unsigned slot, struct tensor_file *ret_file)
 {
-    struct tensor_file file = {.name = "raw", .encoding = encoding_of(tensor->dtype), .numpy = slot == SLOT_RAW_NPY};
     const char *reason;
-    if (tensor->refusal != NULL)
+    if (slot < SLOT_FIRST_DTYPE && tensor->part != NULL)
+        tensor = tensor->part;
+    else if (tensor->refusal != NULL || (slot < SLOT_FIRST_DTYPE && tensor->is_unpacked))
         return false;
+    struct tensor_file file = {tensor, "raw", encoding_of(tensor->dtype), .numpy = slot == SLOT_RAW_NPY};
     if (slot >= SLOT_FIRST_DTYPE) {
         file.encoding.dtype = dtypes[(slot - SLOT_FIRST_DTYPE) / 2];
         file.numpy = (slot - SLOT_FIRST_DTYPE) % 2 == 1;
@@ -92,27 +94,52 @@ static void append_views(const struct tensor *tensor, const struct tree_options 
     buffer_append_text(out, "]");
 }
 
-void tensor_metadata(const struct tensor *tensor, const struct tree_options *options, struct buffer *out)
+/* What a weight is put together of, and what that gives. */
+static void append_packing(const struct tensor *tensor, const struct unpacked *unpacked, struct buffer *out)
 {
-    char directory[NAME_MAX_BYTES + 1];
+    buffer_printf(out, ",\"packing\":{\"name\":\"%s\"", unpacked->packing->name);
+    if (tensor->refusal == NULL) {
+        buffer_printf(out, ",\"bits\":%u,\"dtype\":\"%s\"", unpacked->bits, tensor->dtype->name);
+        append_list(out, "shape", tensor->shape, tensor->rank);
+    }
+    buffer_append_text(out, ",\"parts\":[");
+    for (unsigned i = 0; i < unpacked->n_parts; i++) {
+        buffer_append_text(out, i ? "," : "");
+        buffer_append_json_string(out, unpacked->parts[i]->name, unpacked->parts[i]->name_length);
+    }
+    buffer_append_text(out, "]}");
+}
+
+/* What is stored under the name counts, where something is: the packing says what is made of it. */
+static void append_place(const struct tensor *stored, struct buffer *out)
+{
     uint64_t row_major[LAYOUT_MAX_RANK];
-    struct view view = outline(tensor);
-    name_escape(tensor->name, tensor->name_length, directory);
-    layout_row_major_strides(tensor->shape, tensor->rank, row_major);
-    buffer_append_text(out, "{\"name\":");
-    buffer_append_json_string(out, tensor->name, tensor->name_length);
-    append_text(out, "directory", directory, strlen(directory));
-    buffer_printf(out, ",\"dtype\":\"%s\"", tensor->dtype->name);
-    append_list(out, "shape", tensor->shape, tensor->rank);
-    append_list(out, "strides", tensor->strides ? tensor->strides : row_major, tensor->rank);
+    struct view view = outline(stored);
+    layout_row_major_strides(stored->shape, stored->rank, row_major);
+    buffer_printf(out, ",\"dtype\":\"%s\"", stored->dtype->name);
+    append_list(out, "shape", stored->shape, stored->rank);
+    append_list(out, "strides", stored->strides ? stored->strides : row_major, stored->rank);
     buffer_printf(out, ",\"elements\":%" PRIu64 ",\"bytes\":%" PRIu64, view.n_elements, view_bytes(&view));
-    if (tensor->view == NULL && tensor->source != NULL) {
-        const char *source = source_name(tensor->source);
+    if (stored->view == NULL && stored->source != NULL) {
+        const char *source = source_name(stored->source);
         append_text(out, "source", source, strlen(source));
-        buffer_printf(out, ",\"offset\":%" PRIu64 ",\"length\":%" PRIu64, tensor->offset, tensor->length);
+        buffer_printf(out, ",\"offset\":%" PRIu64 ",\"length\":%" PRIu64, stored->offset, stored->length);
     } else {
         buffer_append_text(out, ",\"source\":null,\"offset\":null,\"length\":null");
     }
+}
+
+void tensor_metadata(const struct shown *shown, size_t index, const struct tree_options *options, struct buffer *out)
+{
+    const struct tensor *tensor = &shown->set->tensors[index];
+    char directory[NAME_MAX_BYTES + 1];
+    name_escape(tensor->name, tensor->name_length, directory);
+    buffer_append_text(out, "{\"name\":");
+    buffer_append_json_string(out, tensor->name, tensor->name_length);
+    append_text(out, "directory", directory, strlen(directory));
+    append_place(tensor->part != NULL ? tensor->part : tensor, out);
+    if (shown->unpacked != NULL && shown->unpacked[index] != NULL)
+        append_packing(tensor, shown->unpacked[index], out);
     if (tensor->refusal != NULL)
         append_text(out, "refused", tensor->refusal, strlen(tensor->refusal));
     append_views(tensor, options, directory, out);

@@ -10,7 +10,8 @@ enum { SLOT_METADATA, SLOT_RAW, SLOT_RAW_NPY, SLOT_FIRST_DTYPE };
 
 /* How one file of a tensor is made. */
 struct tensor_file {
-    const char *name; /* "f32", without ".npy" */
+    const struct tensor *tensor; /* what it shows: a packed one's raw file is that of the part of its name */
+    const char *name;            /* "f32", without ".npy" */
     struct encoding encoding;
     bool numpy;
     bool stored; /* the very bytes of the source */
@@ -23,6 +24,6 @@ unsigned tensor_slots(void);
 /* The file of a tensor in a slot from SLOT_RAW on; false where the view is not defined for the tensor. */
 bool tensor_file_at(const struct tensor *tensor, const struct tree_options *options, unsigned slot, struct tensor_file *ret_file);
 
-/* Appends the JSON object that describes the tensor and its files: what stands in its metadata.json and, once for each
- * tensor, in the one at the top. Without a newline. */
-void tensor_metadata(const struct tensor *tensor, const struct tree_options *options, struct buffer *out);
+/* Appends the JSON object that describes tensor number `index` of those shown and its files: what stands in its metadata.json
+ * and, once for each tensor, in the one at the top. Without a newline. */
+void tensor_metadata(const struct shown *shown, size_t index, const struct tree_options *options, struct buffer *out);

@@ -43,6 +43,7 @@ struct tree {
     const struct checkpoint *checkpoint;
     const struct tree_options *options;
     struct arena *arena;
+    struct shown shown;
     struct timespec mtime;
     struct node **nodes; /* nodes never move: other threads may hold them */
     uint32_t n_nodes;
@@ -181,6 +182,7 @@ struct tree *tree_new(const struct checkpoint *checkpoint, const struct tree_opt
     };
     pthread_mutex_init(&tree->lock, NULL);
     pthread_cond_init(&tree->plan_ended, NULL);
+    tree->shown = shown_of(checkpoint, tree->arena);
     add_node(tree, 0, "", true);
     for (const struct content *const *content = contents; *content != NULL; content++)
         if (!(*content)->add(tree, error)) {
@@ -216,6 +218,11 @@ const struct checkpoint *tree_checkpoint(const struct tree *tree)
 const struct tree_options *tree_options(const struct tree *tree)
 {
     return tree->options;
+}
+
+const struct shown *tree_shown(const struct tree *tree)
+{
+    return &tree->shown;
 }
 
 struct arena *tree_arena(struct tree *tree)

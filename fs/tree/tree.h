@@ -10,6 +10,7 @@
 #include "formats/checkpoint.h"
 #include "fs/tree/vfile.h"
 #include "models/quantize.h"
+#include "models/shown.h"
 #include "models/split.h"
 
 typedef uint64_t node_id;
@@ -43,6 +44,7 @@ void tree_free(struct tree *tree); /* NULL is allowed */
 
 const struct checkpoint *tree_checkpoint(const struct tree *tree);
 const struct tree_options *tree_options(const struct tree *tree);
+const struct shown *tree_shown(const struct tree *tree); /* the tensors */
 
 /* False where the number is nobody's, or there is no such name. */
 bool tree_attributes(struct tree *tree, node_id id, struct node_attributes *ret_attributes);

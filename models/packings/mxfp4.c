@@ -84,6 +84,16 @@ static bool is_key(const struct packing_input *input, const struct tensor *tenso
     return strcmp(input->method, "mxfp4") == 0 || packing_partner(input, tensor, own, other) != NULL;
 }
 
+/* The bytes of each row next to each other. */
+static const struct view *flat_rows(struct arena *arena, const struct view *blocks)
+{
+    uint64_t shape[VIEW_MAX_RANK];
+    unsigned rank = blocks->rank - 1;
+    memcpy(shape, blocks->shape, rank * sizeof *shape);
+    shape[rank - 1] *= blocks->shape[rank];
+    return view_reshape(arena, blocks, rank, shape);
+}
+
 static bool unpack(const struct packing_input *input, const struct tensor *key, struct unpacked *unpacked, struct error *error)
 {
     struct packed packed = packed_begin(input, key, own, unpacked, error);
@@ -100,7 +110,8 @@ static bool unpack(const struct packing_input *input, const struct tensor *key, 
         order[i] = i;
     order[blocks->rank - 2] = blocks->rank - 1;
     order[blocks->rank - 1] = blocks->rank - 2;
-    unpacked->view = unpacked->blocks = view_of_permuted_blocks(arena, blocks, order);
+    unpacked->blocks = view_of_permuted_blocks(arena, blocks, order);
+    unpacked->view = view_permute(arena, packed_mxfp4(arena, flat_rows(arena, tensor_view(key, arena)), scales), order);
     unpacked->bits = 4;
     return true;
 }

@@ -2,12 +2,11 @@
  * byte, and B.weight_scale U8 [rows, columns / 32], exponents of 2 with a bias of 127, without a code for what is no number. */
 #include "models/packings/packed.h"
 
-#include <math.h>
 #include <string.h>
 
 extern const struct packing mxfp4_packed_packing;
 
-enum { GROUP = 32, EXPONENTS = 256, BIAS = 127 };
+enum { GROUP = 32 };
 
 static const char own[] = ".weight_packed", other[] = ".weight_scale";
 
@@ -20,7 +19,6 @@ static bool is_key(const struct packing_input *input, const struct tensor *tenso
 
 static bool unpack(const struct packing_input *input, const struct tensor *key, struct unpacked *unpacked, struct error *error)
 {
-    static const uint64_t shape[1] = {EXPONENTS};
     struct packed packed = packed_begin(input, key, own, unpacked, error);
     struct arena *arena = input->arena;
     const struct view *bytes = tensor_view(key, arena);
@@ -30,12 +28,7 @@ static bool unpack(const struct packing_input *input, const struct tensor *key, 
     const struct view *scales = packed_matrix(&packed, other, U8, bytes->shape[0], bytes->shape[1] * 2 / GROUP);
     if (scales == NULL)
         return false;
-    float *powers = arena_array(arena, EXPONENTS, sizeof *powers);
-    for (int i = 0; i < EXPONENTS; i++)
-        powers[i] = ldexpf(1, i - BIAS);
-    scales = view_lookup(arena, scales, view_literal(arena, &f32_dtype, 1, shape, powers));
-    const struct sharing sharing = {1, GROUP, NULL};
-    unpacked->view = view_combine(arena, view_reinterpret(arena, bytes, dtype_by_name("F4")), MULTIPLY, scales, &sharing);
+    unpacked->view = packed_mxfp4(arena, bytes, scales);
     unpacked->bits = 4;
     unpacked->beyond = "MXFP4 of compressed-tensors";
     return true;

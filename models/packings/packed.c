@@ -4,6 +4,7 @@
 #include "formats/layout.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -129,4 +130,16 @@ const struct view *packed_cut(struct arena *arena, const struct view *view, uint
     if (view->shape[1] > n_columns)
         view = view_slice(arena, view, 1, 0, n_columns, 1);
     return view;
+}
+
+const struct view *packed_mxfp4(struct arena *arena, const struct view *bytes, const struct view *scales)
+{
+    enum { EXPONENTS = 256, BIAS = 127, COLUMNS = 32 };
+    static const uint64_t shape[1] = {EXPONENTS};
+    static const struct sharing sharing = {1, COLUMNS, NULL};
+    float *powers = arena_array(arena, EXPONENTS, sizeof *powers);
+    for (int i = 0; i < EXPONENTS; i++)
+        powers[i] = ldexpf(1, i - BIAS);
+    scales = view_lookup(arena, view_reinterpret(arena, scales, &u8_dtype), view_literal(arena, &f32_dtype, 1, shape, powers));
+    return view_combine(arena, view_reinterpret(arena, bytes, dtype_by_name("F4")), MULTIPLY, scales, &sharing);
 }

@@ -54,6 +54,10 @@ uint64_t packed_number(const struct json *config, const char *key);
 /* Elements [0, n_rows) x [0, n_columns) of a matrix that may be larger. */
 const struct view *packed_cut(struct arena *arena, const struct view *view, uint64_t n_rows, uint64_t n_columns);
 
+/* MXFP4: bytes of two elements each, the first in the low half, in blocks of 32 columns with an exponent of 2 each, whose bias is
+ * 127 and which has no code for what is no number. The columns of scales fit those of bytes. */
+const struct view *packed_mxfp4(struct arena *arena, const struct view *bytes, const struct view *scales);
+
 static inline uint64_t rounded_up(uint64_t number, uint64_t divisor)
 {
     return number / divisor + (number % divisor != 0);

@@ -43,6 +43,7 @@ struct unpacked {
     const struct view *converted; /* what the converter makes of it, where that is something else; may be NULL */
     const char *beyond;           /* what the converter would refuse in it; NULL: nothing */
     const char *refusal;          /* why it has no values: no view is there then */
+    bool is_twin;                 /* another one before it has the name */
 };
 
 struct packing {

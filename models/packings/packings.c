@@ -210,6 +210,7 @@ static void refuse_twins(const struct packing_input *input, struct unpacked_weig
     qsort(sorted, found->n_weights, sizeof *sorted, compare_names);
     for (size_t i = 1; i < found->n_weights; i++)
         if (strcmp(sorted[i]->name, sorted[i - 1]->name) == 0) {
+            sorted[i]->is_twin = true;
             sorted[i]->refusal = arena_printf(input->arena, "it is packed as %s and as %s", sorted[i - 1]->packing->name,
                                               sorted[i]->packing->name);
             sorted[i]->view = sorted[i]->blocks = sorted[i]->converted = NULL;

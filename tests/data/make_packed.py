@@ -187,6 +187,13 @@ def mxfp4():
           {".weight_packed": codes[:, ::2] | codes[:, 1::2] << 4, ".weight_scale": np.minimum(e, 250)}, E2M1[codes] * spread(np.ldexp(f32(1), np.minimum(e, 250).astype(int) - 127), 1, 32))
 
 
+def mxfp4_experts():
+    codes, e = rng.integers(0, 16, (2, 8, C), dtype=np.uint8), rng.integers(0, 250, (2, 8, C // 32), dtype=np.uint8)
+    w = E2M1[codes] * np.repeat(np.ldexp(f32(1), e.astype(int) - 127), 32, 2)
+    write("mxfp4-experts", dict(quant_method="mxfp4"), {"_blocks": (codes[..., ::2] | codes[..., 1::2] << 4).reshape(2, 8, C // 32, 16), "_scales": e},
+          np.swapaxes(w, 1, 2), base="model.layers.0.mlp.experts.gate_up_proj")
+
+
 def modelopt_int4():
     q, s = rng.integers(-8, 8, (R, C)), scales(R, 2).astype(np.float16)
     write("modelopt-int4", dict(quant_method="modelopt", quant_algo="W4A16_AWQ", group_size=32),
@@ -261,5 +268,5 @@ def quanto():
     write("quanto-float8", dict(quant_method="quanto", weights="qfloat8"), {".weight._data": w, ".weight._scale": s}, value(w) * s)
 
 
-for make in (scaled, pack_quantized, gptq, bitnet, nvfp4, mxfp4, modelopt_int4, awq, bitsandbytes, hqq, mlx, quanto):
+for make in (scaled, pack_quantized, gptq, bitnet, nvfp4, mxfp4, modelopt_int4, awq, bitsandbytes, hqq, mlx, quanto, mxfp4_experts):
     make()

@@ -1,0 +1,66 @@
+# Packed checkpoints: the weights that they stand for, beside what is stored.
+
+load lib
+
+setup_file() {
+    load lib
+    need_fuse
+    need getfattr
+}
+
+setup() {
+    PACKED=$BATS_TEST_DIRNAME/../data/packed
+    WEIGHT=tensors/model.layers.0.mlp.down_proj.weight
+    MNT=$BATS_TEST_TMPDIR/mnt
+}
+
+@test "a weight of other names: values without raw, its parts as they are" {
+    serve "$PACKED/gptq-4" "$MNT"
+    cmp "$MNT/$WEIGHT/f32" "$PACKED/gptq-4/expected.f32"
+    [ ! -e "$MNT/$WEIGHT/raw" ]
+    [ "$(stat -c %s "$MNT/tensors/model.layers.0.mlp.down_proj.qweight/raw")" -eq 512 ]
+    [ "$(getfattr --only-values -n user.wfs.packing "$MNT/$WEIGHT/f32")" = gptq ]
+    getfattr --only-values -n user.wfs.parts "$MNT/$WEIGHT" | grep -qx model.layers.0.mlp.down_proj.g_idx
+    need_numpy
+    "$PYTHON" - "$MNT" <<'END'
+import json, sys
+tensors = {t["name"]: t for t in json.load(open(sys.argv[1] + "/metadata.json"))["tensors"]}
+weight = tensors["model.layers.0.mlp.down_proj.weight"]
+assert weight["dtype"] == "F32" and weight["shape"] == [16, 64] and weight["source"] is None, weight
+assert weight["packing"]["name"] == "gptq" and weight["packing"]["bits"] == 4 and len(weight["packing"]["parts"]) == 4, weight
+assert "packing" not in tensors["model.layers.0.mlp.down_proj.qweight"]
+END
+    unmount "$MNT"
+    server_is_quiet
+}
+
+@test "a weight that is called as a part of it: raw is bytes, views are values" {
+    serve "$PACKED/fp8-blocks" "$MNT"
+    cmp "$MNT/$WEIGHT/f32" "$PACKED/fp8-blocks/expected.f32"
+    cmp "$MNT/$WEIGHT/raw" <(tail -c $((1024 + 24)) "$PACKED/fp8-blocks/model.safetensors" | head -c 1024)
+    [ "$(getfattr --only-values -n user.wfs.dtype "$MNT/$WEIGHT/raw")" = F8_E4M3 ]
+    [ "$(getfattr --only-values -n user.wfs.dtype "$MNT/$WEIGHT/f32")" = F32 ]
+    [ "$(getfattr --only-values -n user.wfs.packing "$MNT/$WEIGHT/raw")" = scaled ]
+    unmount "$MNT"
+    server_is_quiet
+}
+
+@test "a shape of its own: raw has that of the bytes" {
+    serve "$PACKED/bnb-nf4" "$MNT"
+    cmp "$MNT/$WEIGHT/f32" "$PACKED/bnb-nf4/expected.f32"
+    [ "$(getfattr --only-values -n user.wfs.shape "$MNT/$WEIGHT/raw")" = "[512, 1]" ]
+    [ "$(getfattr --only-values -n user.wfs.shape "$MNT/$WEIGHT/f32")" = "[16, 64]" ]
+    unmount "$MNT"
+}
+
+@test "a weight that does not fit says why, and all else is there" {
+    mkdir "$BATS_TEST_TMPDIR/model"
+    cp "$PACKED/fp8-blocks/model.safetensors" "$BATS_TEST_TMPDIR/model/"
+    echo '{"quantization_config":{"quant_method":"fp8","weight_block_size":[2,2]}}' >"$BATS_TEST_TMPDIR/model/config.json"
+    serve "$BATS_TEST_TMPDIR/model" "$MNT"
+    [ "$(ls "$MNT/$WEIGHT" | tr '\n' ' ')" = "metadata.json raw " ]
+    grep -q "\"refused\":\"'model.layers.0.mlp.down_proj.weight_scale_inv' is BF16 \[4, 3\], which does not fit 16 rows of 64\"" \
+        "$MNT/$WEIGHT/metadata.json"
+    [ -s "$MNT/${WEIGHT}_scale_inv/f32" ]
+    unmount "$MNT"
+}

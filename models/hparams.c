@@ -163,7 +163,7 @@ static bool add_document(struct hparams *hparams, const char *text, size_t lengt
     return true;
 }
 
-/* One more object in front of those that are there. */
+/* One more object before those that are there. */
 static bool add_front_document(struct hparams *hparams, const char *text, size_t length, struct error *error)
 {
     if (!add_document(hparams, text, length, error))
@@ -186,7 +186,7 @@ static bool is_absent_or_null(const struct json *value)
     return value == NULL || json_type(value) == JSON_NULL;
 }
 
-/* The values that the class computes from others, as one more object in front of those that are there. */
+/* The values that the class computes from others, as one more object before those that are there. */
 static bool add_computed(struct hparams *hparams, const struct config_class *class, struct error *error)
 {
     struct buffer text = {0};
@@ -219,7 +219,7 @@ static bool add_defaults(struct hparams *hparams, const char *defaults, struct e
     return done;
 }
 
-/* One configuration object with its class behind it, and behind the layers that are there. */
+/* One configuration object with its class after it, and after the layers that are there. */
 static bool add_config(struct hparams *hparams, const struct json *object, const struct config_class *class, struct error *error)
 {
     add_layer(hparams, object, class);
@@ -275,7 +275,7 @@ static bool fill_in(struct hparams *hparams, struct error *error)
 {
     const struct json *raw = hparams->raw, *text = text_config(raw);
     if (!json_is(raw, JSON_OBJECT))
-        return error_set(error, "the whole is no object");
+        return error_set(error, "the whole is not an object");
     hparams->architecture = find_architecture(hparams, text);
     const struct config_class *class = class_of(raw, NULL);
     const struct config_class *text_class = class && text ? class_of(text, class->text_class) : NULL;

@@ -53,7 +53,7 @@ static bool set_number(struct synthesis *synthesis, const struct key_row *row, d
     if (row->type == GGUF_BOOL)
         return gguf_set_bool(kvs, key, value != 0), true;
     if (!(value >= 0 && value <= UINT32_MAX && value == (double)(uint32_t)value))
-        return error_set(error, "config.json: %s would be %.17g, which is no whole number of 32 bits", key, value);
+        return error_set(error, "config.json: %s would be %.17g, which is not a whole number of 32 bits", key, value);
     gguf_set_u32(kvs, key, (uint32_t)value);
     return true;
 }
@@ -67,7 +67,7 @@ static bool set_array(struct synthesis *synthesis, const struct key_row *row, co
         int64_t number;
         if (!json_i64(item, &number) || number < INT32_MIN || number > INT32_MAX) {
             buffer_free(&elements);
-            return error_set(error, "config.json: %s holds what is no whole number of 32 bits", row->from);
+            return error_set(error, "config.json: %s holds what is not a whole number of 32 bits", row->from);
         }
         buffer_append_le(&elements, (uint32_t)number, 4);
     }
@@ -92,7 +92,7 @@ static bool set_value(struct synthesis *synthesis, const struct key_row *row, co
     if (row->type == GGUF_BOOL && json_type(value) == JSON_TRUE)
         return set_number(synthesis, row, 1, error);
     if (row->type == GGUF_U32 && json_type(value) == JSON_NUMBER && !json_is_integer(value))
-        return error_set(error, "config.json: %s is %s, which is no whole number", row->from, json_number_text(value));
+        return error_set(error, "config.json: %s is %s, which is not a whole number", row->from, json_number_text(value));
     if (row->type == GGUF_STRING || !json_double(value, &number))
         return error_set(error, "config.json: %s is of the wrong type", row->from);
     return set_number(synthesis, row, number, error);

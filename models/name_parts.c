@@ -292,7 +292,7 @@ static void drop_words_beside_numbers(struct part *parts, size_t n_parts)
 }
 
 /* The basename is what the name begins with, up to the first part that is something else; versions at its end are no
- * part of it. What is left unexplained behind it is the finetune. */
+ * part of it. What is left unexplained after it is the finetune. */
 static void find_basename(struct part *parts, size_t n_parts)
 {
     bool at_start = true;

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* Integers made wider by zeros in front of them: exact, which a conversion through F32 is not. */
+/* Integers made wider by zeros before them: exact, which a conversion through F32 is not. */
 
 struct widened {
     struct view view;

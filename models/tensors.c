@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Names of the parts of multimodal models that are no text model: at the front, and anywhere. */
+/* Names of the parts of multimodal models that are not its text model: at the front, and anywhere. */
 static const char *const foreign_prefixes[] = {
     "mlp",     "vit.",       "vpm.",           "siglip2.",          "conformer.",
     "merger.", "resampler.", "sound_encoder.", "sound_projection.", "speech_embeddings."};

@@ -34,7 +34,7 @@ struct invocation {
 
 struct command {
     const char *name;
-    const char *usage;   /* what stands behind the name and the flags: "SOURCE [PATH]" */
+    const char *usage;   /* what comes after the name and the flags: "SOURCE [PATH]" */
     const char *summary; /* one line */
     const char *text;    /* more about it, wrapped by hand; may be NULL */
     const struct flag *flags;

@@ -41,7 +41,7 @@ static bool set_q4_0(struct options *options, const char *value, struct error *e
 static bool set_quantize_type(const struct dtype **target, const char *option, const char *value, struct error *error)
 {
     *target = quantize_type(value);
-    return *target != NULL || error_set(error, "option %s: '%s' is no type to quantize to", option, value);
+    return *target != NULL || error_set(error, "option %s: '%s' is not a type to quantize to", option, value);
 }
 
 static bool set_token_embedding_type(struct options *options, const char *value, struct error *error)
@@ -250,7 +250,7 @@ static bool set_umask(struct options *options, const char *value, struct error *
 const struct option_row option_rows[] = {
     {"format", "NAME", "read the source as this format, where it could be several", false, set_format},
     {"name", "NAME", "call the model so in model.gguf, instead of after its directory", false, set_name},
-    {"allow_trailing", NULL, "ignore bytes behind the last tensor instead of refusing the file", false, set_allow_trailing},
+    {"allow_trailing", NULL, "ignore bytes after the last tensor instead of refusing the file", false, set_allow_trailing},
     {"q4_0", "RULE", "how Q4_0 rounds: ggml (the default), or absmax7 as some Rust engines do", false, set_q4_0},
     {"tensor-type", "PATTERN=TYPE", "quantized files: tensors whose name matches get this type; may be repeated", false,
      set_tensor_type},

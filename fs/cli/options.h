@@ -36,6 +36,6 @@ extern const struct option_row option_rows[];
 void options_init(struct options *options);
 void options_free(struct options *options);
 
-/* Parses the argument of one -o, "word,word=value,...": a comma in a value is written "\,". A word that is no option is an
+/* Parses the argument of one -o, "word,word=value,...": a comma in a value is written "\,". A word that is not an option is an
  * error that names it; what fstab and mount(8) pass along (ro, defaults, noauto, nofail, _netdev, x-...) is ignored. */
 bool options_parse(struct options *options, const char *words, struct error *error);

@@ -17,7 +17,7 @@ void progress_begin(struct progress *progress, const char *name, uint64_t total)
 void progress_add(struct progress *progress, uint64_t n_bytes);
 void progress_set(struct progress *progress, uint64_t n_bytes); /* so far */
 void progress_hide(const struct progress *progress);            /* until the next step: something else is printed */
-void progress_end(struct progress *progress);                   /* leaves the line behind, done or not */
+void progress_end(struct progress *progress);                   /* leaves the line on the terminal, done or not */
 
 /* "1.23 GB", "17 bytes": powers of 1000, three digits. Returns `out`. */
 enum { SIZE_TEXT = 16 };

@@ -1,7 +1,8 @@
 /* model.gguf, gguf/, gguf/converter/ and gguf/split/: what the converter, llama-quantize and llama-gguf-split would have written.
  *
- * The model behind all of them is made when the first is asked for, and kept: its keys and views are shared. Of a source that is
- * a GGUF already there is nothing for the converter to do: model.gguf is the source itself, or its parts in one file. */
+ * The model that all of them are made of is made when the first is asked for, and kept: its keys and views are shared. Of a
+ * source that is a GGUF already there is nothing for the converter to do: model.gguf is the source itself, or its parts in one
+ * file. */
 #include "fs/tree/content.h"
 
 #include "models/from_gguf.h"

@@ -1,7 +1,7 @@
 /* model.safetensors, and hf/: what save_pretrained() would have written, weights, configuration and tokenizer.
  *
- * The model behind the weights is made when the first of them is asked for, and kept. How many shards hf/ has must be known to
- * name them: where the tensors may be more than one holds, it is made at once. */
+ * The model that the weights are made of is made when the first of them is asked for, and kept. How many shards hf/ has must be
+ * known to name them: where the tensors may be more than one holds, it is made at once. */
 #include "fs/tree/content.h"
 #include "fs/tree/side_files.h"
 

@@ -17,7 +17,7 @@ struct vfile {
     struct origin origin;
 };
 
-/* Collects the spans of one file, each behind the one before; what is empty is left out. */
+/* Collects the spans of one file, each after the one before; what is empty is left out. */
 struct vfile_builder {
     struct arena *arena;
     struct origin origin;

@@ -2,7 +2,7 @@
  *
  * A family is one file in this folder exporting `const struct family x_family`, and a row in families.c. Its rows are data that
  * can be read in both directions: the tensor rows turn Hugging Face names and layouts into GGUF's and back, the key rows name the
- * hyperparameter behind every key. What needs code is a named hook in the family's own file, or one of the shared
+ * hyperparameter of every key. What needs code is a named hook in the family's own file, or one of the shared
  * ones below; adding a family never edits another's. */
 #pragma once
 
@@ -16,7 +16,7 @@ enum { FAMILY_MAX_TABLES = 6, FAMILY_MAX_VOCABS = 4 };
 /* A Hugging Face architecture, as config.json names it. */
 struct family_name {
     const char *name;
-    const char *prepended; /* put in front of its tensors' names, for models without their head: "model."; may be NULL */
+    const char *prepended; /* put before its tensors' names, for models without their head: "model."; may be NULL */
 };
 
 struct synthesis;
@@ -29,15 +29,16 @@ enum key_when {
     ALWAYS,     /* `value` or `text`, whatever config.json says */
 };
 
-/* One key. Its name is put behind the architecture's unless it holds a dot in front: ".general.file_type". A value that is an
+/* One key. Its name is put after the architecture's unless it begins with a dot: ".general.file_type". A value that is an
  * array of whole numbers becomes an array of I32. */
 struct key_row {
     const char *key;
     enum gguf_type type; /* GGUF_U32, GGUF_F32, GGUF_BOOL or GGUF_STRING */
     enum key_when when;
-    const char *from; /* hyperparameters, the first present one counts: "rms_norm_eps|norm_eps"; "rope." in front: of the rope */
-    double value;     /* for OR_DEFAULT and ALWAYS */
-    double times;     /* factor; 0: none */
+    const char
+        *from;    /* hyperparameters, the first present one counts: "rms_norm_eps|norm_eps"; "rope." at the front: of the rope */
+    double value; /* for OR_DEFAULT and ALWAYS */
+    double times; /* factor; 0: none */
     const char *text; /* for ALWAYS and GGUF_STRING */
 
     /* Instead of all that but `key` and `type`: computes the value. */
@@ -86,7 +87,7 @@ struct family {
     /* A last look at the facts, with the checkpoint at hand. */
     bool (*adjust)(struct synthesis *synthesis, struct error *error);
 
-    /* Keys before and behind the tokenizer's own. */
+    /* Keys before and after the tokenizer's own. */
     bool (*before_vocab)(struct synthesis *synthesis, const struct vocab_input *input, struct error *error);
     bool (*after_vocab)(struct synthesis *synthesis, const struct vocab_input *input, struct error *error);
 };
@@ -118,7 +119,7 @@ const char *synthesis_key(const struct synthesis *synthesis, const char *key);
 /* Sets the keys of a table. */
 bool synthesis_emit(struct synthesis *synthesis, const struct key_row *rows, struct error *error);
 
-/* The number behind hyperparameters, as in key_row.from; `otherwise` where it is absent or null; false where it is none. */
+/* The number that hyperparameters hold, as in key_row.from; `otherwise` where it is absent or null; false where it is none. */
 bool synthesis_number(const struct synthesis *synthesis, const char *from, double otherwise, double *ret_value,
                       struct error *error);
 

@@ -1,6 +1,6 @@
 /* RoBERTa, and XLM-RoBERTa, which differs in its tokenizer. conversion/bert.py.
  *
- * Positions are counted from pad_token_id + 1: the rows in front of it are cut off, and the context is that much shorter. */
+ * Positions are counted from pad_token_id + 1: the rows before it are cut off, and the context is that much shorter. */
 #include "models/families/bert.h"
 
 #include <string.h>

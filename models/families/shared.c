@@ -76,7 +76,7 @@ static bool emit_rope_sections(struct synthesis *synthesis, struct error *error)
         int64_t number = 0;
         if (section != NULL && (!json_i64(section, &number) || number < INT32_MIN || number > INT32_MAX)) {
             buffer_free(&elements);
-            return error_set(error, "config.json: mrope_section holds what is no whole number of 32 bits");
+            return error_set(error, "config.json: mrope_section holds what is not a whole number of 32 bits");
         }
         buffer_append_le(&elements, (uint32_t)number, 4);
     }

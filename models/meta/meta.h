@@ -58,7 +58,7 @@ void tiktoken_free(struct tiktoken *tiktoken); /* NULL is allowed */
 size_t tiktoken_count(const struct tiktoken *tiktoken);
 
 /* tokenizer.json as TikTokenConverter makes it: the merges of each token are all pairs of tokens that it is made of, by the
- * rank of the left and of the right one; and the 256 special tokens behind the ranks, of Llama 3.1 and later or of 3. */
+ * rank of the left and of the right one; and the 256 special tokens after the ranks, of Llama 3.1 and later or of 3. */
 void tiktoken_write_json(const struct tiktoken *tiktoken, bool llama31, struct buffer *out);
 
 /* The `index`th special token (0 to 255) of Llama 3, or of 3.1 and later. `out` has room for 64 bytes. */

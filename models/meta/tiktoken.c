@@ -118,7 +118,7 @@ struct tiktoken *tiktoken_parse(const char *text, size_t length, bool *ret_damag
                error_set(error, "line %" PRIu32 " is not a token in base64 and its rank", tiktoken->n_tokens + 1);
         at += line + 1;
     }
-    good = good && (sort_tokens(tiktoken) || error_set(error, "a token stands twice"));
+    good = good && (sort_tokens(tiktoken) || error_set(error, "a token appears twice"));
     if (good)
         return tiktoken;
     *ret_damaged = true;

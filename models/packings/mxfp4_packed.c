@@ -1,5 +1,6 @@
 /* MXFP4 as compressed-tensors has it: B.weight_packed U8 [rows, columns / 2], the first of two elements in the low half of a
- * byte, and B.weight_scale U8 [rows, columns / 32], exponents of 2 with a bias of 127, without a code for what is no number. */
+ * byte, and B.weight_scale U8 [rows, columns / 32], exponents of 2 with a bias of 127, without a code for what is not a number.
+ */
 #include "models/packings/packed.h"
 
 #include <string.h>

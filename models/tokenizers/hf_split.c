@@ -329,7 +329,7 @@ static bool normalize(struct normalizing *normalizing, const struct json *normal
     return true;
 }
 
-/* Pre-tokenizers: each cuts every segment that is no token. */
+/* Pre-tokenizers: each cuts every segment that is not a token. */
 
 enum behavior { REMOVED, ISOLATED, MERGED_WITH_PREVIOUS, MERGED_WITH_NEXT, CONTIGUOUS };
 

@@ -15,7 +15,7 @@ static bool is_byte(const char *text, size_t length)
     return length == 6 && memcmp(text, "<0x", 3) == 0 && strspn(text + 3, "0123456789abcdefABCDEF") >= 2 && text[5] == '>';
 }
 
-/* The tokens of the model, and behind them the added ones that have ids of their own. */
+/* The tokens of the model, and after them the added ones that have ids of their own. */
 static bool write_keys(struct gguf_kvs *kvs, const struct vocab_input *input, const struct hf_vocabulary *vocabulary,
                        struct error *error)
 {

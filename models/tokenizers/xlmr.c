@@ -27,7 +27,7 @@ static void write_list(struct gguf_kvs *kvs, const struct vocab_input *input, co
     gguf_set_bool(kvs, "tokenizer.ggml.remove_extra_whitespaces", remove_spaces);
 }
 
-/* <s>, <pad>, </s> and <unk> in front of what follows the model's own three; its last entry falls out. */
+/* <s>, <pad>, </s> and <unk> before what follows the model's own three; its last entry falls out. */
 static void realign(struct token_list *list)
 {
     static const struct token front[] = {

@@ -32,7 +32,7 @@ static const char *text_of(const struct json *value)
 static const struct {
     const char *config, *key, *expected;
 } lookups[] = {
-    /* class defaults stand behind what the file says, null included */
+    /* class defaults come after what the file says, null included */
     {"{\"model_type\":\"llama\"}", "rms_norm_eps", "1e-06"},
     {"{\"model_type\":\"llama\",\"rms_norm_eps\":1e-5}", "rms_norm_eps", "1e-5"},
     {"{\"model_type\":\"llama\",\"rope_theta\":null}", "rope_theta", "null"},
@@ -147,6 +147,6 @@ int main(void)
     check_counts();
     struct error error;
     CHECK(hparams_parse("[]", 2, &error) == NULL);
-    CHECK_TEXT(error.message, "config.json: the whole is no object");
+    CHECK_TEXT(error.message, "config.json: the whole is not an object");
     return check_done();
 }

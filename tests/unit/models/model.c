@@ -36,7 +36,7 @@ static const struct {
     {"{}", NULL, "unknown", "names no architecture", "model.embed_tokens.weight"},
     {"{\"architectures\":[\"Nobody\"]}", NULL, "Nobody", "Nobody is unknown", "model.embed_tokens.weight"},
     {"{", "config.json", NULL, NULL, NULL},
-    {"[]", "config.json: the whole is no object", NULL, NULL, NULL},
+    {"[]", "config.json: the whole is not an object", NULL, NULL, NULL},
     {"{\"architectures\":[\"LlamaForCausalLM\"],\"num_hidden_layers\":1,\"num_attention_heads\":4}",
      "of a layer that config.json does not", NULL, NULL, NULL},
     {"{\"architectures\":[\"LlamaForCausalLM\"],\"num_hidden_layers\":2,\"num_attention_heads\":5}",

@@ -9,8 +9,8 @@ static const struct {
     const char *params, *error;
 } refused[] = {
     {"{}", "'dim' is missing"},
-    {"{\"dim\":0,\"n_layers\":1,\"n_heads\":1}", "'dim' is no positive number"},
-    {"{\"dim\":64,\"n_layers\":-1,\"n_heads\":1}", "'n_layers' is no positive number"},
+    {"{\"dim\":0,\"n_layers\":1,\"n_heads\":1}", "'dim' is not a positive number"},
+    {"{\"dim\":64,\"n_layers\":-1,\"n_heads\":1}", "'n_layers' is not a positive number"},
     {"{\"dim\":64,\"n_layers\":1,\"n_heads\":3}", "dim 64, n_heads 3, n_kv_heads 3 do not fit each other"},
     {"{\"dim\":64,\"n_layers\":1,\"n_heads\":64}", "dim 64, n_heads 64, n_kv_heads 64 do not fit each other"},
     {"{\"dim\":64,\"n_layers\":1,\"n_heads\":8,\"n_kv_heads\":3}", "dim 64, n_heads 8, n_kv_heads 3 do not fit each other"},

@@ -94,7 +94,7 @@ void factors_free(struct factors *factors)
     free(factors);
 }
 
-/* Whether all are as good as 1, as the converter compares: several as numpy does. What is no number is not. */
+/* Whether all are as good as 1, as the converter compares: several as numpy does. What is not a number is not. */
 static bool are_ones(const struct of_weight *weight, const float *values)
 {
     bool all = true;

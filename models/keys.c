@@ -38,7 +38,7 @@ bool synthesis_number(const struct synthesis *synthesis, const char *from, doubl
         return true;
     }
     if (!json_double(value, ret_value))
-        return error_set(error, "config.json: %s is no number", from);
+        return error_set(error, "config.json: %s is not a number", from);
     return true;
 }
 

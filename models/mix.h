@@ -21,7 +21,7 @@ struct mix {
 /* NULL name at the end; the order in which the files are listed. */
 extern const struct mix mixes[];
 
-/* The tool's targets that are no blocks, for models that are a GGUF already: F32, F16 and BF16. */
+/* The tool's targets that are not blocks, for models that are a GGUF already: F32, F16 and BF16. */
 extern const struct mix plain_mixes[];
 
 /* The row of that general.file_type, in either table; NULL where there is none. */

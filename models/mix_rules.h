@@ -25,7 +25,7 @@ enum tensor_fact {
     NOT_EIGHT_EXPERTS = 8,
     GROUPED = 16, /* at least 4 heads share their keys and values */
     STACKED = 32, /* several matrices: experts */
-    RAGGED = 64,  /* rows are no whole blocks of the mix's own type */
+    RAGGED = 64,  /* rows are not whole blocks of the mix's own type */
     FIRST_TWO = 128,
     FIRST_FOUR = 256,
     FIRST_EIGHTH = 512,

@@ -71,7 +71,7 @@ static bool ggml_takes_all(const struct gguf_model *model, struct error *error)
         const struct tensor *tensor = &model->tensors->tensors[i];
         const char *reason = gguf_tensor_refusal(tensor->name, tensor->name_length, tensor->view);
         if (reason != NULL)
-            return error_set(error, "model.gguf: tensor '%.200s': %s", tensor->name, reason);
+            return error_set(error, "tensor '%.200s': %s", tensor->name, reason);
     }
     return true;
 }
@@ -82,7 +82,7 @@ static bool check_quantization(const struct gguf_model *model, struct error *err
     const char *method = json_string(hparams_get(model->hparams, "quantization_config.quant_method"), NULL);
     if (method == NULL || packing_is_known(method))
         return true;
-    return error_set(error, "model.gguf: checkpoints quantized with '%.64s' are not supported", method);
+    return error_set(error, "checkpoints quantized with '%.64s' are not supported", method);
 }
 
 static bool add_tensors(struct synthesis *synthesis, struct error *error)
@@ -96,6 +96,18 @@ static uint64_t embedding_rows(const struct gguf_model *model)
 {
     const struct tensor *embedding = tensor_set_find_text(model->tensors, "token_embd.weight");
     return embedding != NULL && embedding->view->rank > 0 && embedding->view->n_elements > 0 ? embedding->view->shape[0] : 0;
+}
+
+/* "no tokenizer.model or tokenizer.json, which the llama family needs" */
+static bool lacks_tokenizer(const struct family *family, struct error *error)
+{
+    struct buffer files = {0};
+    for (size_t i = 0; i < FAMILY_MAX_VOCABS && family->vocabs[i] != NULL; i++)
+        if (i == 0 || strcmp(family->vocabs[i]->file, family->vocabs[i - 1]->file) != 0)
+            buffer_printf(&files, "%s%s", i == 0 ? "" : " or ", family->vocabs[i]->file);
+    error_set(error, "no %.*s, which the %s family needs", (int)files.length, (const char *)files.bytes, family->name);
+    buffer_free(&files);
+    return false;
 }
 
 static bool add_vocab(struct synthesis *synthesis, struct error *error)
@@ -112,7 +124,7 @@ static bool add_vocab(struct synthesis *synthesis, struct error *error)
     if (result == VOCAB_FAILED)
         return false;
     if (result == VOCAB_ABSENT)
-        return error_set(error, "model.gguf: there are no tokenizer files that %s reads", family->name);
+        return lacks_tokenizer(family, error);
     return family->after_vocab == NULL || family->after_vocab(synthesis, &input, error);
 }
 
@@ -194,8 +206,10 @@ static bool fill_in(struct gguf_model *model, struct error *error)
     if (model->is_gguf)
         return gguf_model_take(model, error);
     model->hparams = hparams_load(model->checkpoint, &absent, &reason);
-    if (model->hparams == NULL && !absent)
-        return error_set(error, "model.gguf: %s", reason.message);
+    if (model->hparams == NULL && !absent) {
+        *error = reason;
+        return false;
+    }
     model->family = find_family(model->checkpoint, model->hparams, &hf);
     if (model->family != NULL)
         return synthesize(model, hf, error);

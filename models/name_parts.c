@@ -280,7 +280,7 @@ static bool all_letters(const struct part *part)
     return true;
 }
 
-/* "small" is no size where a number says it. */
+/* "small" is not a size where a number says it. */
 static void drop_words_beside_numbers(struct part *parts, size_t n_parts)
 {
     bool numbers = false;

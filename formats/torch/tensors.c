@@ -58,7 +58,7 @@ bool torch_storage_id(const struct torch_container *container, const struct pick
     int64_t n_elements;
     uint64_t n_bytes;
     if (!pickle_integer(pickle_at(id, 4), &n_elements) || n_elements < 0)
-        return torch_refuse(container, persistent, error, "storage '%.*s': its number of elements is no number",
+        return torch_refuse(container, persistent, error, "storage '%.*s': its number of elements is not a number",
                             (int)key->text.length, key->text.bytes);
     if (!checked_multiply((uint64_t)n_elements, dtype_by_name(dtype->dtype)->block_bytes, &n_bytes) || n_bytes > INT64_MAX)
         return torch_refuse(container, persistent, error, "storage '%.*s': the size of %" PRId64 " elements overflows",
@@ -205,7 +205,7 @@ static bool place_tensor(const struct torch_container *container, const struct c
     int64_t first;
     unsigned rank;
     if (!pickle_integer(pickle_at(call->arguments, 1), &first) || first < 0)
-        return torch_refuse(container, call->node, error, "a tensor whose offset is no number >= 0");
+        return torch_refuse(container, call->node, error, "a tensor whose offset is not a number >= 0");
     if (!torch_sizes(pickle_at(call->arguments, 3), strides, &rank) || rank != tensor->rank)
         return torch_refuse(container, call->node, error, "a tensor of %u sizes whose strides are not as many numbers >= 0",
                             tensor->rank);

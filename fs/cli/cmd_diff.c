@@ -198,7 +198,7 @@ static int run(const struct invocation *invocation)
     int status = EXIT_TROUBLE;
     bool opened = open_side(&a, invocation->arguments[0], &options, &error);
     if (opened && options.name == NULL)
-        options.name = a.checkpoint->model_name; /* that of a directory is no difference of models */
+        options.name = a.checkpoint->model_name; /* that of a directory is not a difference between models */
     if (opened && open_side(&b, invocation->arguments[1], &options, &error))
         status = diff(&a, &b, invocation->flags[FLAG_BRIEF], arena, &error);
     if (status == EXIT_TROUBLE)

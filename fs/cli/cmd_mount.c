@@ -117,7 +117,7 @@ const struct command mount_command = {
         "the files it is computed from have, without those to write: with allow_other, others may read what they could before.",
     .flags =
         (const struct flag[]){
-            {'f', "foreground", "stay in front, and report on stderr"},
+            {'f', "foreground", "stay in the foreground, and report on stderr"},
             {0, "replace", "take away a wfs that is mounted there, alive or dead, first"},
             {0},
         },
@@ -125,7 +125,7 @@ const struct command mount_command = {
         (const struct example[]){
             {"wfs mount model.safetensors /mnt/m", "every tensor as files below /mnt/m/tensors, until `wfs umount /mnt/m`"},
             {"wfs mount -o allow_other,umask=007 Qwen/Qwen2.5-0.5B /mnt/m", "a model from the hub cache, for a group"},
-            {"wfs mount -f ~/models/Llama-3.2-1B /mnt/m", "in front, until ^C"},
+            {"wfs mount -f ~/models/Llama-3.2-1B /mnt/m", "in the foreground, until ^C"},
             {0},
         },
     .min_arguments = 2,

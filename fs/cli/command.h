@@ -29,7 +29,7 @@ struct invocation {
     bool flags[COMMAND_MAX_FLAGS]; /* by the index of the command's row */
     char **arguments;              /* NULL-terminated */
     size_t n_arguments;
-    char **program; /* what stands behind "--" for a command that runs one, NULL-terminated */
+    char **program; /* what comes after "--" for a command that runs one, NULL-terminated */
 };
 
 struct command {

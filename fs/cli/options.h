@@ -23,7 +23,7 @@ struct options {
 
 struct option_row {
     const char *name;     /* a user may write '-' for '_' and the other way round */
-    const char *argument; /* what stands behind '='; NULL: nothing may */
+    const char *argument; /* what comes after '='; NULL: nothing may */
     const char *help;
     bool for_mounts; /* accepted everywhere, but means something only for what is mounted */
     bool (*set)(struct options *options, const char *value, struct error *error);

@@ -188,7 +188,7 @@ static bool is_cut(const struct tensor *tensor)
     return tensor->name_length * 3 > NAME_MAX_BYTES && !name_escape(tensor->name, tensor->name_length, name);
 }
 
-/* Finds the names that are cut. Two that become the same are no accident: the digest of one was made to fit. */
+/* Finds the names that are cut. Two that become the same are not an accident: the digest of one was made to fit. */
 static bool collect_cut_names(struct tensor_files *files, const char *path, struct arena *arena, struct error *error)
 {
     const struct tensor_set *set = files->tensors;

@@ -81,7 +81,7 @@ static bool emit_labels(struct synthesis *synthesis, struct error *error)
     free(sorted);
     if (!all_texts) {
         buffer_free(&elements);
-        return error_set(error, "config.json: a label of id2label is no text");
+        return error_set(error, "config.json: a label of id2label is not a string");
     }
     gguf_set_array(&synthesis->model->kvs, synthesis_key(synthesis, "classifier.output_labels"), GGUF_STRING, n_labels,
                    &elements);

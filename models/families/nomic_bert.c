@@ -29,7 +29,7 @@ static bool emit_context_length(struct synthesis *synthesis, struct error *error
         !synthesis_number(synthesis, "max_trained_positions", TRAINED, &n_trained, error))
         return false;
     if ((n_positions != V1_POSITIONS && n_positions != V2_POSITIONS) || n_trained != TRAINED)
-        return error_set(error, "config.json: n_positions %g with max_trained_positions %g is no Nomic BERT that is known",
+        return error_set(error, "config.json: n_positions %g with max_trained_positions %g is not a known Nomic BERT",
                          n_positions, n_trained);
     if (hparams_find(synthesis->model->hparams, "max_position_embeddings|n_ctx") == NULL)
         gguf_set_u32(&synthesis->model->kvs, synthesis_key(synthesis, "context_length"),

@@ -66,7 +66,7 @@ static bool add_factors(struct synthesis *synthesis, const char *name, const str
     for (uint64_t i = 0; i < n_factors; i++, item = json_next(item)) {
         double value;
         if (!json_double(item, &value))
-            return error_set(error, "config.json: a factor of rope_scaling is no number");
+            return error_set(error, "config.json: a factor of rope_scaling is not a number");
         factors[i] = (float)value;
     }
     synthesis_add_tensor(synthesis, name, view_literal(arena, &f32_dtype, 1, &n_factors, factors), NULL);

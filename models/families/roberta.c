@@ -37,7 +37,7 @@ static bool refuse_adapters(struct synthesis *synthesis, struct error *error)
 {
     if (json_count(hparams_get(synthesis->model->hparams, "lora_adaptations")) == 0)
         return true;
-    return error_set(error, "model.gguf: checkpoints that hold LoRA adapters are not supported");
+    return error_set(error, "checkpoints that hold LoRA adapters are not supported");
 }
 
 /* A byte-level tokenizer does not say itself what the token type embeddings are for. */

@@ -91,7 +91,7 @@ static bool emit_freq_base_swa(struct synthesis *synthesis, struct error *error)
     if (theta == NULL || json_type(theta) == JSON_NULL)
         return true;
     if (!json_double(theta, &value))
-        return error_set(error, "config.json: the rope_theta of sliding attention is no number");
+        return error_set(error, "config.json: the rope_theta of sliding attention is not a number");
     gguf_set_f32(&synthesis->model->kvs, synthesis_key(synthesis, "rope.freq_base_swa"), value);
     return true;
 }
@@ -203,7 +203,7 @@ bool emit_pooling_type(struct synthesis *synthesis, struct error *error)
     uint32_t type = pooling_type(document_root(config));
     document_close(config);
     if (type == 0)
-        return error_set(error, "%s: there is no kind of pooling that GGUF knows", name);
+        return error_set(error, "%s: no kind of pooling that GGUF knows", name);
     gguf_set_u32(&synthesis->model->kvs, synthesis_key(synthesis, "pooling_type"), type);
     return true;
 }

@@ -10,7 +10,7 @@ static bool get_count(const struct json *params, const char *key, uint64_t *ret_
 {
     uint64_t value;
     if (!json_u64(json_get(params, key), &value) || value == 0 || value > UINT32_MAX)
-        return error_set(error, "'%s' is %s", key, json_get(params, key) == NULL ? "missing" : "no positive number");
+        return error_set(error, "'%s' is %s", key, json_get(params, key) == NULL ? "missing" : "not a positive number");
     *ret_value = value;
     return true;
 }

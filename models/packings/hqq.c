@@ -1,4 +1,4 @@
-/* HQQ: integers of 1 to 8 bits, in groups of the flattened weight, with scales and zero points that are no integers.
+/* HQQ: integers of 1 to 8 bits, in groups of the flattened weight, with scales and zero points that are not integers.
  *
  * A weight B.weight of B.shape is B.W_q, a matrix [group_size, groups] where B.axis is 0, [groups, group_size] where it is 1;
  * B.scale and B.zero have one element for each group: (code - zero) * scale. Of fewer than 8 bits the matrix is cut into parts by

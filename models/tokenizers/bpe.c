@@ -22,4 +22,4 @@ static enum vocab_result add(struct gguf_kvs *kvs, const struct vocab_input *inp
     return hf_vocabulary_add(kvs, input, NULL, write_keys, error);
 }
 
-const struct vocab bpe_vocab = {.name = "byte-level BPE", .add = add};
+const struct vocab bpe_vocab = {.name = "byte-level BPE", .file = "tokenizer.json", .add = add};

@@ -457,7 +457,7 @@ static bool decodes_blocks(const struct json *decoder, int depth)
     return false;
 }
 
-/* What a decoder of SentencePiece's kind makes of an added token: it gives spaces and loses the one in front. */
+/* What a decoder of SentencePiece's kind makes of an added token: it gives spaces and loses the first one. */
 static const char *decoded(struct token_list *list, const char *text, size_t *length)
 {
     const char *plain = token_plain_spaces(list, text, length);

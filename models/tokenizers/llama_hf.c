@@ -52,4 +52,4 @@ static enum vocab_result add(struct gguf_kvs *kvs, const struct vocab_input *inp
     return hf_vocabulary_add(kvs, input, is_llama, write_keys, error);
 }
 
-const struct vocab llama_hf_vocab = {.name = "BPE with byte fallback", .add = add};
+const struct vocab llama_hf_vocab = {.name = "BPE with byte fallback", .file = "tokenizer.json", .add = add};

@@ -81,5 +81,5 @@ static enum vocab_result add_phi3(struct gguf_kvs *kvs, const struct vocab_input
     return add_spm(kvs, input, true, error);
 }
 
-const struct vocab spm_vocab = {.name = "SentencePiece", .add = add};
-const struct vocab phi3_vocab = {.name = "SentencePiece with Phi-3's added tokens", .add = add_phi3};
+const struct vocab spm_vocab = {.name = "SentencePiece", .file = "tokenizer.model", .add = add};
+const struct vocab phi3_vocab = {.name = "SentencePiece with Phi-3's added tokens", .file = "tokenizer.model", .add = add_phi3};

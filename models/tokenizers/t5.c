@@ -62,4 +62,4 @@ static enum vocab_result add(struct gguf_kvs *kvs, const struct vocab_input *inp
     return result;
 }
 
-const struct vocab t5_vocab = {.name = "SentencePiece Unigram", .add = add};
+const struct vocab t5_vocab = {.name = "SentencePiece Unigram", .file = "spiece.model", .add = add};

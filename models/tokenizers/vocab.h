@@ -29,6 +29,7 @@ enum vocab_result {
 
 struct vocab {
     const char *name;
+    const char *file; /* the one that it cannot do without, for messages: "tokenizer.model" */
     enum vocab_result (*add)(struct gguf_kvs *kvs, const struct vocab_input *input, struct error *error);
 };
 

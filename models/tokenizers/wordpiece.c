@@ -51,4 +51,4 @@ static enum vocab_result add(struct gguf_kvs *kvs, const struct vocab_input *inp
     return hf_vocabulary_add(kvs, input, NULL, write_keys, error);
 }
 
-const struct vocab wordpiece_vocab = {.name = "WordPiece", .add = add};
+const struct vocab wordpiece_vocab = {.name = "WordPiece", .file = "tokenizer.json", .add = add};

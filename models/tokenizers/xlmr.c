@@ -145,4 +145,4 @@ static enum vocab_result add(struct gguf_kvs *kvs, const struct vocab_input *inp
     return result;
 }
 
-const struct vocab xlmr_vocab = {.name = "XLM-RoBERTa's Unigram", .add = add};
+const struct vocab xlmr_vocab = {.name = "XLM-RoBERTa's Unigram", .file = "tokenizer.json", .add = add};

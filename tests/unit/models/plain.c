@@ -28,7 +28,7 @@ static const struct {
     {"\"a\":{\"dtype\":\"F6_E2M3\",\"shape\":[0],\"data_offsets\":[0,0]}," EMPTY("b", "0"), "b/1",
      "tensor 'a' is left out: GGUF has no type for F6_E2M3"},
     {EMPTY("b", "0,1,1,1,1"), NULL,
-     "model.gguf: none of the tensors can be in a GGUF: 'b': it has more than the 4 dimensions that ggml takes"},
+     "none of the tensors can be in a GGUF: 'b': it has more than the 4 dimensions that ggml takes"},
 };
 
 static bool has_note(const struct checkpoint *checkpoint, const char *part)

@@ -119,10 +119,12 @@ static const struct {
      "{\"x\":0.1}"},
 
     /* Refused: storages. */
-    {TENSOR(PICKLE_STORAGE("FloatStorage", "0", "-1"), "0", "I1\n", "I1\n"), "storage '0': its number of elements is no number"},
-    {TENSOR(PICKLE_STORAGE("FloatStorage", "0", "01"), "0", "I1\n", "I1\n"), "storage '0': its number of elements is no number"},
+    {TENSOR(PICKLE_STORAGE("FloatStorage", "0", "-1"), "0", "I1\n", "I1\n"),
+     "storage '0': its number of elements is not a number"},
+    {TENSOR(PICKLE_STORAGE("FloatStorage", "0", "01"), "0", "I1\n", "I1\n"),
+     "storage '0': its number of elements is not a number"},
     {TENSOR(PICKLE_STORAGE("FloatStorage", "0", "99999999999999999999"), "0", "I1\n", "I1\n"),
-     "storage '0': its number of elements is no number"},
+     "storage '0': its number of elements is not a number"},
     {TENSOR(PICKLE_STORAGE("FloatStorage", "0", "4611686018427387905"), "0", "I1\n", "I1\n"),
      "storage '0': the size of 4611686018427387905 elements overflows"},
     {TENSOR(PICKLE_STORAGE("FloatStorage", "0", "5"), "0", "I1\n", "I1\n"),
@@ -148,7 +150,7 @@ static const struct {
 
     /* Refused: tensors. */
     {TENSOR("N", "0", "I1\n", "I1\n"), "a tensor without a storage"},
-    {TENSOR(FLOATS, "-1", "I1\n", "I1\n"), "a tensor whose offset is no number >= 0"},
+    {TENSOR(FLOATS, "-1", "I1\n", "I1\n"), "a tensor whose offset is not a number >= 0"},
     {TENSOR(FLOATS, "0", "I-1\n", "I1\n"), "a tensor whose sizes are not at most 64 numbers >= 0"},
     {TENSOR(FLOATS, "0", "I01\n", "I1\n"), "a tensor whose sizes are not at most 64 numbers >= 0"},
     {TENSOR(FLOATS, "0", "I1\n", "I-1\n"), "a tensor of 1 sizes whose strides are not as many numbers >= 0"},

@@ -6,9 +6,6 @@
 
 enum { IQ_ELEMENTS = 256, IQ_GROUP = 8 };
 
-/* What the levels of IQ2 stand for when they are decoded. The encoders take level l for 2 * l + 1, here and in IQ3. */
-extern const float iq2_magnitudes[3];
-
 /* The signs of a group from the seven bits that some formats store: the number of negative values is even. */
 static inline unsigned iq_even_signs(unsigned stored)
 {
@@ -23,12 +20,4 @@ static inline void iq_pack_signs(const uint8_t signs[4], unsigned share, uint8_t
         bits |= (uint32_t)signs[k] << 7 * k;
     for (int k = 0; k < 4; k++)
         bytes[k] = (uint8_t)(bits >> 8 * k);
-}
-
-/* Values of one point: scale * magnitude, negative where a bit of `signs` is set. */
-static inline void iq_decode_point(const uint8_t *levels, unsigned dimension, const float *magnitudes, unsigned signs,
-                                   float scale, float *values)
-{
-    for (unsigned i = 0; i < dimension; i++)
-        values[i] = scale * magnitudes[levels[i]] * (signs >> i & 1 ? -1.f : 1.f);
 }

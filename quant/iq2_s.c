@@ -6,16 +6,14 @@
 
 enum { SUB_BLOCKS = 16, QS = 2, SIGNS = 34, QH = 66, SCALES = 74, BLOCK_BYTES = 82 };
 
-static void decode_block(const uint8_t *block, float *values)
+static void unpack(const uint8_t *block, struct iq_unpacked *unpacked)
 {
-    const struct grid *grid = grid_of(GRID_IQ2_S);
     float d = f16_load(block);
-    for (int j = 0; j < SUB_BLOCKS; j++) {
-        float scale = d * (0.5f + (float)(block[SCALES + j / 2] >> 4 * (j % 2) & 15)) * 0.25f;
-        for (int i = 2 * j; i < 2 * j + 2; i++, values += IQ_GROUP) {
-            unsigned index = block[QS + i] | (block[QH + i / 4] >> 2 * (i % 4) & 3u) << 8;
-            iq_decode_point(grid_point(grid, index), 8, iq2_magnitudes, block[SIGNS + i], scale, values);
-        }
+    for (int i = 0; i < 2 * SUB_BLOCKS; i++) {
+        unsigned share = block[SCALES + i / 4] >> 4 * (i / 2 % 2) & 15;
+        unpacked->scales[i] = d * (0.5f + (float)share) * 0.25f;
+        unpacked->points[i] = (uint16_t)(block[QS + i] | (block[QH + i / 4] >> 2 * (i % 4) & 3u) << 8);
+        unpacked->signs[i] = block[SIGNS + i];
     }
 }
 
@@ -41,11 +39,12 @@ static const struct iq_format iq2_s_format = {
     .mean_factor = 2,
     .plain_share = 0.25f,
     .fudge = 0.9875f,
+    .magnitudes = {8, 25, 43},
+    .unpack = unpack,
     .pack = pack,
 };
 
-DEFINE_IQ_DECODER(iq2_s, BLOCK_BYTES)
-DEFINE_IQ_ENCODERS(iq2_s)
+DEFINE_IQ_KERNELS(iq2_s)
 
 const struct dtype iq2_s_dtype = {
     .name = "IQ2_S",

@@ -7,16 +7,14 @@
 
 enum { SUB_BLOCKS = 16, QS = 2, SCALES = 66, BLOCK_BYTES = 74 };
 
-static void decode_block(const uint8_t *block, float *values)
+static void unpack(const uint8_t *block, struct iq_unpacked *unpacked)
 {
-    const struct grid *grid = grid_of(GRID_IQ2_XS);
     float d = f16_load(block);
-    for (int j = 0; j < SUB_BLOCKS; j++) {
-        float scale = d * (0.5f + (float)(block[SCALES + j / 2] >> 4 * (j % 2) & 15)) * 0.25f;
-        for (int k = 0; k < 2; k++, values += IQ_GROUP) {
-            unsigned q = (unsigned)read_le(block + QS + 2 * (2 * j + k), 2);
-            iq_decode_point(grid_point(grid, q & 511), 8, iq2_magnitudes, iq_even_signs(q >> 9), scale, values);
-        }
+    for (int i = 0; i < 2 * SUB_BLOCKS; i++) {
+        unsigned q = (unsigned)read_le(block + QS + 2 * i, 2), share = block[SCALES + i / 4] >> 4 * (i / 2 % 2) & 15;
+        unpacked->scales[i] = d * (0.5f + (float)share) * 0.25f;
+        unpacked->points[i] = q & 511;
+        unpacked->signs[i] = (uint8_t)iq_even_signs(q >> 9);
     }
 }
 
@@ -41,11 +39,12 @@ static const struct iq_format iq2_xs_format = {
     .step = 0.1f,
     .mean_factor = 1,
     .fudge = 1,
+    .magnitudes = {8, 25, 43},
+    .unpack = unpack,
     .pack = pack,
 };
 
-DEFINE_IQ_DECODER(iq2_xs, BLOCK_BYTES)
-DEFINE_WEIGHTED_IQ_ENCODERS(iq2_xs)
+DEFINE_WEIGHTED_IQ_KERNELS(iq2_xs)
 
 const struct dtype iq2_xs_dtype = {
     .name = "IQ2_XS",

@@ -7,16 +7,17 @@
 
 enum { SUB_BLOCKS = 8, SUB_BLOCK_BYTES = 8, BLOCK_BYTES = 66 };
 
-static void decode_block(const uint8_t *block, float *values)
+static void unpack(const uint8_t *block, struct iq_unpacked *unpacked)
 {
-    const struct grid *grid = grid_of(GRID_IQ2_XXS);
     float d = f16_load(block);
     const uint8_t *sub_block = block + 2;
     for (int j = 0; j < SUB_BLOCKS; j++, sub_block += SUB_BLOCK_BYTES) {
         uint32_t bits = (uint32_t)read_le(sub_block + 4, 4);
-        float scale = d * (0.5f + (float)(bits >> 28)) * 0.25f;
-        for (int k = 0; k < 4; k++, values += IQ_GROUP)
-            iq_decode_point(grid_point(grid, sub_block[k]), 8, iq2_magnitudes, iq_even_signs(bits >> 7 * k & 127), scale, values);
+        for (int k = 0; k < 4; k++) {
+            unpacked->scales[4 * j + k] = d * (0.5f + (float)(bits >> 28)) * 0.25f;
+            unpacked->points[4 * j + k] = sub_block[k];
+            unpacked->signs[4 * j + k] = (uint8_t)iq_even_signs(bits >> 7 * k & 127);
+        }
     }
 }
 
@@ -42,11 +43,12 @@ static const struct iq_format iq2_xxs_format = {
     .step = 0.1f,
     .mean_factor = 1,
     .fudge = 1,
+    .magnitudes = {8, 25, 43},
+    .unpack = unpack,
     .pack = pack,
 };
 
-DEFINE_IQ_DECODER(iq2_xxs, BLOCK_BYTES)
-DEFINE_WEIGHTED_IQ_ENCODERS(iq2_xxs)
+DEFINE_WEIGHTED_IQ_KERNELS(iq2_xxs)
 
 const struct dtype iq2_xxs_dtype = {
     .name = "IQ2_XXS",

@@ -8,19 +8,14 @@
 
 enum { SUB_BLOCKS = 8, QS = 2, QH = 66, SIGNS = 74, SCALES = 106, BLOCK_BYTES = 110 };
 
-static const float magnitudes[8] = {1, 3, 5, 7, 9, 11, 13, 15};
-
-static void decode_block(const uint8_t *block, float *values)
+static void unpack(const uint8_t *block, struct iq_unpacked *unpacked)
 {
-    const struct grid *grid = grid_of(GRID_IQ3_S);
     float d = f16_load(block);
-    for (int j = 0; j < SUB_BLOCKS; j++) {
-        float scale = d * (float)(1 + 2 * (block[SCALES + j / 2] >> 4 * (j % 2) & 15));
-        for (int k = 0; k < 8; k++, values += 4) {
-            unsigned index = block[QS + 8 * j + k] | (block[QH + j] >> k & 1u) << 8;
-            unsigned signs = block[SIGNS + 4 * j + k / 2] >> 4 * (k % 2);
-            iq_decode_point(grid_point(grid, index), 4, magnitudes, signs, scale, values);
-        }
+    for (int i = 0; i < 8 * SUB_BLOCKS; i++)
+        unpacked->points[i] = (uint16_t)(block[QS + i] | (block[QH + i / 8] >> i % 8 & 1u) << 8);
+    for (int i = 0; i < 4 * SUB_BLOCKS; i++) {
+        unpacked->scales[i] = d * (float)(1 + 2 * (block[SCALES + i / 8] >> 4 * (i / 4 % 2) & 15));
+        unpacked->signs[i] = block[SIGNS + i];
     }
 }
 
@@ -53,11 +48,12 @@ static const struct iq_format iq3_s_format = {
     .step = 0.2f,
     .mean_factor = 2,
     .fudge = 1.033f,
+    .magnitudes = {1, 3, 5, 7, 9, 11, 13, 15},
+    .unpack = unpack,
     .pack = pack,
 };
 
-DEFINE_IQ_DECODER(iq3_s, BLOCK_BYTES)
-DEFINE_IQ_ENCODERS(iq3_s)
+DEFINE_IQ_KERNELS(iq3_s)
 
 const struct dtype iq3_s_dtype = {
     .name = "IQ3_S",

@@ -7,19 +7,15 @@
 
 enum { SUB_BLOCKS = 8, QS = 2, SIGNS_SCALES = 66, BLOCK_BYTES = 98 };
 
-static const float magnitudes[8] = {4, 12, 20, 28, 36, 44, 52, 62};
-
-static void decode_block(const uint8_t *block, float *values)
+static void unpack(const uint8_t *block, struct iq_unpacked *unpacked)
 {
-    const struct grid *grid = grid_of(GRID_IQ3_XXS);
     float d = f16_load(block);
-    for (int j = 0; j < SUB_BLOCKS; j++) {
-        uint32_t bits = (uint32_t)read_le(block + SIGNS_SCALES + 4 * j, 4);
-        float scale = d * (0.5f + (float)(bits >> 28)) * 0.5f;
-        for (int k = 0; k < 8; k++, values += 4) {
-            unsigned signs = iq_even_signs(bits >> 7 * (k / 2) & 127) >> 4 * (k % 2);
-            iq_decode_point(grid_point(grid, block[QS + 8 * j + k]), 4, magnitudes, signs, scale, values);
-        }
+    for (int i = 0; i < 8 * SUB_BLOCKS; i++)
+        unpacked->points[i] = block[QS + i];
+    for (int i = 0; i < 4 * SUB_BLOCKS; i++) {
+        uint32_t bits = (uint32_t)read_le(block + SIGNS_SCALES + i / 4 * 4, 4);
+        unpacked->scales[i] = d * (0.5f + (float)(bits >> 28)) * 0.5f;
+        unpacked->signs[i] = (uint8_t)iq_even_signs(bits >> 7 * (i % 4) & 127);
     }
 }
 
@@ -41,11 +37,12 @@ static const struct iq_format iq3_xxs_format = {
     .step = 0.2f,
     .mean_factor = 2,
     .fudge = 1.0125f,
+    .magnitudes = {4, 12, 20, 28, 36, 44, 52, 62},
+    .unpack = unpack,
     .pack = pack,
 };
 
-DEFINE_IQ_DECODER(iq3_xxs, BLOCK_BYTES)
-DEFINE_IQ_ENCODERS(iq3_xxs)
+DEFINE_IQ_KERNELS(iq3_xxs)
 
 const struct dtype iq3_xxs_dtype = {
     .name = "IQ3_XXS",

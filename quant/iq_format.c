@@ -187,3 +187,19 @@ void iq_encode_by(iq_search_function *search, const struct iq_format *format, co
         encode_block(search, format, tables, values + i * IQ_ELEMENTS, importance != NULL ? importance + i * IQ_ELEMENTS : NULL,
                      blocks + i * format->block_bytes);
 }
+
+void iq_decode(const struct iq_format *format, const uint8_t *blocks, float *values, size_t n_blocks)
+{
+    const struct grid *grid = grid_of(format->grid);
+    for (size_t b = 0; b < n_blocks; b++, blocks += format->block_bytes, values += IQ_ELEMENTS) {
+        struct iq_unpacked unpacked;
+        format->unpack(blocks, &unpacked);
+        for (int i = 0; i < IQ_ELEMENTS / IQ_GROUP; i++) {
+            uint8_t levels[IQ_GROUP];
+            iq_load_levels(grid, unpacked.points, i, levels);
+            for (int j = 0; j < IQ_GROUP; j++)
+                values[IQ_GROUP * i + j] =
+                    unpacked.scales[i] * (float)format->magnitudes[levels[j]] * (unpacked.signs[i] >> j & 1 ? -1.f : 1.f);
+        }
+    }
+}

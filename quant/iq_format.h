@@ -19,6 +19,13 @@ struct iq_found {
     uint8_t signs[IQ_ELEMENTS / IQ_GROUP]; /* a bit is set where a value is negative; seven of them with even_signs */
 };
 
+/* A block as a decoder sees it: of each group of eight its scale, its one or two points, and all eight signs. */
+struct iq_unpacked {
+    float scales[IQ_ELEMENTS / IQ_GROUP];
+    uint16_t points[IQ_MOST_POINTS];
+    uint8_t signs[IQ_ELEMENTS / IQ_GROUP];
+};
+
 struct iq_format {
     enum grid_name grid;
     size_t block_bytes;
@@ -34,6 +41,9 @@ struct iq_format {
     float mean_factor; /* what the mean square of a block is multiplied with for the weights of its values */
     float plain_share; /* how much of that is added to the squares that are the weights where no importance is known */
     float fudge;       /* what the stored scale of a block is multiplied with */
+
+    uint8_t magnitudes[8]; /* what levels stand for when they are decoded: value = scale * magnitude */
+    void (*unpack)(const uint8_t *block, struct iq_unpacked *unpacked);
 
     /* Packs what was found; the block's scale is stored, all else is zero. */
     void (*pack)(const struct iq_found *found, uint8_t *block);
@@ -62,16 +72,22 @@ static inline float iq_inverse(const struct iq_format *format, const struct grid
 void iq_encode_by(iq_search_function *search, const struct iq_format *format, const float *values, const float *importance,
                   uint8_t *blocks, size_t n_blocks);
 
-/* Defines NAME_decode over decode_block(). */
-#define DEFINE_IQ_DECODER(name, bytes)                                                                                           \
-    static void name##_decode(const void *blocks, float *values, size_t n_blocks)                                                \
-    {                                                                                                                            \
-        for (size_t i = 0; i < n_blocks; i++)                                                                                    \
-            decode_block((const uint8_t *)blocks + i * (bytes), values + i * IQ_ELEMENTS);                                       \
+/* The levels of a group: of one point of eight, or of two of four. */
+static inline void iq_load_levels(const struct grid *grid, const uint16_t *points, int group, uint8_t levels[IQ_GROUP])
+{
+    if (grid->dimension == 8) {
+        memcpy(levels, grid_point(grid, points[group]), 8);
+        return;
     }
+    memcpy(levels, grid_point(grid, points[2 * group]), 4);
+    memcpy(levels + 4, grid_point(grid, points[2 * group + 1]), 4);
+}
 
-/* Defines NAME_encode and NAME_encode_weighted, and those for x86-64, over NAME_format; IQ_KERNELS() and IQ_WEIGHTED_KERNELS()
- * are the kernels of a dtype, the latter of one that is not encoded without importance. */
+typedef void iq_decode_function(const struct iq_format *format, const uint8_t *blocks, float *values, size_t n_blocks);
+iq_decode_function iq_decode, iq_decode_avx2;
+
+/* Defines NAME_decode, NAME_encode and NAME_encode_weighted, and those for x86-64, over NAME_format; IQ_KERNELS() and
+ * IQ_WEIGHTED_KERNELS() are the kernels of a dtype, the latter of one that is not encoded without importance. */
 #define DEFINE_IQ_ENCODER(name, suffix)                                                                                          \
     static void name##_encode_weighted##suffix(const float *values, const float *importance, const float *mean_squares,          \
                                                void *blocks, size_t n_blocks)                                                    \
@@ -79,36 +95,46 @@ void iq_encode_by(iq_search_function *search, const struct iq_format *format, co
         (void)mean_squares;                                                                                                      \
         iq_encode_by(iq_search##suffix, &name##_format, values, importance, blocks, n_blocks);                                   \
     }
+#define DEFINE_IQ_DECODER(name, suffix)                                                                                          \
+    static void name##_decode##suffix(const void *blocks, float *values, size_t n_blocks)                                        \
+    {                                                                                                                            \
+        iq_decode##suffix(&name##_format, blocks, values, n_blocks);                                                             \
+    }
 #define DEFINE_PLAIN_IQ_ENCODER(name, suffix)                                                                                    \
     static void name##_encode##suffix(const float *values, void *blocks, size_t n_blocks)                                        \
     {                                                                                                                            \
         iq_encode_by(iq_search##suffix, &name##_format, values, NULL, blocks, n_blocks);                                         \
     }
 #if defined(__x86_64__)
-#define DEFINE_WEIGHTED_IQ_ENCODERS(name)                                                                                        \
+#define DEFINE_WEIGHTED_IQ_KERNELS(name)                                                                                         \
+    DEFINE_IQ_DECODER(name, )                                                                                                    \
+    DEFINE_IQ_DECODER(name, _avx2)                                                                                               \
     DEFINE_IQ_ENCODER(name, )                                                                                                    \
     DEFINE_IQ_ENCODER(name, _avx2)                                                                                               \
     DEFINE_IQ_ENCODER(name, _avx512)
-#define DEFINE_IQ_ENCODERS(name)                                                                                                 \
-    DEFINE_WEIGHTED_IQ_ENCODERS(name)                                                                                            \
+#define DEFINE_IQ_KERNELS(name)                                                                                                  \
+    DEFINE_WEIGHTED_IQ_KERNELS(name)                                                                                             \
     DEFINE_PLAIN_IQ_ENCODER(name, )                                                                                              \
     DEFINE_PLAIN_IQ_ENCODER(name, _avx2)                                                                                         \
     DEFINE_PLAIN_IQ_ENCODER(name, _avx512)
 #define IQ_KERNELS(name)                                                                                                         \
     {                                                                                                                            \
         [CPU_PORTABLE] = {name##_decode, name##_encode, name##_encode_weighted},                                                 \
-        [CPU_AVX2] = {NULL, name##_encode_avx2, name##_encode_weighted_avx2},                                                    \
+        [CPU_AVX2] = {name##_decode_avx2, name##_encode_avx2, name##_encode_weighted_avx2},                                      \
         [CPU_AVX512] = {NULL, name##_encode_avx512, name##_encode_weighted_avx512},                                              \
     }
 #define IQ_WEIGHTED_KERNELS(name)                                                                                                \
     {                                                                                                                            \
-        [CPU_PORTABLE] = {name##_decode, NULL, name##_encode_weighted}, [CPU_AVX2] = {NULL, NULL, name##_encode_weighted_avx2},  \
+        [CPU_PORTABLE] = {name##_decode, NULL, name##_encode_weighted},                                                          \
+        [CPU_AVX2] = {name##_decode_avx2, NULL, name##_encode_weighted_avx2},                                                    \
         [CPU_AVX512] = {NULL, NULL, name##_encode_weighted_avx512},                                                              \
     }
 #else
-#define DEFINE_WEIGHTED_IQ_ENCODERS(name) DEFINE_IQ_ENCODER(name, )
-#define DEFINE_IQ_ENCODERS(name)                                                                                                 \
-    DEFINE_IQ_ENCODER(name, )                                                                                                    \
+#define DEFINE_WEIGHTED_IQ_KERNELS(name)                                                                                         \
+    DEFINE_IQ_DECODER(name, )                                                                                                    \
+    DEFINE_IQ_ENCODER(name, )
+#define DEFINE_IQ_KERNELS(name)                                                                                                  \
+    DEFINE_WEIGHTED_IQ_KERNELS(name)                                                                                             \
     DEFINE_PLAIN_IQ_ENCODER(name, )
 #define IQ_KERNELS(name)                                                                                                         \
     {                                                                                                                            \

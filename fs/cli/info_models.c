@@ -39,14 +39,31 @@ static size_t count_mixes(void)
     return n_mixes;
 }
 
-static void print_row(const struct quantization *row)
+static bool is_possible(const struct quantization *row)
+{
+    return row->reason.message[0] == '\0';
+}
+
+/* Whether no other file that is as small has less error. */
+static bool is_best_of_its_size(const struct quantization *rows, size_t n_rows, const struct quantization *row)
+{
+    for (size_t i = 0; i < n_rows; i++)
+        if (is_possible(&rows[i]) && rows[i].file_bytes <= row->file_bytes && rows[i].rmse < row->rmse)
+            return false;
+    return true;
+}
+
+static void print_rows(const struct quantization *rows, size_t n_rows)
 {
     char size[SIZE_TEXT];
-    if (row->reason.message[0] != '\0')
-        printf("%-10s  %s\n", row->mix->name, row->reason.message);
-    else
-        printf("%-10s  %6.3f  %-10s  %10.3e  %10.3e\n", row->mix->name, row->bits_per_weight, size_text(row->file_bytes, size),
-               row->rmse, row->largest_error);
+    printf("%-10s  %6s  %-10s  %10s  %10s\n", "TYPE", "BITS", "SIZE", "RMSE", "LARGEST");
+    for (const struct quantization *row = rows; row < rows + n_rows; row++)
+        if (is_possible(row))
+            printf("%-10s  %6.3f  %-10s  %10.3e  %10.3e%s\n", row->mix->name, row->bits_per_weight,
+                   size_text(row->file_bytes, size), row->rmse, row->largest_error,
+                   is_best_of_its_size(rows, n_rows, row) ? "  *" : "");
+        else
+            printf("%-10s  %s\n", row->mix->name, row->reason.message);
 }
 
 bool print_quantizations(const struct checkpoint *checkpoint, const struct quantize_options *options, bool all,
@@ -65,11 +82,12 @@ bool print_quantizations(const struct checkpoint *checkpoint, const struct quant
             quantization_measure(model, &mixes[meter.n_done], options, all, show_share, &meter, &rows[meter.n_done], error);
     progress_end(&meter.progress);
     if (measured) {
-        printf("%-10s  %6s  %-10s  %10s  %10s\n", "TYPE", "BITS", "SIZE", "RMSE", "LARGEST");
-        for (size_t i = 0; i < meter.n_done; i++)
-            print_row(&rows[i]);
+        print_rows(rows, meter.n_done);
         printf("\nBITS per weight, and errors against F32 of %s; files are gguf/model-TYPE.gguf\n",
                all ? "all weights" : "a sample of the weights (--all for all)");
+        if (options->imatrix != NULL)
+            printf("RMSE counts each error by the importance of its column, in all rows alike\n");
+        printf("* no file as small has less error: take the largest of these that fits\n");
     }
     free(rows);
     gguf_model_free(model);

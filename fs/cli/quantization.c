@@ -31,10 +31,20 @@ struct measurement {
     void *context;
 };
 
+/* Each error counts by how much its column matters, as far as that is known. */
 struct errors {
-    double squares, largest;
-    uint64_t n_elements;
+    double squares, weights, largest;
 };
+
+static double weight_of(const struct gguf_place *place, uint64_t element)
+{
+    const struct importance *known = &place->encoding.importance;
+    if (known->columns == NULL)
+        return 1;
+    uint64_t rows_per_matrix = tensor_elements(place->tensor) / known->n_columns / known->n_matrices;
+    uint64_t row = element / known->n_columns;
+    return known->columns[row / rows_per_matrix * known->n_columns + element % known->n_columns];
+}
 
 static bool measure_run(const struct gguf_place *place, uint64_t run, struct errors *errors, struct error *error)
 {
@@ -48,11 +58,11 @@ static bool measure_run(const struct gguf_place *place, uint64_t run, struct err
         return error_prefix(error, "%s", place->tensor->name);
     dtype_kernels(place->encoding.dtype).decode(blocks, stored, n_elements / block);
     for (size_t i = 0; i < n_elements; i++) {
-        double difference = fabs((double)exact[i] - (double)stored[i]);
-        errors->squares += difference * difference;
+        double difference = fabs((double)exact[i] - (double)stored[i]), weight = weight_of(place, first + i);
+        errors->squares += weight * difference * difference;
+        errors->weights += weight;
         errors->largest = difference > errors->largest ? difference : errors->largest;
     }
-    errors->n_elements += n_elements;
     return true;
 }
 
@@ -72,10 +82,10 @@ static void measure_stretch(void *context, size_t index)
         *measurement->error = error;
         measurement->failed = true;
     }
-    if (errors.n_elements != 0) {
+    if (errors.weights > 0) {
         uint64_t n_runs = (view->n_elements + RUN_ELEMENTS - 1) / RUN_ELEMENTS, n_measured = n_runs / stretch->stride;
         double share = (double)stretch->n_runs / (double)(n_measured ? n_measured : 1);
-        measurement->squares += errors.squares / (double)errors.n_elements * (double)view->n_elements * share;
+        measurement->squares += errors.squares / errors.weights * (double)view->n_elements * share;
     }
     measurement->largest = errors.largest > measurement->largest ? errors.largest : measurement->largest;
     measurement->n_done++;

@@ -1,6 +1,7 @@
 /* How large and how exact each quantization of a model would be, so that a person can choose: `wfs info --quantization`.
  *
- * Errors are those of the stored values against the F32 values they stand for. By default a sample of every tensor is encoded and
+ * Errors are those of the stored values against the F32 values they stand for; with an importance matrix the mean counts each by
+ * how much its column matters, whether its type was found by that or not. By default a sample of every tensor is encoded and
  * decoded again: runs of whole blocks spread evenly over it, the same ones every time. */
 #pragma once
 

@@ -24,6 +24,11 @@ static void encode_block(const float *values, uint8_t *block)
 
 DEFINE_BLOCK_KERNELS(tq2_0, TERNARY_ELEMENTS, BLOCK_BYTES)
 
+#if defined(__x86_64__)
+decode_function tq2_0_decode_avx2;
+encode_function tq2_0_encode_avx2;
+#endif
+
 const struct dtype tq2_0_dtype = {
     .name = "TQ2_0",
     .view_name = "tq2_0",
@@ -33,6 +38,9 @@ const struct dtype tq2_0_dtype = {
     .ggml_type = 35,
     .n_scales = 1,
     .scale_offset = {D},
-    .encode_cost = 1200,
+    .encode_cost = 300,
     .kernels[CPU_PORTABLE] = {tq2_0_decode, tq2_0_encode},
+#if defined(__x86_64__)
+    .kernels[CPU_AVX2] = {tq2_0_decode_avx2, tq2_0_encode_avx2},
+#endif
 };

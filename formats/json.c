@@ -1,6 +1,7 @@
 #include "formats/json.h"
 
 #include "base/arena.h"
+#include "base/search.h"
 #include "base/text.h"
 
 #include <errno.h>
@@ -344,6 +345,19 @@ const char *json_key(const struct json *member, size_t *ret_length)
     return member->key;
 }
 
+struct wanted_member {
+    const struct json *object;
+    const char *key;
+    size_t length;
+};
+
+static bool member_comes_before(const void *context, size_t index)
+{
+    const struct wanted_member *wanted = context;
+    const struct json *member = wanted->object + wanted->object->order[index];
+    return compare_keys(member->key, member->key_length, wanted->key, wanted->length) < 0;
+}
+
 const struct json *json_get_n(const struct json *object, const char *key, size_t key_length)
 {
     if (!json_is(object, JSON_OBJECT))
@@ -354,19 +368,12 @@ const struct json *json_get_n(const struct json *object, const char *key, size_t
                 return member;
         return NULL;
     }
-    size_t low = 0, high = object->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const struct json *member = object + object->order[middle];
-        int order = compare_keys(key, key_length, member->key, member->key_length);
-        if (order == 0)
-            return member;
-        if (order < 0)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return NULL;
+    const struct wanted_member wanted = {object, key, key_length};
+    size_t found = search_first(object->count, member_comes_before, &wanted);
+    if (found == object->count)
+        return NULL;
+    const struct json *member = object + object->order[found];
+    return compare_keys(member->key, member->key_length, key, key_length) == 0 ? member : NULL;
 }
 
 const struct json *json_get(const struct json *object, const char *key)

@@ -1,5 +1,6 @@
 #include "formats/tensor_set.h"
 
+#include "base/search.h"
 #include "base/text.h"
 
 #include <assert.h>
@@ -78,22 +79,28 @@ bool tensor_set_seal(struct tensor_set *set, struct error *error)
     return true;
 }
 
+struct wanted {
+    const struct tensor_set *set;
+    const char *name;
+    size_t length;
+};
+
+static bool comes_before(const void *context, size_t index)
+{
+    const struct wanted *wanted = context;
+    const struct tensor *tensor = &wanted->set->tensors[wanted->set->by_name[index]];
+    return text_compare(tensor->name, tensor->name_length, wanted->name, wanted->length) < 0;
+}
+
 const struct tensor *tensor_set_find(const struct tensor_set *set, const char *name, size_t name_length)
 {
     assert(set->by_name != NULL);
-    size_t low = 0, high = set->n_tensors;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const struct tensor *tensor = &set->tensors[set->by_name[middle]];
-        int order = text_compare(name, name_length, tensor->name, tensor->name_length);
-        if (order == 0)
-            return tensor;
-        if (order < 0)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return NULL;
+    const struct wanted wanted = {set, name, name_length};
+    size_t found = search_first(set->n_tensors, comes_before, &wanted);
+    if (found == set->n_tensors)
+        return NULL;
+    const struct tensor *tensor = &set->tensors[set->by_name[found]];
+    return text_compare(tensor->name, tensor->name_length, name, name_length) == 0 ? tensor : NULL;
 }
 
 const struct tensor *tensor_set_find_text(const struct tensor_set *set, const char *name)

@@ -1,5 +1,6 @@
 #include "models/relation.h"
 
+#include "base/search.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -262,18 +263,22 @@ static bool holds(const struct question *question, const struct relation_row *ro
     return true;
 }
 
+struct wanted_skeleton {
+    const struct relation_name *known;
+    const char *skeleton;
+};
+
+static bool skeleton_comes_before(const void *context, size_t index)
+{
+    const struct wanted_skeleton *wanted = context;
+    return strcmp(wanted->known[index].skeleton, wanted->skeleton) < 0;
+}
+
 /* The first of the known names with that skeleton. */
 static size_t first_known(const struct relation *relation, enum direction side, const char *skeleton)
 {
-    size_t low = 0, high = relation->n_known[side];
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (strcmp(relation->known[side][middle].skeleton, skeleton) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    const struct wanted_skeleton wanted = {relation->known[side], skeleton};
+    return search_first(relation->n_known[side], skeleton_comes_before, &wanted);
 }
 
 /* Looks among the names of one skeleton for an entry before *ret_match's. */

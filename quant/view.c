@@ -1,5 +1,6 @@
 #include "quant/view.h"
 
+#include "base/search.h"
 #include <assert.h>
 #include <string.h>
 
@@ -370,20 +371,22 @@ struct concatenated {
     uint64_t *starts; /* n_parts + 1: where each part starts in a row, in units */
 };
 
+struct wanted_unit {
+    const uint64_t *starts;
+    uint64_t within;
+};
+
+static bool part_ends_before(const void *context, size_t index)
+{
+    const struct wanted_unit *wanted = context;
+    return wanted->starts[index + 1] <= wanted->within;
+}
+
 /* The part that holds unit `within` of a row. */
 static size_t part_at(const struct concatenated *joined, uint64_t within)
 {
-    size_t low = 0, high = joined->n_parts;
-    while (high - low > 1) {
-        size_t middle = low + (high - low) / 2;
-        if (joined->starts[middle] <= within)
-            low = middle;
-        else
-            high = middle;
-    }
-    while (joined->starts[low + 1] <= within) /* parts of no units */
-        low++;
-    return low;
+    const struct wanted_unit wanted = {joined->starts, within};
+    return search_first(joined->n_parts, part_ends_before, &wanted);
 }
 
 /* The unit of the part at `unit` of the whole, with *ret_run units of it following there. */

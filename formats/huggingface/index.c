@@ -1,5 +1,6 @@
 #include "formats/huggingface/index.h"
 
+#include "base/search.h"
 #include "base/text.h"
 #include "formats/documents.h"
 
@@ -91,18 +92,22 @@ void index_free(struct shard_index *index)
     json_free(index->document);
 }
 
+struct place {
+    const struct shards *shards;
+    size_t tensor;
+};
+
+static bool shard_ends_before(const void *context, size_t index)
+{
+    const struct place *place = context;
+    return place->shards->first_tensors[index + 1] <= place->tensor;
+}
+
 /* The number of the shard that holds a tensor. */
 static size_t shard_of(const struct checkpoint *checkpoint, const struct shards *shards, const struct tensor *tensor)
 {
-    size_t place = (size_t)(tensor - checkpoint->tensors->tensors), low = 0, high = shards->n_names;
-    while (high - low > 1) {
-        size_t middle = low + (high - low) / 2;
-        if (place < shards->first_tensors[middle])
-            high = middle;
-        else
-            low = middle;
-    }
-    return low;
+    const struct place place = {shards, (size_t)(tensor - checkpoint->tensors->tensors)};
+    return search_first(shards->n_names, shard_ends_before, &place);
 }
 
 static void note_unlisted(const struct shard_index *index, const struct checkpoint *checkpoint, const struct shards *shards)

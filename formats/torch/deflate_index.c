@@ -1,5 +1,6 @@
 #include "formats/torch/deflate_index.h"
 
+#include "base/search.h"
 #include "formats/torch/chunk_cache.h"
 
 #include <inttypes.h>
@@ -220,18 +221,22 @@ static bool load_chunk(const struct archive *archive, const struct member *membe
 
 /* The source. */
 
+struct wanted_byte {
+    const struct archive *archive;
+    uint64_t offset; /* in the inflated source */
+};
+
+static bool member_ends_before(const void *context, size_t index)
+{
+    const struct wanted_byte *wanted = context;
+    return wanted->archive->members[index + 1].start <= wanted->offset;
+}
+
 /* The member that holds byte `offset` of the inflated source. */
 static struct member *member_at(const struct archive *archive, uint64_t offset)
 {
-    size_t low = 0, high = archive->n_members;
-    while (high - low > 1) {
-        size_t middle = low + (high - low) / 2;
-        if (archive->members[middle].start <= offset)
-            low = middle;
-        else
-            high = middle;
-    }
-    return &archive->members[low];
+    const struct wanted_byte wanted = {archive, offset};
+    return &archive->members[search_first(archive->n_members - 1, member_ends_before, &wanted)];
 }
 
 static bool archive_read(void *context, uint64_t offset, size_t length, void *out, struct error *error)

@@ -1,6 +1,7 @@
 #include "formats/torch/legacy.h"
 
 #include "base/checked.h"
+#include "base/search.h"
 #include "base/text.h"
 #include "formats/torch/tensors.h"
 
@@ -138,21 +139,27 @@ static bool collect_roots(struct legacy *legacy, struct error *error)
     return true;
 }
 
+struct wanted_root {
+    const struct legacy *legacy;
+    const char *key;
+    size_t length;
+};
+
+static bool root_comes_before(const void *context, size_t index)
+{
+    const struct wanted_root *wanted = context;
+    const struct root *root = &wanted->legacy->roots[index];
+    return text_compare(root->id.key, root->id.key_length, wanted->key, wanted->length) < 0;
+}
+
 static struct root *find_root(const struct legacy *legacy, const char *key, size_t length)
 {
-    size_t low = 0, high = legacy->n_roots;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        struct root *root = &legacy->roots[middle];
-        int order = text_compare(key, length, root->id.key, root->id.key_length);
-        if (order == 0)
-            return root;
-        if (order < 0)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return NULL;
+    const struct wanted_root wanted = {legacy, key, length};
+    size_t found = search_first(legacy->n_roots, root_comes_before, &wanted);
+    if (found == legacy->n_roots)
+        return NULL;
+    struct root *root = &legacy->roots[found];
+    return text_compare(root->id.key, root->id.key_length, key, length) == 0 ? root : NULL;
 }
 
 static bool place_root(struct legacy *legacy, const struct pickle_node *key, struct error *error)

@@ -1,4 +1,5 @@
 #include "base/buffer.h"
+#include "base/search.h"
 #include "base/text.h"
 #include "formats/torch/tensors.h"
 
@@ -438,21 +439,29 @@ static int compare_tensors(const void *a, const void *b, void *context)
     return order != 0 ? order : (x > y) - (x < y);
 }
 
+struct wanted_name {
+    const struct tensor *tensors;
+    const uint32_t *sorted;
+    const char *name;
+    size_t length;
+};
+
+static int compare_to_wanted(const struct wanted_name *wanted, size_t index)
+{
+    const struct tensor *tensor = &wanted->tensors[wanted->sorted[index]];
+    return text_compare(tensor->name, tensor->name_length, wanted->name, wanted->length);
+}
+
+static bool name_comes_before(const void *context, size_t index)
+{
+    return compare_to_wanted(context, index) < 0;
+}
+
 static bool is_name(const struct tensor *tensors, const uint32_t *sorted, size_t n, const char *name, size_t length)
 {
-    size_t low = 0, high = n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const struct tensor *tensor = &tensors[sorted[middle]];
-        int order = text_compare(name, length, tensor->name, tensor->name_length);
-        if (order == 0)
-            return true;
-        if (order < 0)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return false;
+    const struct wanted_name wanted = {tensors, sorted, name, length};
+    size_t found = search_first(n, name_comes_before, &wanted);
+    return found < n && compare_to_wanted(&wanted, found) == 0;
 }
 
 /* Tells equal names apart. A name that is made here ends in '~' and a number and so cannot be made of another name too. */

@@ -1,6 +1,7 @@
 #include "formats/torch/zip.h"
 
 #include "base/checked.h"
+#include "base/search.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -392,19 +393,25 @@ bool zip_directory_read(struct zip_directory *directory, const struct source *so
     return good;
 }
 
+struct wanted_member {
+    const struct zip_directory *directory;
+    const char *name;
+    size_t length;
+};
+
+static bool member_comes_before(const void *context, size_t index)
+{
+    const struct wanted_member *wanted = context;
+    const struct zip_member *member = wanted->directory->by_name[index];
+    return compare_folded(member->name, member->name_length, wanted->name, wanted->length) < 0;
+}
+
 const struct zip_member *zip_directory_find(const struct zip_directory *directory, const char *name, size_t length)
 {
-    size_t low = 0, high = directory->n_members;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const struct zip_member *member = directory->by_name[middle];
-        int order = compare_folded(name, length, member->name, member->name_length);
-        if (order == 0)
-            return memcmp(name, member->name, length) == 0 ? member : NULL;
-        if (order < 0)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return NULL;
+    const struct wanted_member wanted = {directory, name, length};
+    size_t found = search_first(directory->n_members, member_comes_before, &wanted);
+    if (found == directory->n_members)
+        return NULL;
+    const struct zip_member *member = directory->by_name[found];
+    return member->name_length == length && memcmp(name, member->name, length) == 0 ? member : NULL;
 }

@@ -1,5 +1,6 @@
 #include "fs/tree/vfile.h"
 
+#include "base/search.h"
 #include "formats/source.h"
 #include "fs/tree/pool.h"
 #include "quant/convert.h"
@@ -76,18 +77,22 @@ struct vfile vfile_of_source(struct arena *arena, struct source *source, struct 
     return vfile_finish(&builder);
 }
 
+struct wanted_byte {
+    const struct span *spans;
+    uint64_t offset;
+};
+
+static bool span_ends_before(const void *context, size_t index)
+{
+    const struct wanted_byte *wanted = context;
+    return wanted->spans[index + 1].offset <= wanted->offset;
+}
+
 /* The span that holds the byte at `offset`, which is inside the file. */
 static const struct span *find_span(const struct vfile *file, uint64_t offset)
 {
-    size_t low = 0, high = file->n_spans;
-    while (high - low > 1) {
-        size_t middle = low + (high - low) / 2;
-        if (file->spans[middle].offset <= offset)
-            low = middle;
-        else
-            high = middle;
-    }
-    return &file->spans[low];
+    const struct wanted_byte wanted = {file->spans, offset};
+    return &file->spans[search_first(file->n_spans - 1, span_ends_before, &wanted)];
 }
 
 /* Computed ranges of a view, whole blocks only, by several threads where that pays. */

@@ -1,4 +1,5 @@
 #include "base/arena.h"
+#include "base/search.h"
 #include "base/text.h"
 #include "models/meta/meta.h"
 #include "models/tokenizers/byte_alphabet.h"
@@ -139,23 +140,31 @@ size_t tiktoken_count(const struct tiktoken *tiktoken)
     return tiktoken->n_tokens;
 }
 
+struct wanted_token {
+    const struct tiktoken *tiktoken;
+    const char *bytes;
+    size_t length;
+};
+
+static int compare_to_wanted(const struct wanted_token *wanted, size_t index)
+{
+    const struct token *token = &wanted->tiktoken->tokens[wanted->tiktoken->sorted[index]];
+    return text_compare(token->bytes, token->length, wanted->bytes, wanted->length);
+}
+
+static bool token_comes_before(const void *context, size_t index)
+{
+    return compare_to_wanted(context, index) < 0;
+}
+
 static bool find_rank(const struct tiktoken *tiktoken, const char *bytes, size_t length, uint32_t *ret_rank)
 {
-    size_t low = 0, high = tiktoken->n_tokens;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const struct token *token = &tiktoken->tokens[tiktoken->sorted[middle]];
-        int order = text_compare(bytes, length, token->bytes, token->length);
-        if (order == 0) {
-            *ret_rank = tiktoken->sorted[middle];
-            return true;
-        }
-        if (order < 0)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return false;
+    const struct wanted_token wanted = {tiktoken, bytes, length};
+    size_t found = search_first(tiktoken->n_tokens, token_comes_before, &wanted);
+    if (found == tiktoken->n_tokens || compare_to_wanted(&wanted, found) != 0)
+        return false;
+    *ret_rank = tiktoken->sorted[found];
+    return true;
 }
 
 static void append_token(struct buffer *out, const char *bytes, size_t length)

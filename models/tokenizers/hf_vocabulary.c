@@ -1,5 +1,6 @@
 #include "models/tokenizers/hf_vocabulary.h"
 
+#include "base/search.h"
 #include "base/text.h"
 
 #include <inttypes.h>
@@ -196,6 +197,19 @@ static bool walk_array(const struct json *vocab, const char *text, size_t length
     return false;
 }
 
+struct wanted_entry {
+    const struct array_entry *sorted;
+    const char *text;
+    size_t length;
+};
+
+static bool entry_comes_before(const void *context, size_t index)
+{
+    const struct wanted_entry *wanted = context;
+    const struct array_entry *entry = &wanted->sorted[index];
+    return text_compare(entry->text, entry->length, wanted->text, wanted->length) < 0;
+}
+
 bool hf_model_id(const struct hf_vocabulary *vocabulary, const char *text, size_t length, uint64_t *ret_id)
 {
     if (json_is(vocabulary->vocab, JSON_OBJECT))
@@ -205,17 +219,10 @@ bool hf_model_id(const struct hf_vocabulary *vocabulary, const char *text, size_
         return walk_array(vocabulary->vocab, text, length, ret_id);
     if (lookup->sorted == NULL)
         sort_array(vocabulary, lookup);
-    size_t low = 0, high = lookup->n_sorted;
-    while (low < high) { /* the first of several */
-        size_t middle = low + (high - low) / 2;
-        const struct array_entry *entry = &lookup->sorted[middle];
-        if (text_compare(entry->text, entry->length, text, length) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    const struct array_entry *found = &lookup->sorted[low];
-    if (low == lookup->n_sorted || text_compare(found->text, found->length, text, length) != 0)
+    const struct wanted_entry wanted = {lookup->sorted, text, length};
+    size_t first = search_first(lookup->n_sorted, entry_comes_before, &wanted); /* of several */
+    const struct array_entry *found = &lookup->sorted[first];
+    if (first == lookup->n_sorted || text_compare(found->text, found->length, text, length) != 0)
         return false;
     *ret_id = found->id;
     return true;

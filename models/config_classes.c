@@ -32,6 +32,7 @@ static const struct config_alias t5_aliases[] = {{"hidden_size", "d_model"},
                                                  {"num_hidden_layers", "num_layers"},
                                                  {"head_dim", "d_kv"},
                                                  {0}};
+static const struct config_alias lfm2_aliases[] = {{"block_ff_dim", "intermediate_size"}, {"theta", "rope_theta"}, {0}};
 
 /* Starts of defaults that several classes share. */
 #define GPT2_DEFAULTS                                                                                                            \
@@ -168,6 +169,36 @@ static const struct config_class classes[] = {
                     " 'pad_token_id': 0, 'bos_token_id': 2, 'eos_token_id': 1}",
     },
     {.model_type = "gemma3", .defaults = "{}", .text_class = "gemma3_text"},
+    {
+        .model_type = "lfm2",
+        .defaults =
+            "{'num_hidden_layers': 32, 'max_position_embeddings': 128000, 'hidden_size': 2560, 'intermediate_size': 12288,"
+            " 'num_attention_heads': 32, 'num_key_value_heads': 8, 'rope_theta': 1000000.0, 'norm_eps': 1e-05,"
+            " 'conv_L_cache': 3, 'block_auto_adjust_ff_dim': true, 'block_ffn_dim_multiplier': 1.0,"
+            " 'block_multiple_of': 256, 'vocab_size': 65536, 'pad_token_id': 0, 'bos_token_id': 1, 'eos_token_id': 2}",
+        .aliases = lfm2_aliases,
+    },
+    {
+        .model_type = "gemma3n_text",
+        .defaults = "{'num_hidden_layers': 35, 'max_position_embeddings': 32768, 'hidden_size': 2048, 'intermediate_size': 16384,"
+                    " 'num_attention_heads': 8, 'num_key_value_heads': 2, 'rope_theta': 1000000.0, 'rope_scaling': null,"
+                    " 'rope_local_base_freq': 10000.0, 'rms_norm_eps': 1e-06, 'head_dim': 256, 'vocab_size': 262400,"
+                    " 'vocab_size_per_layer_input': 262144, 'hidden_size_per_layer_input': 256, 'altup_active_idx': 0,"
+                    " 'altup_num_inputs': 4, 'num_kv_shared_layers': 15, 'sliding_window': 512, 'layer_types': null,"
+                    " 'activation_sparsity_pattern': null, 'final_logit_softcapping': 30.0, 'pad_token_id': 0,"
+                    " 'bos_token_id': 2, 'eos_token_id': 1}",
+    },
+    {.model_type = "gemma3n", .defaults = "{}", .text_class = "gemma3n_text"},
+    {
+        .model_type = "llama4_text",
+        .defaults = "{'num_hidden_layers': 48, 'max_position_embeddings': 131072, 'hidden_size': 5120, 'intermediate_size': 8192,"
+                    " 'intermediate_size_mlp': 16384, 'num_attention_heads': 40, 'num_key_value_heads': 8, 'head_dim': 128,"
+                    " 'rope_theta': 500000.0, 'rope_scaling': null, 'rms_norm_eps': 1e-05, 'num_local_experts': 16,"
+                    " 'num_experts_per_tok': 1, 'interleave_moe_layer_step': 1, 'no_rope_layers': null,"
+                    " 'no_rope_layer_interval': 4, 'layer_types': null, 'vocab_size': 202048, 'pad_token_id': null,"
+                    " 'bos_token_id': 1, 'eos_token_id': 2, 'tie_word_embeddings': false}",
+    },
+    {.model_type = "llama4", .defaults = "{'tie_word_embeddings': false}", .text_class = "llama4_text"},
     {.model_type = "llava", .defaults = "{'tie_word_embeddings': false}", .text_class = "llama"},
     {.model_type = "voxtral", .defaults = "{}", .text_class = "llama"},
     {.model_type = "janus", .defaults = "{}", .text_class = "llama"},

@@ -70,7 +70,7 @@ static const char *family_name(const struct synthesis *synthesis, const struct t
     name = without(arena, name, "language_model.");
     if (family->rename != NULL)
         name = family->rename(arena, &synthesis->facts, FORWARD, name);
-    if (synthesis->hf->prepended != NULL)
+    if (synthesis->hf->prepended != NULL && name != NULL)
         name = arena_printf(arena, "%s%s", synthesis->hf->prepended, name);
     return name;
 }

@@ -16,6 +16,8 @@ extern const struct family gpt_oss_family;
 extern const struct family gptneox_family;
 extern const struct family granite_family;
 extern const struct family granitemoe_family;
+extern const struct family lfm2_family;
+extern const struct family lfm2moe_family;
 extern const struct family llama_family;
 extern const struct family mamba_family;
 extern const struct family mpt_family;
@@ -59,6 +61,8 @@ const struct family *const families[] = {
     &gptneox_family,
     &granite_family,
     &granitemoe_family,
+    &lfm2_family,
+    &lfm2moe_family,
     &llama_family,
     &mamba_family,
     &mpt_family,

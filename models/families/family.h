@@ -75,7 +75,8 @@ struct family {
     /* Whether it is this family, for a Hugging Face architecture that several rows name. */
     bool (*applies)(const struct hparams *hparams);
 
-    /* The name that the rows are about, of one that Hugging Face has (FORWARD), or the other way; `name` where it is the same. */
+    /* The name that the rows are about, of one that Hugging Face has (FORWARD), or the other way; `name` where it is the same.
+     * NULL: the tensor is left out. */
     const char *(*rename)(struct arena *arena, const struct facts *facts, enum direction direction, const char *name);
 
     /* Tensors that are in no file, and keys that go with them: they come before all others. */

@@ -1,0 +1,67 @@
+#include "models/families/layers.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+bool layers_new(const struct synthesis *synthesis, struct layers *ret_layers, struct error *error)
+{
+    uint64_t n = synthesis->facts.n_layers;
+    if (n == 0 || n > MAX_LISTED_LAYERS)
+        return error_set(error, "config.json: %" PRIu64 " layers, outside 1 to %d", n, MAX_LISTED_LAYERS);
+    *ret_layers = (struct layers){n, arena_array(synthesis->model->arena, n, sizeof(double))};
+    memset(ret_layers->values, 0, n * sizeof(double));
+    return true;
+}
+
+void layers_mark(struct layers *layers, const struct json *list, const char *text)
+{
+    const struct json *item = json_is(list, JSON_ARRAY) ? json_first(list) : NULL;
+    for (uint64_t i = 0; i < layers->n && item != NULL; i++, item = json_next(item))
+        layers->values[i] = json_string_is(item, text);
+}
+
+void layers_fill(struct layers *layers, const struct json *list)
+{
+    const struct json *item = json_is(list, JSON_ARRAY) ? json_first(list) : NULL;
+    for (uint64_t i = 0; i < layers->n && item != NULL; i++, item = json_next(item))
+        if (!json_double(item, &layers->values[i]))
+            layers->values[i] = json_is(item, JSON_TRUE);
+}
+
+void layers_set(struct synthesis *synthesis, const char *key, enum gguf_type type, const struct layers *layers)
+{
+    struct buffer elements = {0};
+    for (uint64_t i = 0; i < layers->n; i++) {
+        float value = (float)layers->values[i];
+        uint32_t bits;
+        memcpy(&bits, &value, sizeof bits);
+        if (type == GGUF_F32)
+            buffer_append_le(&elements, bits, 4);
+        else if (type == GGUF_BOOL)
+            buffer_append_le(&elements, layers->values[i] != 0, 1);
+        else
+            buffer_append_le(&elements, (uint32_t)(int32_t)layers->values[i], 4);
+    }
+    gguf_set_array(&synthesis->model->kvs, synthesis_key(synthesis, key), type, layers->n, &elements);
+}
+
+bool layers_set_kv_heads(struct synthesis *synthesis, const struct layers *layers, struct error *error)
+{
+    uint64_t kv_heads;
+    if (!hparams_count(synthesis->model->hparams, "num_key_value_heads|n_kv_heads", 0, INT32_MAX, &kv_heads, error))
+        return false;
+    for (uint64_t i = 0; i < layers->n; i++)
+        layers->values[i] = layers->values[i] != 0 ? (double)kv_heads : 0;
+    layers_set(synthesis, "attention.head_count_kv", GGUF_I32, layers);
+    return true;
+}
+
+bool emit_sliding_layers(struct synthesis *synthesis, struct error *error)
+{
+    struct layers layers;
+    if (!layers_new(synthesis, &layers, error))
+        return false;
+    layers_mark(&layers, hparams_get(synthesis->model->hparams, "layer_types"), "sliding_attention");
+    layers_set(synthesis, "attention.sliding_window_pattern", GGUF_BOOL, &layers);
+    return true;
+}

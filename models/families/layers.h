@@ -1,0 +1,30 @@
+/* What differs from layer to layer: lists of hyperparameters, and keys with one value a layer. */
+#pragma once
+
+#include "models/families/family.h"
+
+enum { MAX_LISTED_LAYERS = 1 << 16 }; /* a number alone is no reason to make long arrays */
+
+/* One value a layer. */
+struct layers {
+    uint64_t n;
+    double *values; /* in the arena of the model; 0 to begin with */
+};
+
+/* As many layers as the facts count; fails where those are none, or more than MAX_LISTED_LAYERS. */
+bool layers_new(const struct synthesis *synthesis, struct layers *ret_layers, struct error *error);
+
+/* 1 where the list of texts `list` has `text` for the layer; layers that it does not have stay 0. */
+void layers_mark(struct layers *layers, const struct json *list, const char *text);
+
+/* The numbers and truth values of a list; layers that it does not have stay as they are. */
+void layers_fill(struct layers *layers, const struct json *list);
+
+/* Sets a key to an array of I32, F32 or BOOL. */
+void layers_set(struct synthesis *synthesis, const char *key, enum gguf_type type, const struct layers *layers);
+
+/* attention.head_count_kv: num_key_value_heads on the layers that `layers` marks, 0 on the others. */
+bool layers_set_kv_heads(struct synthesis *synthesis, const struct layers *layers, struct error *error);
+
+/* attention.sliding_window_pattern, as truth values: the layers that layer_types calls "sliding_attention". */
+bool emit_sliding_layers(struct synthesis *synthesis, struct error *error);

@@ -1,0 +1,130 @@
+/* LFM 2 and 2.5, dense and with experts: short convolutions, and attention in some layers. conversion/lfm2.py. */
+#include "models/families/layers.h"
+
+#include <math.h>
+#include <string.h>
+
+static const struct family_name names[] = {{"Lfm2ForCausalLM"}, {"LFM2ForCausalLM"}, {0}};
+static const struct family_name moe_names[] = {{"Lfm2MoeForCausalLM"}, {0}};
+
+static const struct relation_row tensors[] = {
+    {"model.embedding_norm", "token_embd_norm"},
+    {"model.layers.{}.operator_norm", "blk.{}.attn_norm"},
+    {"model.layers.{}.ffn_norm", "blk.{}.ffn_norm"},
+    {"model.layers.{}.conv.conv", "blk.{}.shortconv.conv", "c 1 k -> c k", "c"},
+    {"model.layers.{}.conv.in_proj", "blk.{}.shortconv.in_proj"},
+    {"model.layers.{}.conv.out_proj", "blk.{}.shortconv.out_proj", .parallel = "column"},
+    {"model.layers.{}.feed_forward.w1", "blk.{}.ffn_gate", .parallel = "row"},
+    {"model.layers.{}.feed_forward.w2", "blk.{}.ffn_down", .parallel = "column"},
+    {"model.layers.{}.feed_forward.w3", "blk.{}.ffn_up", .parallel = "row"},
+    {"model.layers.{}.feed_forward.gate", "blk.{}.ffn_gate_inp"},
+    {"model.layers.{}.feed_forward.expert_bias", "blk.{}.exp_probs_b.bias"},
+    {"model.layers.{}.feed_forward.experts.{expert}.w1", "blk.{}.ffn_gate_exps"},
+    {"model.layers.{}.feed_forward.experts.{expert}.w2", "blk.{}.ffn_down_exps"},
+    {"model.layers.{}.feed_forward.experts.{expert}.w3", "blk.{}.ffn_up_exps"},
+    {"model.layers.{}.self_attn.out_proj", "blk.{}.attn_output", .parallel = "column"},
+    {"model.layers.{}.self_attn.q_layernorm", "blk.{}.attn_q_norm"},
+    {"model.layers.{}.self_attn.k_layernorm", "blk.{}.attn_k_norm"},
+    {0},
+};
+
+/* The layers with attention: named, or listed by their numbers in full_attn_idxs; all where neither is. */
+static void mark_attention(const struct synthesis *synthesis, struct layers *layers)
+{
+    const struct hparams *hparams = synthesis->model->hparams;
+    const struct json *types = hparams_get(hparams, "layer_types"), *listed = hparams_get(hparams, "full_attn_idxs");
+    bool is_moe = synthesis->hf == moe_names;
+    if (json_is(types, JSON_ARRAY)) {
+        layers_mark(layers, types, is_moe ? "full_attention" : "conv");
+        for (uint64_t i = 0; i < layers->n && !is_moe; i++)
+            layers->values[i] = layers->values[i] == 0;
+        return;
+    }
+    for (uint64_t i = 0; i < layers->n && !json_is(listed, JSON_ARRAY); i++)
+        layers->values[i] = 1;
+    for (const struct json *item = json_first(listed); item != NULL; item = json_next(item)) {
+        uint64_t i;
+        if (json_u64(item, &i) && i < layers->n)
+            layers->values[i] = 1;
+    }
+}
+
+static bool emit_kv_heads(struct synthesis *synthesis, struct error *error)
+{
+    struct layers layers;
+    if (!layers_new(synthesis, &layers, error))
+        return false;
+    mark_attention(synthesis, &layers);
+    return layers_set_kv_heads(synthesis, &layers, error);
+}
+
+/* Two thirds of what is said, by a factor, and rounded up. */
+static bool compute_feed_forward(const struct synthesis *synthesis, double *ret_value, struct error *error)
+{
+    double width, factor, multiple;
+    if (!synthesis_number(synthesis, "block_ff_dim|intermediate_size", 12288, &width, error) ||
+        !synthesis_number(synthesis, "block_ffn_dim_multiplier", 1, &factor, error) ||
+        !synthesis_number(synthesis, "block_multiple_of", 256, &multiple, error))
+        return false;
+    if (!json_bool(hparams_get(synthesis->model->hparams, "block_auto_adjust_ff_dim"), false)) {
+        *ret_value = width;
+        return true;
+    }
+    if (!(multiple >= 1))
+        return error_set(error, "config.json: block_multiple_of is %g, below 1", multiple);
+    width = trunc(factor * trunc(2 * width / 3));
+    *ret_value = multiple * floor((width + multiple - 1) / multiple);
+    return true;
+}
+
+static const struct key_row keys[] = {
+    {.emit = emit_kv_heads},
+    {"vocab_size", GGUF_U32, REQUIRED, "vocab_size"},
+    {"shortconv.l_cache", GGUF_U32, REQUIRED, "conv_L_cache"},
+    {"attention.layer_norm_rms_epsilon", GGUF_F32, REQUIRED, "norm_eps"},
+    {"feed_forward_length", GGUF_U32, .compute = compute_feed_forward},
+    {0},
+};
+
+static const struct key_row moe_family_keys[] = {
+    {.emit = emit_kv_heads},
+    {"expert_feed_forward_length", GGUF_U32, REQUIRED, "moe_intermediate_size"},
+    {"leading_dense_block_count", GGUF_U32, REQUIRED, "num_dense_layers"},
+    {"expert_gating_func", GGUF_U32, ALWAYS, .value = 2}, /* sigmoid */
+    {"vocab_size", GGUF_U32, REQUIRED, "vocab_size"},
+    {"shortconv.l_cache", GGUF_U32, REQUIRED, "conv_L_cache"},
+    {0},
+};
+
+/* What belongs to the audio of LFM2-Audio is left out. */
+static const char *rename_tensor(struct arena *arena, const struct facts *facts, enum direction direction, const char *name)
+{
+    static const char *const audio[] = {"audio", "codebook", "conformer", "depth_embedding", "depthformer", "depth_linear"};
+    (void)facts;
+    if (direction == BACKWARD)
+        return name;
+    for (size_t i = 0; i < sizeof audio / sizeof *audio; i++)
+        if (strstr(name, audio[i]) != NULL)
+            return NULL;
+    return strncmp(name, "lfm.", 4) == 0 ? arena_printf(arena, "model.%s", name + 4) : name;
+}
+
+const struct family lfm2_family = {
+    .name = "lfm2",
+    .summary = "LFM 2 and 2.5",
+    .hf = names,
+    .tensors = {tensors, decoder_tensors},
+    .keys = {base_keys, keys},
+    .vocabs = {&bpe_vocab},
+    .rename = rename_tensor,
+};
+
+const struct family lfm2moe_family = {
+    .name = "lfm2moe",
+    .summary = "LFM 2 and 2.5 with experts",
+    .hf = moe_names,
+    .tensors = {tensors, decoder_tensors},
+    .keys = {base_keys, moe_family_keys},
+    .vocabs = {&bpe_vocab},
+    .rename = rename_tensor,
+};

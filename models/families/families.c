@@ -15,6 +15,9 @@ extern const struct family gpt2_family;
 extern const struct family gpt_oss_family;
 extern const struct family gptneox_family;
 extern const struct family granite_family;
+extern const struct family granite4_family;
+extern const struct family granite4moe_family;
+extern const struct family granitehybrid_family;
 extern const struct family granitemoe_family;
 extern const struct family lfm2_family;
 extern const struct family lfm2moe_family;
@@ -60,6 +63,9 @@ const struct family *const families[] = {
     &gpt_oss_family,
     &gptneox_family,
     &granite_family,
+    &granite4_family,
+    &granite4moe_family,
+    &granitehybrid_family,
     &granitemoe_family,
     &lfm2_family,
     &lfm2moe_family,

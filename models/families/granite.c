@@ -5,8 +5,7 @@
 
 static const struct family_name names[] = {{"GraniteForCausalLM"}, {0}};
 
-/* Granite's heads have no size of their own: what config.json says of it does not count. */
-static bool forget_head_dim(struct synthesis *synthesis, struct error *error)
+bool granite_forget_head_dim(struct synthesis *synthesis, struct error *error)
 {
     (void)error;
     gguf_kvs_remove(&synthesis->model->kvs, synthesis_key(synthesis, "attention.key_length"));
@@ -23,7 +22,7 @@ static bool compute_rotary(const struct synthesis *synthesis, double *ret_value,
 }
 
 const struct key_row granite_keys[] = {
-    {.emit = forget_head_dim},
+    {.emit = granite_forget_head_dim},
     {"vocab_size", GGUF_U32, REQUIRED, "vocab_size"},
     {"rope.dimension_count", GGUF_U32, .compute = compute_rotary},
     {"attention.scale", GGUF_F32, IF_TRUE, "attention_multiplier"},

@@ -4,7 +4,7 @@
 
 static const struct family_name names[] = {{"GraniteMoeForCausalLM"}, {"GraniteMoeSharedForCausalLM"}, {0}};
 
-static const struct relation_row tensors[] = {
+const struct relation_row granite_moe_tensors[] = {
     {"model.layers.{}.block_sparse_moe.input_linear", "blk.{}.ffn_gate_exps, blk.{}.ffn_up_exps", GATE_UP, "gate up"},
     {"model.layers.{}.block_sparse_moe.output_linear", "blk.{}.ffn_down_exps"},
     {"model.layers.{}.block_sparse_moe.router.layer", "blk.{}.ffn_gate_inp"},
@@ -13,7 +13,8 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-static const struct key_row keys[] = {{"expert_shared_feed_forward_length", GGUF_U32, IF_TRUE, "shared_intermediate_size"}, {0}};
+const struct key_row granite_moe_keys[] = {{"expert_shared_feed_forward_length", GGUF_U32, IF_TRUE, "shared_intermediate_size"},
+                                           {0}};
 
 static const struct config_row config_form_rows[] = {
     {"hidden_act", FROM_TEXT, .text = "'silu'"},
@@ -32,9 +33,9 @@ const struct family granitemoe_family = {
     .name = "granitemoe",
     .summary = "Granite 3 with experts",
     .hf = names,
-    .tensors = {tensors, llama_tensors, decoder_tensors},
+    .tensors = {granite_moe_tensors, llama_tensors, decoder_tensors},
     .forms = forms,
-    .keys = {base_keys, granite_keys, keys},
+    .keys = {base_keys, granite_keys, granite_moe_keys},
     .vocabs = {&spm_vocab, &llama_hf_vocab, &bpe_vocab},
     .add_extras = add_rope_freqs,
     .before_vocab = llama_before_vocab,

@@ -1,0 +1,164 @@
+/* Granite 4 and Bamba: layers of Mamba 2 and of attention. conversion/granite.py, GraniteHybridModel.
+ *
+ * The converter takes the first of some names, and then of the same after "mamba_". Models of which no layer is Mamba's have the
+ * architecture of Granite 3, and yet all keys of the hybrid. */
+#include "models/families/granite.h"
+#include "models/families/layers.h"
+#include "models/families/llama.h"
+#include "models/families/mamba2.h"
+
+#include <string.h>
+
+static const struct family_name names[] = {{"GraniteMoeHybridForCausalLM"}, {"BambaForCausalLM"}, {0}};
+
+static const struct relation_row tensors[] = {
+    {"model.final_layernorm", "output_norm", .forward_only = true},
+    {"model.layers.{}.pre_ff_layernorm", "blk.{}.ffn_norm", .forward_only = true},
+    {"model.layers.{}.feed_forward.gate_proj", "blk.{}.ffn_gate", .forward_only = true},
+    {"model.layers.{}.feed_forward.up_proj", "blk.{}.ffn_up", .forward_only = true},
+    {"model.layers.{}.feed_forward.down_proj", "blk.{}.ffn_down", .forward_only = true},
+    {"model.layers.{}.shared_mlp.input_linear", "blk.{}.ffn_gate_shexp, blk.{}.ffn_up_shexp", GATE_UP, "gate up",
+     .when = "expert"},
+    {"model.layers.{}.shared_mlp.output_linear", "blk.{}.ffn_down_shexp", .when = "expert"},
+    {"model.layers.{}.shared_mlp.input_linear", "blk.{}.ffn_gate, blk.{}.ffn_up", GATE_UP, "gate up", .when = "!expert"},
+    {"model.layers.{}.shared_mlp.output_linear", "blk.{}.ffn_down", .when = "!expert"},
+    {0},
+};
+
+/* Whether layer `i` has attention, where no list says so. */
+static bool is_periodic(const struct hparams *hparams, uint64_t i)
+{
+    uint64_t period, offset;
+    struct error unused;
+    return hparams_count(hparams, "attn_layer_period", 1, UINT32_MAX, &period, &unused) &&
+           hparams_count(hparams, "attn_layer_offset", 0, UINT32_MAX, &offset, &unused) && i % period == offset;
+}
+
+/* 1 where a layer has attention, of the first `n` layers. */
+static void mark_attention(const struct hparams *hparams, struct layers *layers)
+{
+    const struct json *types = hparams_get(hparams, "layer_types"), *listed = hparams_get(hparams, "attn_layer_indices");
+    if (json_count(types) > 0) {
+        layers_mark(layers, types, "attention");
+        return;
+    }
+    for (uint64_t i = 0; i < layers->n && json_count(listed) == 0; i++)
+        layers->values[i] = is_periodic(hparams, i);
+    for (const struct json *item = json_first(listed); item != NULL; item = json_next(item)) {
+        uint64_t i;
+        if (json_u64(item, &i) && i < layers->n)
+            layers->values[i] = 1;
+    }
+}
+
+static bool has_mamba_layers(const struct hparams *hparams)
+{
+    double values[MAX_LISTED_LAYERS / 64];
+    struct layers layers = {0, values};
+    struct error unused;
+    if (!hparams_count(hparams, BLOCK_COUNT, 1, sizeof values / sizeof *values, &layers.n, &unused))
+        return true;
+    memset(values, 0, layers.n * sizeof *values);
+    mark_attention(hparams, &layers);
+    for (uint64_t i = 0; i < layers.n; i++)
+        if (values[i] == 0)
+            return true;
+    return false;
+}
+
+static bool has_experts(const struct hparams *hparams)
+{
+    double used;
+    return json_double(hparams_find(hparams, "num_experts_per_tok|num_experts_per_token"), &used) && used != 0;
+}
+
+static bool is_hybrid(const struct hparams *hparams)
+{
+    return has_mamba_layers(hparams);
+}
+
+static bool is_attention_with_experts(const struct hparams *hparams)
+{
+    return !has_mamba_layers(hparams) && has_experts(hparams);
+}
+
+static bool is_attention_alone(const struct hparams *hparams)
+{
+    return !has_mamba_layers(hparams) && !has_experts(hparams);
+}
+
+static bool compute_inner_size(const struct synthesis *synthesis, double *ret_value, struct error *error)
+{
+    double width, factor;
+    if (!synthesis_number(synthesis, "mamba_head_dim|hidden_size|d_model", 0, &width, error) ||
+        !synthesis_number(synthesis, "expand|num_heads|mamba_expand|mamba_num_heads", 0, &factor, error))
+        return false;
+    *ret_value = width * factor;
+    return true;
+}
+
+static bool emit_attention(struct synthesis *synthesis, struct error *error)
+{
+    struct layers layers;
+    struct gguf_kvs *kvs = &synthesis->model->kvs;
+    if (!layers_new(synthesis, &layers, error))
+        return false;
+    mark_attention(synthesis->model->hparams, &layers);
+    bool has_rope = !has_mamba_layers(synthesis->model->hparams) || strcmp(synthesis->hf->name, "BambaForCausalLM") == 0;
+    if (!layers_set_kv_heads(synthesis, &layers, error))
+        return false;
+    gguf_set_bool(kvs, synthesis_key(synthesis, "rope.scaling.finetuned"), has_rope);
+    if (!has_rope)
+        gguf_set_u32(kvs, synthesis_key(synthesis, "context_length"), MAMBA2_CONTEXT);
+    return true;
+}
+
+static const struct key_row keys[] = {
+    {"ssm.conv_kernel", GGUF_U32, REQUIRED, "conv_kernel|d_conv|mamba_conv_kernel|mamba_d_conv"},
+    {"ssm.state_size", GGUF_U32, REQUIRED, "state_size|d_state|mamba_state_size|mamba_d_state"},
+    {"ssm.group_count", GGUF_U32, REQUIRED, "n_groups|mamba_n_groups"},
+    {"ssm.inner_size", GGUF_U32, .compute = compute_inner_size},
+    {"ssm.time_step_rank", GGUF_U32, REQUIRED, "n_heads|mamba_n_heads"},
+    {"rope.dimension_count", GGUF_U32, IF_TRUE, "attn_rotary_emb"},
+    {.emit = emit_attention},
+    {0},
+};
+
+static void add_facts(struct facts *facts, const struct hparams *hparams)
+{
+    mamba2_add_groups(facts, hparams, "n_groups|mamba_n_groups");
+}
+
+static bool pad_vocabulary(struct synthesis *synthesis, const struct vocab_input *input, struct error *error)
+{
+    (void)input;
+    return !has_mamba_layers(synthesis->model->hparams) || mamba2_pad_vocabulary(synthesis, 8, error);
+}
+
+#define GRANITE_HYBRID                                                                                                           \
+    .hf = names, .tensors = {tensors, mamba2_layer_tensors, granite_moe_tensors, llama_tensors, decoder_tensors},                \
+    .keys = {base_keys, granite_keys, granite_moe_keys, keys}, .vocabs = {&spm_vocab, &bpe_vocab}, .add_facts = add_facts,       \
+    .add_extras = add_rope_freqs, .before_vocab = pad_vocabulary
+
+const struct family granitehybrid_family = {
+    .name = "granitehybrid",
+    .summary = "Granite 4, Bamba",
+    .applies = is_hybrid,
+    GRANITE_HYBRID,
+};
+
+const struct family granite4_family = {
+    .name = "granite4",
+    .architecture = "granite",
+    .summary = "Granite 4 without layers of Mamba",
+    .applies = is_attention_alone,
+    GRANITE_HYBRID,
+};
+
+const struct family granite4moe_family = {
+    .name = "granite4moe",
+    .architecture = "granitemoe",
+    .summary = "Granite 4 without layers of Mamba, with experts",
+    .applies = is_attention_with_experts,
+    GRANITE_HYBRID,
+};

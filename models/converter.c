@@ -44,25 +44,26 @@ static const char *const f16_names[] = {"token_embd.weight", "per_layer_token_em
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-static bool is_one_of(const char *name, const char *const *patterns, size_t n_patterns)
+static bool is_one_of(const char *name, const char *const *patterns, size_t n_patterns, uint64_t renumbered_from)
 {
     uint64_t numbers[PATTERN_NUMBERS];
     for (size_t i = 0; i < n_patterns; i++)
         if (pattern_match(patterns[i], name, strlen(name), numbers))
-            return true;
+            return renumbered_from == 0 || numbers[0] == UINT64_MAX || numbers[0] < renumbered_from;
     return false;
 }
 
-static const struct dtype *tensor_type(const struct tensor *tensor, const struct dtype *forced, const struct outtype *outtype)
+static const struct dtype *tensor_type(const struct tensor *tensor, const struct dtype *forced, const struct outtype *outtype,
+                                       uint64_t renumbered_from)
 {
     const char *name = tensor->name, *reason;
     if (forced != NULL)
         return forced;
-    if (tensor->view->rank <= 1 || text_ends_with(name, "_norm.weight") || is_one_of(name, f32_names, COUNT(f32_names)) ||
-        !text_ends_with(name, ".weight"))
+    if (tensor->view->rank <= 1 || text_ends_with(name, "_norm.weight") ||
+        is_one_of(name, f32_names, COUNT(f32_names), renumbered_from) || !text_ends_with(name, ".weight"))
         return &f32_dtype;
     const struct dtype *wanted = dtype_by_name(outtype->dtype);
-    if (outtype->is_ternary && is_one_of(name, f16_names, COUNT(f16_names)))
+    if (outtype->is_ternary && is_one_of(name, f16_names, COUNT(f16_names), 0))
         wanted = &f16_dtype;
     return convert_possible(tensor->view, encoding_of(wanted), &reason) ? wanted : &f16_dtype;
 }
@@ -90,7 +91,8 @@ bool gguf_plan_converter(const struct gguf_model *model, const char *outtype_nam
     };
     for (size_t i = 0; i < set->n_tensors; i++) {
         const struct tensor *tensor = &set->tensors[i];
-        plan.places[i] = (struct gguf_place){tensor, encoding_of(tensor_type(tensor, model->forced[i], outtype)), 0};
+        const struct dtype *type = tensor_type(tensor, model->forced[i], outtype, model->renumbered_from);
+        plan.places[i] = (struct gguf_place){tensor, encoding_of(type), 0};
     }
     bool packed = model->packed_file_type != 0 && outtype->is_plain;
     if (gguf_kvs_find(&plan.kvs, "general.file_type") != NULL)

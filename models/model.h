@@ -26,7 +26,9 @@ struct gguf_model {
     const struct dtype **forced;   /* the type that each has in every output whatever the precision; NULL: as rules say. Of a
                                     * model that is a GGUF already the type that each has there */
     const struct dtype *auto_type; /* what --outtype auto chooses: F16 or BF16 */
-    uint32_t packed_file_type;     /* general.file_type of plain outputs, where the checkpoint is packed; 0: their own */
+    uint64_t renumbered_from;  /* layers from here on had other numbers when the converter asked which matrices stay F32 by their
+                                * names, and are not among them; 0: none */
+    uint32_t packed_file_type; /* general.file_type of plain outputs, where the checkpoint is packed; 0: their own */
 
     bool is_gguf, is_quantized;     /* the source is a GGUF, of blocks */
     const struct gguf_edits *edits; /* for whoever made the model to set: changes to the keys of every output; NULL: none */

@@ -24,6 +24,8 @@ extern const struct family lfm2moe_family;
 extern const struct family llama_family;
 extern const struct family mamba_family;
 extern const struct family mpt_family;
+extern const struct family nemotron_h_family;
+extern const struct family nemotron_h_moe_family;
 extern const struct family nomic_bert_family;
 extern const struct family nomic_bert_moe_family;
 extern const struct family olmo_family;
@@ -72,6 +74,8 @@ const struct family *const families[] = {
     &llama_family,
     &mamba_family,
     &mpt_family,
+    &nemotron_h_family,
+    &nemotron_h_moe_family,
     &nomic_bert_family,
     &nomic_bert_moe_family,
     &olmo_family,

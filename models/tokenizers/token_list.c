@@ -6,7 +6,7 @@
 
 bool token_count_fits(const struct vocab_input *input, uint64_t n_tokens, uint64_t n_given, struct error *error)
 {
-    return n_tokens <= n_given || n_tokens <= input->n_rows ||
+    return n_tokens <= n_given || n_tokens < input->n_rows + TOKEN_LIST_PADDING ||
            error_set(error,
                      "a vocabulary of %" PRIu64 " tokens, of which the tokenizer gives %" PRIu64 ", is more than the %" PRIu64
                      " rows of the token embedding",

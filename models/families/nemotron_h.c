@@ -1,0 +1,246 @@
+/* Nemotron-H and Nemotron 3: layers of Mamba 2, of attention, of feed-forward networks and of experts. conversion/nemotron.py.
+ *
+ * What predicts a second token has two layers below "mtp.", one of attention and one of experts; in a GGUF they are one more. */
+#include "models/families/granite.h"
+#include "models/families/layers.h"
+#include "models/families/mamba2.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static const struct family_name names[] = {{"NemotronHForCausalLM"}, {0}};
+
+static const struct relation_row tensors[] = {
+    {"backbone.embeddings", "token_embd", .parallel = "row"},
+    {"backbone.norm_f", "output_norm"},
+    {"backbone.layers.{}.norm", "blk.{}.attn_norm"},
+    {"backbone.layers.{}.mixer.q_proj", "blk.{}.attn_q", QUERY_ROTARY, "head"},
+    {"backbone.layers.{}.mixer.k_proj", "blk.{}.attn_k", KEY_ROTARY, "kv_head"},
+    {"backbone.layers.{}.mixer.v_proj", "blk.{}.attn_v", .parallel = "row"},
+    {"backbone.layers.{}.mixer.o_proj", "blk.{}.attn_output", .parallel = "column"},
+    {"backbone.layers.{}.mixer.up_proj", "blk.{}.ffn_up", .parallel = "row"},
+    {"backbone.layers.{}.mixer.down_proj", "blk.{}.ffn_down", .parallel = "column"},
+    {"backbone.layers.{}.mixer.experts.{expert}.down_proj", "blk.{}.ffn_down_exps"},
+    {"backbone.layers.{}.mixer.experts.{expert}.up_proj", "blk.{}.ffn_up_exps"},
+    {"backbone.layers.{}.mixer.gate", "blk.{}.ffn_gate_inp"},
+    {"backbone.layers.{}.mixer.gate.e_score_correction_bias", "blk.{}.exp_probs_b.bias"},
+    {"backbone.layers.{}.mixer.shared_experts.down_proj", "blk.{}.ffn_down_shexp", .parallel = "column"},
+    {"backbone.layers.{}.mixer.shared_experts.up_proj", "blk.{}.ffn_up_shexp", .parallel = "row"},
+    {"backbone.layers.{}.mixer.fc1_latent_proj", "blk.{}.ffn_latent_down"},
+    {"backbone.layers.{}.mixer.fc2_latent_proj", "blk.{}.ffn_latent_up"},
+    /* of what predicts, after rename_tensor() */
+    {"backbone.layers.{}.enorm", "blk.{}.nextn.enorm"},
+    {"backbone.layers.{}.hnorm", "blk.{}.nextn.hnorm"},
+    {"backbone.layers.{}.eh_proj", "blk.{}.nextn.eh_proj"},
+    {"backbone.layers.{}.post_norm", "blk.{}.post_attention_norm"},
+    {"backbone.layers.{}.final_layernorm", "blk.{}.nextn.shared_head_norm"},
+    {0},
+};
+
+/* The kind of each layer, from the letters of hybrid_override_pattern: M, *, - and E. */
+static void mark_letters(struct layers *layers, const char *pattern, const char *letters)
+{
+    for (uint64_t i = 0; i < layers->n && pattern[i] != '\0'; i++)
+        layers->values[i] = strchr(letters, pattern[i]) != NULL;
+}
+
+/* 1 where a layer is one of `letters`, or of the kind that layers_block_type has for them. */
+static bool mark(const struct synthesis *synthesis, struct layers *layers, const char *letters, const char *type,
+                 struct error *error)
+{
+    const struct hparams *hparams = synthesis->model->hparams;
+    const struct json *types = hparams_get(hparams, "layers_block_type");
+    size_t length = 0;
+    const char *pattern = json_string(hparams_get(hparams, "hybrid_override_pattern"), &length);
+    uint64_t n_blocks = synthesis->facts.n_layers - facts_get(&synthesis->facts, "nextn");
+    if (!layers_new(synthesis, layers, error))
+        return false;
+    if (pattern == NULL && !json_is(types, JSON_ARRAY))
+        return error_set(error, "config.json: there is no hybrid_override_pattern and no layers_block_type");
+    if ((pattern != NULL ? length : json_count(types)) != n_blocks)
+        return error_set(error, "config.json: the pattern of layers has %zu, num_hidden_layers says %" PRIu64,
+                         pattern != NULL ? length : json_count(types), n_blocks);
+    if (pattern != NULL)
+        mark_letters(layers, pattern, letters);
+    else
+        layers_mark(layers, types, type);
+    for (uint64_t i = n_blocks; i < layers->n; i++)
+        layers->values[i] = 1;
+    return true;
+}
+
+static bool emit_attention(struct synthesis *synthesis, struct error *error)
+{
+    struct layers layers;
+    struct gguf_kvs *kvs = &synthesis->model->kvs;
+    if (!mark(synthesis, &layers, "*", "attention", error) || !layers_set_kv_heads(synthesis, &layers, error))
+        return false;
+    gguf_set_bool(kvs, synthesis_key(synthesis, "rope.scaling.finetuned"), false);
+    gguf_set_u32(kvs, synthesis_key(synthesis, "context_length"), MAMBA2_CONTEXT);
+    return true;
+}
+
+static bool is_moe(const struct hparams *hparams)
+{
+    return hparams_get(hparams, "num_experts_per_tok") != NULL;
+}
+
+static bool is_dense(const struct hparams *hparams)
+{
+    return !is_moe(hparams);
+}
+
+static bool emit_feed_forward(struct synthesis *synthesis, struct error *error)
+{
+    const struct hparams *hparams = synthesis->model->hparams;
+    struct layers layers;
+    uint64_t width;
+    const char *key = is_moe(hparams) ? "moe_intermediate_size" : "intermediate_size";
+    if (!hparams_count(hparams, key, 0, INT32_MAX, &width, error) ||
+        !mark(synthesis, &layers, is_moe(hparams) ? "-E" : "-", is_moe(hparams) ? "moe" : "mlp", error))
+        return false;
+    for (uint64_t i = 0; i < layers.n; i++)
+        layers.values[i] *= (double)width;
+    layers_set(synthesis, "feed_forward_length", GGUF_I32, &layers);
+    return true;
+}
+
+static bool compute_inner_size(const struct synthesis *synthesis, double *ret_value, struct error *error)
+{
+    double n_heads, size;
+    if (!synthesis_number(synthesis, "mamba_num_heads", 0, &n_heads, error) ||
+        !synthesis_number(synthesis, "mamba_head_dim", 0, &size, error))
+        return false;
+    *ret_value = n_heads * size;
+    return true;
+}
+
+static const struct key_row keys[] = {
+    {"ssm.conv_kernel", GGUF_U32, REQUIRED, "conv_kernel|d_conv"},
+    {"ssm.state_size", GGUF_U32, REQUIRED, "ssm_state_size|state_size|d_state"},
+    {"ssm.group_count", GGUF_U32, REQUIRED, "n_groups"},
+    {"ssm.inner_size", GGUF_U32, .compute = compute_inner_size},
+    {"ssm.time_step_rank", GGUF_U32, REQUIRED, "mamba_num_heads"},
+    {.emit = emit_attention},
+    {"attention.key_length", GGUF_U32, REQUIRED, "head_dim|attention_head_dim"},
+    {"attention.value_length", GGUF_U32, REQUIRED, "head_dim|attention_head_dim"},
+    {.emit = emit_feed_forward},
+    {0},
+};
+
+static bool emit_predicted(struct synthesis *synthesis, struct error *error)
+{
+    (void)error;
+    if (facts_get(&synthesis->facts, "nextn") != 0)
+        gguf_set_u32(&synthesis->model->kvs, synthesis_key(synthesis, "nextn_predict_layers"), 1);
+    return true;
+}
+
+static const struct key_row moe_layer_keys[] = {
+    {"expert_used_count", GGUF_U32, REQUIRED, "num_experts_per_tok"},
+    {"expert_feed_forward_length", GGUF_U32, REQUIRED, "moe_intermediate_size"},
+    {"expert_shared_feed_forward_length", GGUF_U32, REQUIRED, "moe_shared_expert_intermediate_size"},
+    {"expert_count", GGUF_U32, REQUIRED, "n_routed_experts"},
+    {"expert_shared_count", GGUF_U32, REQUIRED, "n_shared_experts"},
+    {"expert_weights_norm", GGUF_BOOL, REQUIRED, "norm_topk_prob"},
+    {"expert_weights_scale", GGUF_F32, REQUIRED, "routed_scaling_factor"},
+    {"expert_group_count", GGUF_U32, REQUIRED, "n_group"},
+    {"moe_latent_size", GGUF_U32, IF_PRESENT, "moe_latent_size"},
+    {.emit = emit_predicted},
+    {0},
+};
+
+static void add_facts(struct facts *facts, const struct hparams *hparams)
+{
+    uint64_t n;
+    mamba2_add_groups(facts, hparams, "n_groups");
+    if (is_moe(hparams) && json_u64(hparams_get(hparams, "num_nextn_predict_layers"), &n) && n == 1) {
+        facts_set(facts, "nextn", n);
+        facts->n_layers += n;
+    }
+}
+
+static bool adjust(struct synthesis *synthesis, struct error *error)
+{
+    uint64_t n = 0, n_predicting = facts_get(&synthesis->facts, "nextn"), n_layers = synthesis->facts.n_layers;
+    struct hparams *hparams = synthesis->model->hparams;
+    json_u64(hparams_get(hparams, "num_nextn_predict_layers"), &n);
+    if (is_moe(hparams) && n > 1)
+        return error_set(error, "config.json: num_nextn_predict_layers is %" PRIu64 ", more than 1", n);
+    synthesis->model->renumbered_from = n_predicting != 0 ? n_layers - 1 : 0;
+    return n_predicting == 0 || hparams_override(hparams, "n_layers", n_layers, error);
+}
+
+/* What the second of the layers below "mtp." has that the first has not. */
+static const char *const of_second[] = {"post_norm",
+                                        "final_layernorm",
+                                        "mixer.experts.",
+                                        "mixer.gate.",
+                                        "mixer.shared_experts.",
+                                        "mixer.fc1_latent_proj",
+                                        "mixer.fc2_latent_proj"};
+
+static const char *rename_tensor(struct arena *arena, const struct facts *facts, enum direction direction, const char *name)
+{
+    static const char first[] = "mtp.layers.0.", second[] = "mtp.layers.1.", layer[] = "backbone.layers.";
+    uint64_t numbers[PATTERN_NUMBERS];
+    if (facts_get(facts, "nextn") == 0)
+        return name;
+    uint64_t last = facts->n_layers - 1;
+    bool is_second = strncmp(name, second, sizeof second - 1) == 0;
+    if (direction == FORWARD && (is_second || strncmp(name, first, sizeof first - 1) == 0)) {
+        const char *rest = name + sizeof first - 1;
+        bool is_norm = is_second && strncmp(rest, "norm.", 5) == 0;
+        return arena_printf(arena, "%s%" PRIu64 ".%s%s", layer, last, is_norm ? "post_" : "", rest);
+    }
+    if (direction == FORWARD || strncmp(name, layer, sizeof layer - 1) != 0)
+        return name;
+    const char *number = name + sizeof layer - 1;
+    size_t digits = strspn(number, "0123456789");
+    if (number[digits] != '.' || !pattern_match("{}", number, digits, numbers) || numbers[0] != last)
+        return name;
+    const char *rest = number + digits + 1;
+    for (size_t i = 0; i < sizeof of_second / sizeof *of_second; i++)
+        is_second |= strncmp(rest, of_second[i], strlen(of_second[i])) == 0;
+    return arena_printf(arena, "%s%s", is_second ? second : first, strncmp(rest, "post_norm", 9) == 0 ? rest + 5 : rest);
+}
+
+static bool pad_vocabulary(struct synthesis *synthesis, const struct vocab_input *input, struct error *error)
+{
+    (void)input;
+    return mamba2_pad_vocabulary(synthesis, 8, error);
+}
+
+static bool begin_texts(struct synthesis *synthesis, const struct vocab_input *input, struct error *error)
+{
+    (void)input, (void)error;
+    gguf_set_bool(&synthesis->model->kvs, "tokenizer.ggml.add_bos_token", true);
+    return true;
+}
+
+const struct family nemotron_h_family = {
+    .name = "nemotron_h",
+    .summary = "Nemotron-H",
+    .hf = names,
+    .tensors = {tensors, mamba2_backbone_tensors, decoder_tensors},
+    .keys = {base_keys, granite_keys, keys},
+    .vocabs = {&bpe_vocab},
+    .applies = is_dense,
+    .add_facts = add_facts,
+    .before_vocab = pad_vocabulary,
+    .after_vocab = begin_texts,
+};
+
+const struct family nemotron_h_moe_family = {
+    .name = "nemotron_h_moe",
+    .summary = "Nemotron 3",
+    .hf = names,
+    .tensors = {tensors, mamba2_backbone_tensors, decoder_tensors},
+    .keys = {base_keys, granite_keys, keys, moe_layer_keys},
+    .vocabs = {&bpe_vocab},
+    .applies = is_moe,
+    .add_facts = add_facts,
+    .adjust = adjust,
+    .rename = rename_tensor,
+    .before_vocab = pad_vocabulary,
+};

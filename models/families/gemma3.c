@@ -4,7 +4,7 @@
 
 static const struct family_name names[] = {{"Gemma3ForCausalLM"}, {"Gemma3ForConditionalGeneration"}, {0}};
 
-static const struct relation_row tensors[] = {
+const struct relation_row gemma3_tensors[] = {
     {"model.embed_tokens", "token_embd", "(token + unused) c -> token c", "token"},
     {"lm_head.weight", "output.weight"},
     {"model.layers.{}.self_attn.q_norm", "blk.{}.attn_q_norm", .map = &plus_one},
@@ -22,7 +22,7 @@ static bool emit_sliding_window(struct synthesis *synthesis, struct error *error
 }
 
 /* The converter sets most of these again; where the common emitter had nothing to say they stand here. */
-static const struct key_row keys[] = {
+const struct key_row gemma3_keys[] = {
     {"context_length", GGUF_U32, OR_DEFAULT, "max_position_embeddings", 131072},
     {"attention.head_count", GGUF_U32, OR_DEFAULT, "num_attention_heads", 8},
     {"attention.layer_norm_rms_epsilon", GGUF_F32, OR_DEFAULT, "rms_norm_eps", 1e-6},
@@ -43,8 +43,7 @@ static void known_tokens(struct synthesis *synthesis, uint64_t n_tokens)
     facts_set_limit(&synthesis->facts, "token", n_tokens);
 }
 
-/* Rows of the embedding after the last token are padding, which llama.cpp does not expect. */
-static bool count_tokens(struct synthesis *synthesis, struct error *error)
+bool gemma3_count_tokens(struct synthesis *synthesis, struct error *error)
 {
     facts_set(&synthesis->facts, "unused", 0);
     const struct checkpoint *checkpoint = synthesis->model->checkpoint;
@@ -63,7 +62,7 @@ static bool count_tokens(struct synthesis *synthesis, struct error *error)
     return true;
 }
 
-static bool after_vocab(struct synthesis *synthesis, const struct vocab_input *input, struct error *error)
+bool gemma3_after_vocab(struct synthesis *synthesis, const struct vocab_input *input, struct error *error)
 {
     if (checkpoint_side_file(input->checkpoint, "tokenizer.model") == NULL)
         return true;
@@ -88,10 +87,10 @@ const struct family gemma3_family = {
     .name = "gemma3",
     .summary = "Gemma 3, the text model",
     .hf = names,
-    .tensors = {tensors, gemma2_tensors, gemma_tensors, decoder_tensors},
+    .tensors = {gemma3_tensors, gemma2_tensors, gemma_tensors, decoder_tensors},
     .forms = forms,
-    .keys = {base_keys, keys},
+    .keys = {base_keys, gemma3_keys},
     .vocabs = {&spm_vocab, &bpe_vocab},
-    .adjust = count_tokens,
-    .after_vocab = after_vocab,
+    .adjust = gemma3_count_tokens,
+    .after_vocab = gemma3_after_vocab,
 };

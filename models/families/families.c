@@ -11,6 +11,7 @@ extern const struct family falcon_family;
 extern const struct family gemma_family;
 extern const struct family gemma2_family;
 extern const struct family gemma3_family;
+extern const struct family gemma3n_family;
 extern const struct family gemma_embedding_family;
 extern const struct family gpt2_family;
 extern const struct family gpt_oss_family;
@@ -62,6 +63,7 @@ const struct family *const families[] = {
     &gemma_family,
     &gemma2_family,
     &gemma3_family,
+    &gemma3n_family,
     &gemma_embedding_family,
     &gpt2_family,
     &gpt_oss_family,

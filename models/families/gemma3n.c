@@ -1,0 +1,151 @@
+/* Gemma 3n, the text model: several streams (AltUp), an embedding for each layer. conversion/gemma.py. */
+#include "models/families/gemma.h"
+#include "models/families/layers.h"
+
+#include <math.h>
+#include <string.h>
+
+static const struct family_name names[] = {{"Gemma3nForCausalLM"}, {"Gemma3nForConditionalGeneration"}, {0}};
+
+/* Three of a kind on each other; "even", "odd" and "last" are 1. */
+#define STACKED "(even i) o, (odd i) o, (last i) o -> (even + odd + last) i o"
+
+static const struct relation_row tensors[] = {
+    {"model.embed_tokens", "token_embd", "row c -> (row + added) c"},
+    {"model.embed_tokens_per_layer", "per_layer_token_embd", "row c -> (row + added_per_layer) c"},
+    {"lm_head.weight", "output.weight"},
+    {"model.altup_projections.0, model.altup_projections.1, model.altup_projections.2", "altup_proj", STACKED},
+    {"model.altup_unembed_projections.0, model.altup_unembed_projections.1, model.altup_unembed_projections.2",
+     "altup_unembd_proj", STACKED},
+    {"model.per_layer_model_projection", "per_layer_model_proj"},
+    {"model.per_layer_projection_norm", "per_layer_proj_norm"},
+    {"model.layers.{}.altup.correct_output_scale", "blk.{}.altup_correct_scale.weight"},
+    {"model.layers.{}.altup.correction_coefs", "blk.{}.altup_correct_coef"},
+    {"model.layers.{}.altup.prediction_coefs", "blk.{}.altup_predict_coef"},
+    {"model.layers.{}.altup.modality_router", "blk.{}.altup_router"},
+    {"model.layers.{}.altup.router_norm", "blk.{}.altup_router_norm"},
+    {"model.layers.{}.laurel.linear_left", "blk.{}.laurel_l"},
+    {"model.layers.{}.laurel.linear_right", "blk.{}.laurel_r"},
+    {"model.layers.{}.laurel.post_laurel_norm", "blk.{}.laurel_post_norm"},
+    {"model.layers.{}.per_layer_input_gate", "blk.{}.inp_gate"},
+    {"model.layers.{}.per_layer_projection", "blk.{}.proj"},
+    {"model.layers.{}.post_per_layer_input_norm", "blk.{}.post_norm"},
+    {"model.layers.{}.post_attention_layernorm", "blk.{}.post_attention_norm"},
+    {"model.layers.{}.pre_feedforward_layernorm", "blk.{}.ffn_norm"},
+    {"model.layers.{}.post_feedforward_layernorm", "blk.{}.post_ffw_norm"},
+    {"model.layers.{}.self_attn.q_norm", "blk.{}.attn_q_norm"},
+    {"model.layers.{}.self_attn.k_norm", "blk.{}.attn_k_norm"},
+    {0},
+};
+
+/* One width stands for all layers. */
+static bool emit_feed_forward(struct synthesis *synthesis, struct error *error)
+{
+    const struct json *width = hparams_get(synthesis->model->hparams, "intermediate_size");
+    struct layers layers;
+    double value;
+    if (!json_double(width, &value))
+        return true;
+    if (!layers_new(synthesis, &layers, error))
+        return false;
+    for (uint64_t i = 0; i < layers.n; i++)
+        layers.values[i] = value;
+    layers_set(synthesis, "feed_forward_length", GGUF_I32, &layers);
+    return true;
+}
+
+/* How many standard deviations are below a share of a normal distribution, as torch computes it in F32: of the two shares that
+ * there are. */
+static bool emit_sparsity(struct synthesis *synthesis, struct error *error)
+{
+    enum { SPARSE_LAYERS = 10 };
+    const double share = 0.95, deviations = 1.6448535919189453;
+    const struct json *pattern = hparams_get(synthesis->model->hparams, "activation_sparsity_pattern");
+    struct layers layers;
+    if (!layers_new(synthesis, &layers, error))
+        return false;
+    for (uint64_t i = 0; i < SPARSE_LAYERS && layers.n > SPARSE_LAYERS && !json_is(pattern, JSON_ARRAY); i++)
+        layers.values[i] = share;
+    layers_fill(&layers, pattern);
+    for (uint64_t i = 0; i < layers.n; i++) {
+        if (layers.values[i] != 0 && layers.values[i] != share)
+            return error_set(error, "config.json: activation_sparsity_pattern has %g, which is neither 0 nor 0.95",
+                             layers.values[i]);
+        layers.values[i] = layers.values[i] == 0 ? (double)-INFINITY : deviations;
+    }
+    layers_set(synthesis, "activation_sparsity_scale", GGUF_F32, &layers);
+    return true;
+}
+
+static bool emit_window_pattern(struct synthesis *synthesis, struct error *error)
+{
+    enum { FULL_EACH = 5 };
+    struct layers layers;
+    if (json_is(hparams_get(synthesis->model->hparams, "layer_types"), JSON_ARRAY))
+        return emit_sliding_layers(synthesis, error);
+    if (!layers_new(synthesis, &layers, error))
+        return false;
+    for (uint64_t i = 0; i < layers.n; i++)
+        layers.values[i] = (i + 1) % FULL_EACH != 0;
+    layers_set(synthesis, "attention.sliding_window_pattern", GGUF_BOOL, &layers);
+    return true;
+}
+
+static const struct key_row keys[] = {
+    {.emit = emit_feed_forward},
+    {"altup.active_idx", GGUF_U32, REQUIRED, "altup_active_idx"},
+    {"altup.num_inputs", GGUF_U32, REQUIRED, "altup_num_inputs"},
+    {"embedding_length_per_layer_input", GGUF_U32, REQUIRED, "hidden_size_per_layer_input"},
+    {"attention.shared_kv_layers", GGUF_U32, REQUIRED, "num_kv_shared_layers"},
+    {.emit = emit_sparsity},
+    {.emit = emit_window_pattern},
+    {0},
+};
+
+/* Rows of zeros are added to an embedding until it has one for each token. */
+static void pad(struct synthesis *synthesis, const char *fact, const char *tensor_name)
+{
+    struct error unused;
+    uint64_t n_tokens;
+    const struct tensor_set *set = synthesis->model->checkpoint->tensors;
+    facts_set(&synthesis->facts, fact, 0);
+    if (!hparams_count(synthesis->model->hparams, "vocab_size", 0, 1 << 24, &n_tokens, &unused))
+        return;
+    for (size_t i = 0; i < set->n_tensors; i++) {
+        const struct tensor *tensor = &set->tensors[i];
+        if (strstr(tensor->name, tensor_name) != NULL && tensor->rank == 2 && tensor->shape[0] < n_tokens &&
+            strstr(tensor->name, "embed_vision") == NULL && strstr(tensor->name, "embed_audio") == NULL)
+            facts_set(&synthesis->facts, fact, n_tokens - tensor->shape[0]);
+    }
+}
+
+static bool adjust(struct synthesis *synthesis, struct error *error)
+{
+    enum { INPUTS = 4 };
+    uint64_t n_inputs;
+    facts_set(&synthesis->facts, "last", 1);
+    pad(synthesis, "added", "embed_tokens.weight");
+    pad(synthesis, "added_per_layer", "embed_tokens_per_layer.weight");
+    return hparams_count(synthesis->model->hparams, "altup_num_inputs", INPUTS, INPUTS, &n_inputs, error);
+}
+
+/* The list has all tokens, not just those that the layers' embedding has. */
+static bool count_all_tokens(struct synthesis *synthesis, const struct vocab_input *input, struct error *error)
+{
+    uint64_t n_tokens;
+    (void)input;
+    return hparams_count(synthesis->model->hparams, "vocab_size", 0, UINT32_MAX, &n_tokens, error) &&
+           hparams_override(synthesis->model->hparams, "vocab_size_per_layer_input", n_tokens, error);
+}
+
+const struct family gemma3n_family = {
+    .name = "gemma3n",
+    .summary = "Gemma 3n, the text model",
+    .hf = names,
+    .tensors = {tensors, decoder_tensors},
+    .keys = {base_keys, gemma3_keys, keys},
+    .vocabs = {&spm_vocab, &bpe_vocab},
+    .adjust = adjust,
+    .before_vocab = count_all_tokens,
+    .after_vocab = gemma3_after_vocab,
+};

@@ -24,6 +24,7 @@ extern const struct family granitemoe_family;
 extern const struct family lfm2_family;
 extern const struct family lfm2moe_family;
 extern const struct family llama_family;
+extern const struct family llama4_family;
 extern const struct family mamba_family;
 extern const struct family mpt_family;
 extern const struct family nemotron_h_family;
@@ -76,6 +77,7 @@ const struct family *const families[] = {
     &lfm2_family,
     &lfm2moe_family,
     &llama_family,
+    &llama4_family,
     &mamba_family,
     &mpt_family,
     &nemotron_h_family,

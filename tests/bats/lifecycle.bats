@@ -322,6 +322,34 @@ END
     [ "$refused" -gt 0 ] || skip "no amount of memory lets it mount and not serve"
 }
 
+@test "a user who may have few processes: the reason, or all files" {
+    need_fuse_for_others
+    need prlimit timeout
+    mkdir "$MNT"
+    chown 65534 "$MNT"
+    cat >"$BATS_TEST_TMPDIR/try" <<'END'
+wfs=$1 source=$2 mnt=$3 refused=0 served=0
+while read -r pid _; do # others of that user count as well
+    [ "$(stat -c %u "/proc/$pid" 2>/dev/null)" = 65534 ] && threads=$((threads + $(ls "/proc/$pid/task" | wc -l)))
+done < <(ps -eo pid=)
+for ((n = threads; n < threads + 100 && served < 4; n++)); do
+    status=0
+    output=$(timeout 60 prlimit --nproc="$n" "$wfs" mount "$source" "$mnt" 2>&1) || status=$?
+    if [ "$status" -eq 0 ]; then
+        served=$((served + 1))
+        cmp "$mnt/tensors/f32/raw" "$mnt/tensors/f32/f32" && cat "$mnt"/model.gguf "$mnt"/tensors/*/* >/dev/null || exit
+        "$wfs" umount "$mnt" || exit
+    else
+        refused=$((refused + 1))
+        [[ $status -eq 1 && $output == "wfs: "*": Resource temporarily unavailable" ]] || { echo "$n: $status $output"; exit 1; }
+        grep -F " $mnt " /proc/self/mounts && exit 1
+    fi
+done
+[[ $refused -gt 0 && $served -gt 0 ]]
+END
+    as_other_with_fuse bash "$BATS_TEST_TMPDIR/try" "$BATS_TEST_TMPDIR/wfs" "$SOURCE" "$MNT"
+}
+
 @test "a server that is stopped holds up none of those who take its mount away" {
     need timeout
     ln -s mnt "$BATS_TEST_TMPDIR/link"

@@ -242,6 +242,19 @@ END
     server_is_quiet
 }
 
+@test "tokenizers that would take for ever: everything is there, with the reason for what is not known" {
+    need timeout
+    make_input endless "$BATS_TEST_TMPDIR"
+    for kind in split write; do
+        serve "$BATS_TEST_TMPDIR/$kind" "$MNT"
+        timeout 100 ls -l "$MNT/tensors" "$MNT" "$MNT/gguf" >/dev/null
+        timeout 100 stat "$MNT/model.gguf" "$MNT/gguf/model-F32.gguf" >/dev/null
+        timeout 100 cat "$MNT/model.gguf" "$MNT/tokenizer.json" >/dev/null
+        timeout 100 cat "$MNT/metadata.json" | grep -F 'encoding a short text takes more than'
+        unmount "$MNT"
+    done
+}
+
 @test "names and attributes are not after slow reads" {
     need_strace
     cp "$BATS_FILE_TMPDIR/large.safetensors" "$SOURCE"

@@ -6,9 +6,11 @@
     patch FILE OFFSET LENGTH HOW  Q8_0 blocks in a file: rounded otherwise (nudge), or of other weights (reverse)
     error FILE OFFSET LENGTH F32  the RMS of the differences of such blocks from the values in a file
     large FILE          one BF16 tensor of 64 MiB
+    endless DIRECTORY   a Llama whose tokenizer would split a text for ever, and another one that would write one for ever
     differing DIRECTORY a.safetensors, b.safetensors, and what numpy says of the tensors that differ
     gguf FILE           a GGUF of a few types, and beside it FILE.f32 with what numpy makes of its Q8_0 tensor
 """
+import json
 import pathlib
 import struct
 import sys
@@ -167,6 +169,22 @@ def gguf(path):
     pathlib.Path(path).write_bytes(padded(header) + b"".join(padded(data) for *_, data in tensors))
     values = scales.astype("<f4")[:, None] * quants.astype("<f4")
     pathlib.Path(path + ".f32").write_bytes(values.tobytes())
+
+
+def endless(directory):
+    text = {"Sequence": {"id": "A", "type_id": 0}}
+    backtracking = {"type": "Split", "pattern": {"Regex": "(?<=a)(.*?){1,200}b$"}, "behavior": "Isolated", "invert": False}
+    doubling = {"type": "TemplateProcessing", "single": [text, text]}
+    hostile = {
+        "split": ("pre_tokenizer", {"type": "Sequence", "pretokenizers": [backtracking] * 20000}),
+        "write": ("post_processor", {"type": "Sequence", "processors": [doubling] * 40}),
+    }
+    for name, (key, value) in hostile.items():
+        path = pathlib.Path(directory) / name
+        make.make_sample(path)
+        tokenizer = json.loads((path / "tokenizer.json").read_text())
+        tokenizer[key] = value
+        (path / "tokenizer.json").write_text(json.dumps(tokenizer))
 
 
 globals()[sys.argv[1]](*sys.argv[2:])

@@ -46,7 +46,7 @@ void checkpoint_close(struct checkpoint *checkpoint)
     documents_free(checkpoint->documents);
     for (size_t i = 0; i < checkpoint->n_side_files; i++)
         source_close(checkpoint->side_files[i].source);
-    for (size_t i = checkpoint->n_sources; i-- > 0;) /* a computed source comes after the file it reads */
+    for (size_t i = checkpoint->n_sources + checkpoint->n_guides; i-- > 0;) /* a computed source comes after the file it reads */
         source_close(checkpoint->sources[i]);
     for (size_t i = 0; i < checkpoint->notes->n_texts; i++)
         free(checkpoint->notes->texts[i]);
@@ -60,10 +60,25 @@ void checkpoint_close(struct checkpoint *checkpoint)
     arena_free(checkpoint->arena);
 }
 
+/* Puts a source at that place of the whole array. */
+static void insert_source(struct checkpoint *checkpoint, size_t place, struct source *source)
+{
+    size_t count = checkpoint->n_sources + checkpoint->n_guides;
+    checkpoint->sources = grow(checkpoint->sources, count, sizeof *checkpoint->sources);
+    memmove(&checkpoint->sources[place + 1], &checkpoint->sources[place], (count - place) * sizeof *checkpoint->sources);
+    checkpoint->sources[place] = source;
+}
+
 void checkpoint_add_source(struct checkpoint *checkpoint, struct source *source)
 {
-    checkpoint->sources = grow(checkpoint->sources, checkpoint->n_sources, sizeof *checkpoint->sources);
-    checkpoint->sources[checkpoint->n_sources++] = source;
+    insert_source(checkpoint, checkpoint->n_sources, source);
+    checkpoint->n_sources++;
+}
+
+void checkpoint_add_guide(struct checkpoint *checkpoint, struct source *source)
+{
+    insert_source(checkpoint, checkpoint->n_sources + checkpoint->n_guides, source);
+    checkpoint->n_guides++;
 }
 
 void checkpoint_add_metadata(struct checkpoint *checkpoint, const char *key, const char *value)

@@ -24,8 +24,8 @@ struct checkpoint {
     const char *path;       /* as the user gave it */
     const char *model_name; /* the name of the model's directory or repository, or what -o name= says */
 
-    struct source **sources;
-    size_t n_sources;
+    struct source **sources; /* the files of weights, and after them the small ones that said what belongs together: an index */
+    size_t n_sources, n_guides;
     struct tensor_set *tensors; /* as stored, in the order of the format: see each reader */
 
     struct gguf_kvs metadata;  /* what the format says of the whole, typed; strings where it knows no other types */
@@ -73,6 +73,9 @@ const char *checkpoint_note_text(const struct checkpoint *checkpoint, size_t ind
 /* For readers, while a checkpoint is being opened. */
 
 void checkpoint_add_source(struct checkpoint *checkpoint, struct source *source); /* takes the source */
+
+/* Takes the source of a small file that the tensors or the side files were made by, other than weights and side files. */
+void checkpoint_add_guide(struct checkpoint *checkpoint, struct source *source);
 
 /* A text of the metadata; of a key that is there already the first value stays. */
 void checkpoint_add_metadata(struct checkpoint *checkpoint, const char *key, const char *value);

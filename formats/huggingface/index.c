@@ -68,15 +68,15 @@ static bool find_shards(const struct shard_index *index, struct arena *arena, st
     return found;
 }
 
-bool index_read(struct shard_index *index, const struct location *location, const char *name, struct arena *arena,
+bool index_read(struct shard_index *index, const struct location *location, const char *name, struct checkpoint *checkpoint,
                 struct shards *ret_shards, struct error *error)
 {
     index->name = name;
     struct source *source = location_open(location, name, error);
     if (source == NULL)
         return false;
+    checkpoint_add_guide(checkpoint, source);
     index->document = document_parse(source, error);
-    source_close(source);
     if (index->document == NULL)
         return false;
     index->weight_map = json_get(json_root(index->document), "weight_map");
@@ -84,7 +84,7 @@ bool index_read(struct shard_index *index, const struct location *location, cons
         return error_set(error, "%s: there is no object weight_map", name);
     if (json_count(index->weight_map) == 0)
         return error_set(error, "%s: weight_map is empty", name);
-    return find_shards(index, arena, ret_shards, error);
+    return find_shards(index, checkpoint->arena, ret_shards, error);
 }
 
 void index_free(struct shard_index *index)

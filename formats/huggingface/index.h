@@ -24,8 +24,8 @@ struct shard_index {
     const struct json *weight_map; /* name of a tensor: name of its shard */
 };
 
-/* Reads the index; its shards are in `arena`. */
-bool index_read(struct shard_index *index, const struct location *location, const char *name, struct arena *arena,
+/* Reads the index for a checkpoint, whose guide it becomes. */
+bool index_read(struct shard_index *index, const struct location *location, const char *name, struct checkpoint *checkpoint,
                 struct shards *ret_shards, struct error *error);
 void index_free(struct shard_index *index);
 

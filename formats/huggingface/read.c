@@ -157,7 +157,7 @@ static bool find_shards(struct checkpoint *checkpoint, const struct input *input
         return true;
     }
     if (index_name != NULL)
-        return index_read(index, input->location, index_name, checkpoint->arena, shards, error);
+        return index_read(index, input->location, index_name, checkpoint, shards, error);
     return find_without_index(checkpoint->arena, input, kind, shards, error);
 }
 

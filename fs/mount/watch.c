@@ -47,16 +47,17 @@ static void watch_source(struct watch *watch, const struct source *source)
 struct watch *watch_new(const struct tree *tree)
 {
     const struct checkpoint *checkpoint = tree_checkpoint(tree);
+    struct origin weights = origin_of_weights(checkpoint);
     struct watch *watch = memory_alloc(sizeof *watch);
     *watch = (struct watch){
         .tree = tree,
-        .watched = memory_alloc((checkpoint->n_sources + checkpoint->n_side_files) * sizeof *watch->watched),
+        .watched = memory_alloc((weights.n_sources + checkpoint->n_side_files) * sizeof *watch->watched),
         .inotify = inotify_init1(IN_NONBLOCK | IN_CLOEXEC),
         .bell = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC),
         .lock = PTHREAD_MUTEX_INITIALIZER,
     };
-    for (size_t i = 0; i < checkpoint->n_sources; i++)
-        watch_source(watch, checkpoint->sources[i]);
+    for (size_t i = 0; i < weights.n_sources; i++)
+        watch_source(watch, weights.sources[i]);
     for (size_t i = 0; i < checkpoint->n_side_files; i++)
         watch_source(watch, checkpoint->side_files[i].source);
     return watch;
@@ -114,6 +115,15 @@ static void take_pending_events(struct watch *watch)
         take_events(watch);
 }
 
+/* A file may be there twice: as a guide and as a side file. */
+static bool is_reported(const struct watch *watch, const struct source *source)
+{
+    for (size_t i = 0; i < watch->n_watched; i++)
+        if (watch->watched[i].reported && source_same_file(watch->watched[i].source, source))
+            return true;
+    return false;
+}
+
 /* Whether there are sources that are known to have changed since this was last asked. */
 static bool report_changes(struct watch *watch)
 {
@@ -122,7 +132,8 @@ static bool report_changes(struct watch *watch)
         struct watched *watched = &watch->watched[i];
         if (watched->reported || !source_known_changed(watched->source))
             continue;
-        report("%s: changed since it was mounted; mount again", source_name(watched->source));
+        if (!is_reported(watch, watched->source))
+            report("%s: changed since it was mounted; mount again", source_name(watched->source));
         watched->reported = any = true;
     }
     return any;

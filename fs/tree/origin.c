@@ -2,7 +2,7 @@
 
 struct origin origin_of_weights(const struct checkpoint *checkpoint)
 {
-    return (struct origin){checkpoint->sources, checkpoint->n_sources};
+    return (struct origin){checkpoint->sources, checkpoint->n_sources + checkpoint->n_guides};
 }
 
 struct origin origin_of_tensor(const struct checkpoint *checkpoint, const struct tensor *tensor)
@@ -14,14 +14,20 @@ struct origin origin_of_tensor(const struct checkpoint *checkpoint, const struct
 
 struct origin origin_of_model(const struct checkpoint *checkpoint, struct arena *arena)
 {
-    struct source **sources = arena_array(arena, checkpoint->n_sources + checkpoint->n_side_files, sizeof(struct source *));
+    struct origin weights = origin_of_weights(checkpoint);
+    struct source **sources = arena_array(arena, weights.n_sources + checkpoint->n_side_files, sizeof(struct source *));
     size_t n_sources = 0;
-    for (size_t i = 0; i < checkpoint->n_sources; i++)
-        sources[n_sources++] = checkpoint->sources[i];
+    for (size_t i = 0; i < weights.n_sources; i++)
+        sources[n_sources++] = weights.sources[i];
     for (size_t i = 0; i < checkpoint->n_side_files; i++)
         if (source_was_consulted(checkpoint->side_files[i].source))
             sources[n_sources++] = checkpoint->side_files[i].source;
     return (struct origin){sources, n_sources};
+}
+
+struct origin origin_of_side_file(const struct checkpoint *checkpoint, const struct side_file *side)
+{
+    return source_is_file(side->source) ? (struct origin){&side->source, 1} : origin_of_weights(checkpoint);
 }
 
 mode_t origin_permissions(const struct origin *origin)

@@ -10,14 +10,17 @@ struct origin {
     size_t n_sources;
 };
 
-/* All files of weights. */
+/* All files of weights, and the guides by which they belong together. */
 struct origin origin_of_weights(const struct checkpoint *checkpoint);
 
-/* The files that hold a tensor: one, or all of them where it is computed. */
+/* The file that holds a tensor; as origin_of_weights() where it is computed. */
 struct origin origin_of_tensor(const struct checkpoint *checkpoint, const struct tensor *tensor);
 
-/* All files of weights, and the side files that something has been made of until now. */
+/* As origin_of_weights(), and the side files that something has been made of until now. */
 struct origin origin_of_model(const struct checkpoint *checkpoint, struct arena *arena);
+
+/* A side file alone; as origin_of_weights() for one that the reader has made. */
+struct origin origin_of_side_file(const struct checkpoint *checkpoint, const struct side_file *side);
 
 /* 0444 without the bits that one of the sources lacks. */
 mode_t origin_permissions(const struct origin *origin);

@@ -5,11 +5,16 @@
 
 #include <string.h>
 
+struct shown_file {
+    const struct checkpoint *checkpoint;
+    const struct side_file *side;
+};
+
 static bool plan(const void *context, struct arena *arena, struct vfile *ret_file, struct error *error)
 {
     (void)error;
-    const struct side_file *side = context;
-    *ret_file = vfile_of_source(arena, side->source, (struct origin){&side->source, 1});
+    const struct shown_file *shown = context;
+    *ret_file = vfile_of_source(arena, shown->side->source, origin_of_side_file(shown->checkpoint, shown->side));
     return true;
 }
 
@@ -26,8 +31,10 @@ static node_id directory_of(struct tree *tree, node_id directory, const char **n
 bool side_files_add(struct tree *tree, node_id directory, const struct side_file *side)
 {
     const char *name = side->name;
+    struct shown_file *shown = arena_alloc(tree_arena(tree), sizeof *shown);
+    *shown = (struct shown_file){tree_checkpoint(tree), side};
     directory = directory_of(tree, directory, &name);
-    return directory != 0 && tree_add_file(tree, directory, name, plan, side);
+    return directory != 0 && tree_add_file(tree, directory, name, plan, shown);
 }
 
 static bool add(struct tree *tree, struct error *error)

@@ -89,8 +89,8 @@ static bool read_params(struct reader *reader, struct error *error)
     struct source *source = location_open(reader->input->location, "params.json", error);
     if (source == NULL)
         return false;
+    checkpoint_add_guide(reader->checkpoint, source);
     reader->document = document_parse(source, error);
-    source_close(source);
     if (reader->document == NULL)
         return false;
     return meta_params_parse(json_root(reader->document), &reader->params, error) || error_prefix(error, "params.json");
@@ -103,8 +103,10 @@ static bool read_tokenizer(struct reader *reader, struct error *error)
     if (!input_has(reader->input, "tokenizer.model"))
         return true;
     struct source *source = location_open(reader->input->location, "tokenizer.model", error);
-    char *text = source != NULL ? source_read_text(source, document_limit("tokenizer.model"), &length, error) : NULL;
-    source_close(source);
+    if (source == NULL)
+        return false;
+    checkpoint_add_guide(reader->checkpoint, source);
+    char *text = source_read_text(source, document_limit("tokenizer.model"), &length, error);
     if (text == NULL)
         return false;
     reader->tiktoken = tiktoken_parse(text, length, &damaged, error);

@@ -157,6 +157,21 @@ END
     [ "$(server_lines)" -eq 3 ] # one for each file
 }
 
+@test "params.json changes: what was made by it fails, the rest lives; said once" {
+    mkdir "$BATS_TEST_TMPDIR/model"
+    make_input meta "$BATS_TEST_TMPDIR/model"
+    serve "$BATS_TEST_TMPDIR/model" "$MNT"
+    cat "$MNT/config.json" "$MNT/tensors/model.layers.0.self_attn.q_proj.weight/raw" >/dev/null
+    echo '{}' >"$BATS_TEST_TMPDIR/model/params.json"
+    await fails "$MNT/config.json"
+    await fails "$MNT/tensors/model.layers.0.self_attn.q_proj.weight/raw"
+    await fails "$MNT/params.json"
+    cat "$MNT/tensors/model.norm.weight/raw" >/dev/null
+    unmount "$MNT"
+    grep -qx "wfs: params.json: changed since it was mounted; mount again" "$SERVER_LOG"
+    [ "$(server_lines)" -eq 1 ]
+}
+
 @test "a reader who has mapped the file when the source is cut: the server lives" {
     cp "$BATS_FILE_TMPDIR/large.safetensors" "$SOURCE"
     serve "$SOURCE" "$MNT"

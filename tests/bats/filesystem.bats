@@ -127,6 +127,33 @@ mode() {
     unmount "$MNT"
 }
 
+@test "what an index and params.json are needed for is as private as they are" {
+    model=$BATS_TEST_TMPDIR/model
+    mkdir "$model" "$BATS_TEST_TMPDIR/meta"
+    cp "$SOURCE" "$model/model-00001-of-00001.safetensors"
+    "$PYTHON" - >"$model/model.safetensors.index.json" <<'END'
+import json
+names = ["f32", "f16"]
+print(json.dumps({"weight_map": {name: "model-00001-of-00001.safetensors" for name in names}}))
+END
+    chmod 644 "$model"/*
+    chmod 600 "$model/model.safetensors.index.json"
+    serve "$model" "$MNT"
+    [ "$(mode metadata.json)" = 400 ]
+    [ "$(mode model.gguf)" = 400 ]
+    [ "$(mode tensors/f32/f32)" = 444 ]
+    unmount "$MNT"
+    make_input meta "$BATS_TEST_TMPDIR/meta"
+    chmod 644 "$BATS_TEST_TMPDIR"/meta/*
+    chmod 600 "$BATS_TEST_TMPDIR/meta/params.json"
+    serve "$BATS_TEST_TMPDIR/meta" "$MNT"
+    [ "$(mode config.json)" = 400 ]
+    [ "$(mode metadata.json)" = 400 ]
+    [ "$(mode tensors/model.layers.0.self_attn.q_proj.weight/raw)" = 400 ]
+    [ "$(mode tensors/model.norm.weight/raw)" = 444 ]
+    unmount "$MNT"
+}
+
 @test "a group that is not that of the source gets no more than others" {
     need_root
     cp "$SOURCE" "$BATS_TEST_TMPDIR/a.safetensors"
@@ -155,16 +182,16 @@ mode() {
         chmod 600 "$home/$name"
     done
     serve -o allow_other "$home/a.safetensors" "$MNT"
-    [ "$(ls -A "$MNT" | tr '\n' ' ')" = "gguf metadata.json model.gguf tensors " ]
-    ! grep -E 'netrc|notes.txt|config.json' "$MNT/metadata.json"
+    [ "$(ls -A "$MNT" | tr '\n' ' ')" = "gguf hf metadata.json model.gguf model.safetensors tensors " ]
+    run ! grep -E 'netrc|notes.txt|\.config' "$MNT/metadata.json"
     unmount "$MNT"
     echo '{}' >"$home/config.json"
     chmod 600 "$home/config.json"
     serve -o allow_other "$home/a.safetensors" "$MNT"
-    [ "$(ls -A "$MNT" | tr '\n' ' ')" = "config.json gguf metadata.json model.gguf tensors " ]
+    [ "$(ls -A "$MNT" | tr '\n' ' ')" = "config.json gguf hf metadata.json model.gguf model.safetensors tensors " ]
     run ! as_other cat "$MNT/config.json"
     as_other cat "$MNT/metadata.json" >/dev/null
-    ! grep -E 'netrc|notes.txt' "$MNT/metadata.json"
+    run ! grep -E 'netrc|notes.txt' "$MNT/metadata.json"
     unmount "$MNT"
 }
 

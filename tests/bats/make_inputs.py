@@ -6,6 +6,7 @@
     patch FILE OFFSET LENGTH HOW  Q8_0 blocks in a file: rounded otherwise (nudge), or of other weights (reverse)
     error FILE OFFSET LENGTH F32  the RMS of the differences of such blocks from the values in a file
     large FILE          one BF16 tensor of 64 MiB
+    meta DIRECTORY      a Llama of one layer in Meta's names, with params.json
     endless DIRECTORY   a Llama whose tokenizer would split a text for ever, and another one that would write one for ever
     differing DIRECTORY a.safetensors, b.safetensors, and what numpy says of the tensors that differ
     gguf FILE           a GGUF of a few types, and beside it FILE.f32 with what numpy makes of its Q8_0 tensor
@@ -169,6 +170,18 @@ def gguf(path):
     pathlib.Path(path).write_bytes(padded(header) + b"".join(padded(data) for *_, data in tensors))
     values = scales.astype("<f4")[:, None] * quants.astype("<f4")
     pathlib.Path(path + ".f32").write_bytes(values.tobytes())
+
+
+def meta(directory):
+    shapes = {"tok_embeddings.weight": [64, 32], "norm.weight": [32], "output.weight": [64, 32]}
+    shapes |= {f"layers.0.attention.w{part}.weight": [32, 32] for part in "qkvo"}
+    shapes |= {f"layers.0.feed_forward.w{part}.weight": [64, 32] for part in "13"}
+    shapes |= {"layers.0.feed_forward.w2.weight": [32, 64]}
+    shapes |= {f"layers.0.{norm}_norm.weight": [32] for norm in ("attention", "ffn")}
+    weights = {name: ("F32", shape, normal(*shape).tobytes()) for name, shape in shapes.items()}
+    (pathlib.Path(directory) / "consolidated.00.pth").write_bytes(make.safetensors(weights))
+    params = {"dim": 32, "n_layers": 1, "n_heads": 2, "multiple_of": 32, "norm_eps": 1e-05, "vocab_size": 64}
+    (pathlib.Path(directory) / "params.json").write_text(json.dumps(params))
 
 
 def endless(directory):

@@ -16,6 +16,7 @@ struct flag {
     char letter; /* 0: none */
     const char *name;
     const char *help;
+    const char *argument; /* what may stand after "--name="; NULL: nothing may */
 };
 
 struct example {
@@ -26,8 +27,9 @@ struct example {
 struct invocation {
     const struct command *command;
     const struct options *options;
-    bool flags[COMMAND_MAX_FLAGS]; /* by the index of the command's row */
-    char **arguments;              /* NULL-terminated */
+    bool flags[COMMAND_MAX_FLAGS];         /* by the index of the command's row */
+    const char *values[COMMAND_MAX_FLAGS]; /* their arguments; NULL: none was given */
+    char **arguments;                      /* NULL-terminated */
     size_t n_arguments;
     char **program; /* what comes after "--" for a command that runs one, NULL-terminated */
 };

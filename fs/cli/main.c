@@ -37,7 +37,7 @@ static void getopt_tables(const struct command *command, char *letters, struct o
         const struct flag *flag = &command->flags[i];
         if (flag->letter != 0)
             *letters++ = flag->letter;
-        *names++ = (struct option){flag->name, no_argument, NULL, LONG_FLAG + i};
+        *names++ = (struct option){flag->name, flag->argument != NULL ? optional_argument : no_argument, NULL, LONG_FLAG + i};
     }
     *letters = '\0';
     *names = (struct option){0};
@@ -60,7 +60,7 @@ static int parse_arguments(int argc, char **argv, struct options *options, struc
     char letters[8 + COMMAND_MAX_FLAGS];
     struct option names[COMMAND_MAX_FLAGS + 2];
     struct error error;
-    int found;
+    int found, index;
     getopt_tables(command, letters, names);
     opterr = 0;
     while ((found = getopt_long(argc, argv, letters, names, NULL)) != -1) {
@@ -78,7 +78,9 @@ static int parse_arguments(int argc, char **argv, struct options *options, struc
         case '?':
             return misuse(command, "there is no flag ", optopt != 0 ? (char[]){'-', (char)optopt, '\0'} : argv[optind - 1]);
         default:
-            invocation->flags[flag_index(command, found)] = true;
+            index = flag_index(command, found);
+            invocation->flags[index] = true;
+            invocation->values[index] = found >= LONG_FLAG ? optarg : NULL;
         }
     }
     invocation->arguments = argv + optind;

@@ -80,7 +80,8 @@ void usage_print_command(const struct command *command)
         if (flag->letter != 0)
             snprintf(words, sizeof words, "-%c, --%s", flag->letter, flag->name);
         else
-            snprintf(words, sizeof words, "    --%s", flag->name);
+            snprintf(words, sizeof words, "    --%s%s%s%s", flag->name, flag->argument != NULL ? "[=" : "",
+                     flag->argument != NULL ? flag->argument : "", flag->argument != NULL ? "]" : "");
         print_row(words, flag->help);
     }
     print_row("-h, --help", "this text");

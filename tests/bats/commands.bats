@@ -208,13 +208,47 @@ has_temporary() {
     run --separate-stderr "$WFS" info "$MODEL"
     [ "$status" -eq 0 ]
     [ -z "$stderr" ]
-    [[ $output == *"LlamaForCausalLM"* && $output == *"tensors       18"* && $output == *"DTYPE"*"F8_E4M3"* ]]
+    [ "${lines[0]}" = model ]
+    grep -qE '^family      LlamaForCausalLM' <<<"$output"
+    grep -qE '^weights     .* parameters in 18 tensors, .*: F32 [0-9]+ %, ' <<<"$output"
+    [[ $output != *$'\nSIZE'* && $output != *$'\e'* ]]
+    run "$WFS" info --all "$MODEL"
+    [[ $output == *"DTYPE"*"F8_E4M3"* ]]
     grep -qE '^F32 +8 ' <<<"$output"
     grep -qE '^131 kB +F32 +\[64, 512\] +f32$' <<<"$output"
     grep -qE '^[0-9]+ +tensors/NAME/q8_0$' <<<"$output"
     grep -qE 'metadata.json$' <<<"$output"
     run "$WFS" info "$LARGE"
     [[ $output == *"33.55 million"* || $output == *"33.6 million"* ]]
+}
+
+@test "info: one screen of a terminal, whatever there is to note; colours where they are wanted" {
+    need script
+    local llama=$HERE/../data/gguf/models/llama-tiny
+    for columns in 80 50; do
+        run script -qec "stty cols $columns rows 24; TERM=xterm NO_COLOR= '$WFS' info '$llama'" /dev/null
+        [ "$status" -eq 0 ]
+        [ "${#lines[@]}" -le 24 ]
+        [[ $output == $'\e[1mllama-tiny\e[0m'* ]]
+        [ "$(tr -d '\r' <<<"$output" | awk -v most="$columns" 'length > most' | wc -l)" -eq 0 ]
+    done
+    run script -qec "TERM=xterm NO_COLOR=1 '$WFS' info '$llama'" /dev/null
+    [[ $output == llama-tiny* ]]
+    [[ $("$WFS" info --color "$llama") == $'\e[1mllama-tiny'* ]]
+    [[ $("$WFS" info --color=never "$llama") == llama-tiny* ]]
+    fails 2 "--color=blue" "$WFS" info --color=blue "$llama"
+}
+
+@test "info --json: what the page says, and every file" {
+    need jq
+    local llama=$HERE/../data/gguf/models/llama-tiny
+    "$WFS" info --json "$llama" >"$OUT/info.json"
+    [ "$(jq -c '[.name, .architecture, .gguf, .tokenizer, .tokens, .layers, .context_length, .tensors, .parameters]' "$OUT/info.json")" = \
+        '["llama-tiny","LlamaForCausalLM","llama","SPM",60,2,64,20,17440]' ]
+    [ "$(jq -c .dtypes "$OUT/info.json")" = '[{"dtype":"F16","tensors":20,"parameters":17440,"bytes":34880}]' ]
+    diff <(jq -r '.files[].path' "$OUT/info.json" | sort) <("$WFS" sha256 "$llama" | cut -c 67- | grep -v ^tensors/ | sort)
+    [ "$(jq '.files[] | select(.path == "gguf/model-F32.gguf") | .size' "$OUT/info.json")" -eq "$("$WFS" cat "$llama" gguf/model-F32.gguf | wc -c)" ]
+    jq -r '.notes[]' "$OUT/info.json" | grep -qF 'gguf/model-Q4_0.gguf is left out'
 }
 
 @test "output that cannot be written is an error" {
@@ -278,7 +312,7 @@ clean() {
     echo hello >"$model/$odd/$odd.json"
     ln -s "/$odd" "$model/a$odd"
     for arguments in "info" "ls" "ls -R" "ls -lR"; do
-        run script -qec "$(printf '%q ' "$WFS" $arguments "$model")" /dev/null
+        run script -qec "NO_COLOR=1 $(printf '%q ' "$WFS" $arguments "$model")" /dev/null
         echo "$output"
         [ "$status" -eq 0 ]
         clean "$output"

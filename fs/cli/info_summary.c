@@ -1,0 +1,237 @@
+#include "fs/cli/info_pages.h"
+
+#include "base/text.h"
+#include "fs/cli/terminal.h"
+#include "fs/tree/tensor_views.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { LABEL = 12, SHOWN_NOTES = 3, SHOWN_NAMES = 3, SHOWN_DTYPES = 4, NOTE_LINES = 2, LINE_LINES = 2 };
+
+struct page {
+    unsigned columns; /* 0: no terminal, nothing is cut or broken */
+    bool colour;
+};
+
+static void print_heading(const struct page *page, const char *text)
+{
+    printf(page->colour ? "\033[1m%s\033[0m\n" : "%s\n", text);
+}
+
+/* A line that is broken at words, after a label; on a terminal no more than `lines` of them. */
+static void print_labelled(const struct page *page, const char *label, struct buffer *text, unsigned lines)
+{
+    size_t most = page->columns > LABEL ? (size_t)(page->columns - LABEL) * lines - 8 : SIZE_MAX;
+    if (text->length > most) {
+        while ((text->bytes[most] & 0xc0) == 0x80) /* between characters */
+            most--;
+        text->length = most;
+        buffer_append_text(text, " ...");
+    }
+    buffer_append(text, "", 1);
+    printf("%-*s", LABEL, label);
+    print_wrapped((const char *)text->bytes, LABEL, LABEL, page->columns);
+    buffer_free(text);
+}
+
+static void print_notes(const struct page *page, const struct checkpoint *checkpoint)
+{
+    size_t n_notes = checkpoint_notes(checkpoint), n_shown = page->columns != 0 && n_notes > SHOWN_NOTES ? SHOWN_NOTES : n_notes;
+    for (size_t i = 0; i < n_shown; i++) {
+        struct buffer text = {0};
+        buffer_append_text(&text, checkpoint_note_text(checkpoint, i));
+        print_labelled(page, i == 0 ? (n_notes == 1 ? "note" : "notes") : "", &text, NOTE_LINES);
+    }
+    if (n_shown < n_notes)
+        printf("%*s%zu more; --all shows them\n", LABEL, "", n_notes - n_shown);
+}
+
+static void print_kind(const struct page *page, const struct profile *profile)
+{
+    struct buffer text = {0};
+    if (profile->architecture == NULL)
+        buffer_append_text(&text, "not known: there is no config.json that names it");
+    else if (profile->family == NULL && profile->gguf == NULL)
+        buffer_printf(&text, "%s, which no family is known for: its GGUF is a plain container", profile->architecture);
+    else
+        buffer_append_text(&text, profile->architecture);
+    if (profile->gguf != NULL && strcmp(profile->gguf, profile->architecture) != 0)
+        buffer_printf(&text, ", in GGUF %s", profile->gguf);
+    if (profile->n_layers != 0)
+        buffer_printf(&text, ", %" PRIu64 " layers", profile->n_layers);
+    if (profile->context_length != 0)
+        buffer_printf(&text, ", context %" PRIu64, profile->context_length);
+    print_labelled(page, "family", &text, LINE_LINES);
+}
+
+static void print_tokenizer(const struct page *page, const struct profile *profile)
+{
+    struct buffer text = {0};
+    if (profile->tokenizer == NULL)
+        return;
+    buffer_printf(&text, "%s, %" PRIu64 " tokens", profile->tokenizer, profile->n_tokens);
+    print_labelled(page, "tokenizer", &text, 1);
+}
+
+static void print_weights(const struct page *page, const struct profile *profile)
+{
+    char number[NUMBER_TEXT], size[SIZE_TEXT];
+    struct buffer text = {0};
+    buffer_printf(&text, "%s parameters in %" PRIu64 " tensors, %s:", number_text(profile->all.n_elements, number),
+                  profile->all.n_tensors, size_text(profile->all.n_bytes, size));
+    for (size_t i = 0; i < profile->n_dtypes && i < SHOWN_DTYPES; i++) {
+        const struct dtype_total *total = &profile->by_dtype[i];
+        double share = profile->all.n_bytes != 0 ? 100.0 * (double)total->n_bytes / (double)profile->all.n_bytes : 0;
+        buffer_printf(&text, "%s %s", i ? "," : "", total->dtype->name);
+        if (profile->n_dtypes > 1)
+            buffer_printf(&text, share < 1 ? " <1 %%" : " %.0f %%", share);
+    }
+    if (profile->n_dtypes > SHOWN_DTYPES)
+        buffer_printf(&text, ", %zu more types", profile->n_dtypes - SHOWN_DTYPES);
+    if (profile->file_type != NULL)
+        buffer_printf(&text, "; file type %s", profile->file_type);
+    print_labelled(page, "weights", &text, LINE_LINES);
+}
+
+static bool is_source(const struct checkpoint *checkpoint, const char *name)
+{
+    for (size_t i = 0; i < checkpoint->n_sources; i++)
+        if (strcmp(source_name(checkpoint->sources[i]), name) == 0)
+            return true;
+    return false;
+}
+
+/* What is in the directory and not in the tree, but for what the weights were read from. */
+static void print_ignored(const struct page *page, const struct checkpoint *checkpoint)
+{
+    struct buffer text = {0};
+    size_t n_ignored = 0;
+    for (size_t i = 0; i < checkpoint->n_hidden; i++) {
+        const struct hidden_file *hidden = &checkpoint->hidden[i];
+        if (is_source(checkpoint, hidden->name) || n_ignored++ >= SHOWN_NAMES)
+            continue;
+        buffer_printf(&text, "%s%s (%s)", n_ignored > 1 ? ", " : "", hidden->name, hidden->reason);
+    }
+    if (n_ignored > SHOWN_NAMES)
+        buffer_printf(&text, ", %zu more", n_ignored - SHOWN_NAMES);
+    if (n_ignored != 0)
+        print_labelled(page, "ignored", &text, LINE_LINES);
+}
+
+static void print_read(const struct page *page, const struct checkpoint *checkpoint)
+{
+    struct buffer text = {0};
+    for (size_t i = 0; i < checkpoint->n_sources && i < SHOWN_NAMES; i++)
+        buffer_printf(&text, "%s%s", i ? ", " : "", source_name(checkpoint->sources[i]));
+    if (checkpoint->n_sources > SHOWN_NAMES)
+        buffer_printf(&text, ", %zu more", checkpoint->n_sources - SHOWN_NAMES);
+    buffer_printf(&text, " (%s)", checkpoint->format);
+    print_labelled(page, "read", &text, LINE_LINES);
+}
+
+/* What is below a directory. */
+struct extent_of_files {
+    struct tree *tree;
+    uint64_t n_files, smallest, largest;
+    struct buffer large; /* at the top: those of megabytes */
+    uint64_t n_small;
+    struct buffer directories;
+};
+
+static bool measure_file(void *context, uint64_t index, const char *name, const struct node_attributes *attributes)
+{
+    (void)index, (void)name;
+    struct extent_of_files *below = context;
+    if (attributes->directory) {
+        tree_list(below->tree, attributes->id, 0, measure_file, below);
+        return true;
+    }
+    if (below->n_files++ == 0 || attributes->size < below->smallest)
+        below->smallest = attributes->size;
+    if (attributes->size > below->largest)
+        below->largest = attributes->size;
+    return true;
+}
+
+static void add_directory(struct extent_of_files *top, const char *name, const struct node_attributes *attributes)
+{
+    struct extent_of_files below = {.tree = top->tree};
+    char smallest[SIZE_TEXT], largest[SIZE_TEXT];
+    tree_list(top->tree, attributes->id, 0, measure_file, &below);
+    if (below.n_files == 0)
+        return;
+    buffer_printf(&top->directories, "%s%s/ with %" PRIu64 " file%s of %s", top->directories.length != 0 ? ", " : "", name,
+                  below.n_files, below.n_files == 1 ? "" : "s", size_text(below.smallest, smallest));
+    if (below.largest != below.smallest)
+        buffer_printf(&top->directories, " to %s", size_text(below.largest, largest));
+}
+
+static bool add_top(void *context, uint64_t index, const char *name, const struct node_attributes *attributes)
+{
+    (void)index;
+    struct extent_of_files *top = context;
+    char size[SIZE_TEXT];
+    bool is_model = text_ends_with(name, ".gguf") || text_ends_with(name, ".safetensors");
+    if (strcmp(name, "tensors") == 0)
+        return true;
+    if (attributes->directory)
+        add_directory(top, name, attributes);
+    else if (is_model)
+        buffer_printf(&top->large, "%s%s %s", top->large.length != 0 ? ", " : "", name, size_text(attributes->size, size));
+    else
+        top->n_small++;
+    return true;
+}
+
+static unsigned count_types(const struct tensor_set *set, const struct tree_options *options)
+{
+    unsigned n_types = 0;
+    for (unsigned slot = SLOT_RAW, n_slots = tensor_slots(); slot < n_slots; slot++) {
+        struct tensor_file file;
+        size_t i = 0;
+        while (i < set->n_tensors && !tensor_file_at(&set->tensors[i], options, slot, &file))
+            i++;
+        n_types += i < set->n_tensors;
+    }
+    return n_types;
+}
+
+/* Three lines. */
+static void print_tree(const struct page *page, struct tree *tree)
+{
+    const struct tensor_set *shown = tree_shown(tree)->set;
+    struct extent_of_files top = {.tree = tree};
+    struct buffer tensors = {0};
+    tree_list(tree, TREE_ROOT, 0, add_top, &top);
+    buffer_printf(&top.large, "%s%" PRIu64 " small one%s", top.large.length != 0 ? ", " : "", top.n_small,
+                  top.n_small == 1 ? "" : "s");
+    print_labelled(page, "files", &top.large, LINE_LINES);
+    if (top.directories.length != 0)
+        print_labelled(page, "", &top.directories, LINE_LINES);
+    buffer_printf(&tensors, "tensors/ with %zu tensors, in up to %u kinds of file: raw, f32, f32.npy, q4_0 ...", shown->n_tensors,
+                  count_types(shown, tree_options(tree)));
+    print_labelled(page, "", &tensors, LINE_LINES);
+}
+
+void print_summary(struct tree *tree, const struct profile *profile, bool colour)
+{
+    const struct checkpoint *checkpoint = tree_checkpoint(tree);
+    const struct page page = {isatty(STDOUT_FILENO) ? terminal_columns(STDOUT_FILENO) : 0, colour};
+    struct extent_of_files planned = {.tree = tree}; /* so that what cannot be planned has been noted */
+    char name[256];
+    tree_list(tree, TREE_ROOT, 0, add_top, &planned);
+    buffer_free(&planned.large);
+    buffer_free(&planned.directories);
+    text_printable(checkpoint->model_name, strlen(checkpoint->model_name), name, sizeof name);
+    print_heading(&page, name);
+    print_notes(&page, checkpoint);
+    print_kind(&page, profile);
+    print_tokenizer(&page, profile);
+    print_weights(&page, profile);
+    print_read(&page, checkpoint);
+    print_ignored(&page, checkpoint);
+    print_tree(&page, tree);
+}

@@ -1,0 +1,138 @@
+#include "fs/cli/profile.h"
+
+#include "formats/documents.h"
+#include "models/families/family.h"
+#include "models/mix.h"
+#include "models/model.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+uint64_t tensor_bytes(const struct tensor *tensor)
+{
+    return dtype_bytes(tensor->dtype, tensor_elements(tensor));
+}
+
+char *number_text(uint64_t number, char out[NUMBER_TEXT])
+{
+    static const struct {
+        double unit;
+        const char *name;
+    } scales[] = {{1e12, "trillion"}, {1e9, "billion"}, {1e6, "million"}};
+    for (size_t i = 0; i < sizeof scales / sizeof *scales; i++)
+        if ((double)number >= scales[i].unit) {
+            snprintf(out, NUMBER_TEXT, "%.2f %s", (double)number / scales[i].unit, scales[i].name);
+            return out;
+        }
+    snprintf(out, NUMBER_TEXT, "%" PRIu64, number);
+    return out;
+}
+
+static void count(struct dtype_total *total, const struct tensor *tensor)
+{
+    total->n_tensors++;
+    total->n_elements += tensor_elements(tensor);
+    total->n_bytes += tensor_bytes(tensor);
+}
+
+static int more_bytes_first(const void *a, const void *b)
+{
+    const struct dtype_total *left = a, *right = b;
+    return (left->n_bytes < right->n_bytes) - (left->n_bytes > right->n_bytes);
+}
+
+static void sum_up(struct profile *profile, const struct tensor_set *set)
+{
+    for (size_t i = 0; i < set->n_tensors; i++) {
+        const struct tensor *tensor = &set->tensors[i];
+        size_t at = 0;
+        while (at < profile->n_dtypes && profile->by_dtype[at].dtype != tensor->dtype)
+            at++;
+        if (at == PROFILE_MAX_DTYPES)
+            continue;
+        if (at == profile->n_dtypes)
+            profile->by_dtype[profile->n_dtypes++].dtype = tensor->dtype;
+        count(&profile->by_dtype[at], tensor);
+        count(&profile->all, tensor);
+    }
+    qsort(profile->by_dtype, profile->n_dtypes, sizeof *profile->by_dtype, more_bytes_first);
+}
+
+static const char *text_of(const struct gguf_kvs *kvs, const char *key, struct arena *arena)
+{
+    struct error unused;
+    size_t length;
+    return gguf_get_string(kvs, key, arena, &length, &unused);
+}
+
+static const char *kind_of_tokenizer(const char *model)
+{
+    static const struct {
+        const char *model, *kind;
+    } kinds[] = {{"gpt2", "BPE"}, {"llama", "SPM"}, {"bert", "WPM"}, {"t5", "UGM"}, {"gemma4", "BPE"}};
+    for (size_t i = 0; model != NULL && i < sizeof kinds / sizeof *kinds; i++)
+        if (strcmp(kinds[i].model, model) == 0)
+            return kinds[i].kind;
+    return model;
+}
+
+/* What GGUF's keys say. */
+static void gather_keys(struct profile *profile, const struct gguf_kvs *kvs, struct arena *arena)
+{
+    enum gguf_type type;
+    uint64_t file_type;
+    const struct gguf_kv *tokens = gguf_kvs_find(kvs, "tokenizer.ggml.tokens");
+    profile->gguf = text_of(kvs, "general.architecture", arena);
+    if (profile->gguf != NULL) {
+        gguf_get_u64(kvs, arena_printf(arena, "%s.block_count", profile->gguf), &profile->n_layers);
+        gguf_get_u64(kvs, arena_printf(arena, "%s.context_length", profile->gguf), &profile->context_length);
+    }
+    profile->tokenizer = kind_of_tokenizer(text_of(kvs, "tokenizer.ggml.model", arena));
+    if (tokens != NULL)
+        gguf_array_outline(tokens, &type, &profile->n_tokens);
+    if (gguf_get_u64(kvs, "general.file_type", &file_type)) {
+        const struct mix *mix = mix_of_file_type(file_type);
+        profile->file_type = mix != NULL ? mix->name : arena_printf(arena, "%" PRIu64, file_type);
+    }
+}
+
+/* What config.json says, also where no GGUF can be made. */
+static void gather_config(struct profile *profile, const struct checkpoint *checkpoint, struct arena *arena)
+{
+    bool absent;
+    struct error unused;
+    struct hparams *hparams = hparams_load(checkpoint, &absent, &unused);
+    if (hparams == NULL)
+        return;
+    const struct family_name *name;
+    const struct family *family = family_find(hparams, &name);
+    const char *architecture = hparams_architecture(hparams);
+    uint64_t number;
+    if (architecture != NULL)
+        profile->architecture = arena_strdup(arena, architecture);
+    if (family != NULL)
+        profile->family = family->summary;
+    if (profile->n_layers == 0 && hparams_count(hparams, BLOCK_COUNT, 0, UINT32_MAX, &number, &unused))
+        profile->n_layers = number;
+    if (profile->context_length == 0 && hparams_count(hparams, "max_position_embeddings|n_positions|n_ctx|max_seq_len|seq_length",
+                                                      0, UINT32_MAX, &number, &unused))
+        profile->context_length = number;
+    hparams_free(hparams);
+}
+
+void profile_gather(struct profile *profile, const struct checkpoint *checkpoint, struct arena *arena)
+{
+    struct error unused;
+    *profile = (struct profile){0};
+    struct gguf_model *model = gguf_model_new(checkpoint, &unused);
+    if (model != NULL && (model->family != NULL || model->is_gguf)) {
+        gather_keys(profile, &model->kvs, arena);
+        profile->file_type = model->is_gguf ? profile->file_type : NULL;
+        profile->architecture = profile->gguf;
+    }
+    gguf_model_free(model);
+    gather_config(profile, checkpoint, arena);
+    sum_up(profile, checkpoint->tensors);
+}

@@ -1,5 +1,6 @@
 #include "models/from_gguf.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 bool gguf_is_source(const struct checkpoint *checkpoint)
@@ -22,6 +23,18 @@ bool gguf_model_take(struct gguf_model *model, struct error *error)
         model->is_quantized |= tensor->dtype->kind == DTYPE_BLOCK;
     }
     return tensor_set_seal(model->tensors, error);
+}
+
+size_t *gguf_source_ends(const struct gguf_model *model, const struct gguf_plan *plan, size_t *ret_n_parts)
+{
+    const struct tensor *stored = model->checkpoint->tensors->tensors, *first = model->tensors->tensors;
+    size_t n_parts = 0, *ends = memory_alloc((plan->n_tensors + 1) * sizeof *ends);
+    for (size_t i = 1; i < plan->n_tensors; i++)
+        if (stored[plan->places[i].tensor - first].source != stored[plan->places[i - 1].tensor - first].source)
+            ends[n_parts++] = i;
+    ends[n_parts++] = plan->n_tensors;
+    *ret_n_parts = n_parts;
+    return ends;
 }
 
 void gguf_plan_whole(const struct gguf_model *model, struct gguf_plan *ret_plan)

@@ -34,6 +34,7 @@ struct quantize_options {
     const char *const *tensor_types;                               /* "PATTERN=TYPE", NULL-terminated; NULL: none */
     const struct imatrix *imatrix;                                 /* NULL: none */
     struct imatrix_filter filter;                                  /* of its entries */
+    bool keep_split;                                               /* in the parts and the order of a GGUF that has parts */
     bool requantize;                                               /* also what is quantized already */
 };
 

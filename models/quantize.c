@@ -23,13 +23,14 @@ static int compare_tensors(const void *a, const void *b)
     return strcmp(x, y);
 }
 
-/* Pointers to the model's tensors in the tool's order, to be freed by the caller. */
-static const struct tensor **sort_tensors(const struct tensor_set *set)
+/* Pointers to the model's tensors, in the tool's order or in their own, to be freed by the caller. */
+static const struct tensor **sort_tensors(const struct tensor_set *set, bool keep_order)
 {
     const struct tensor **sorted = memory_alloc(set->n_tensors * sizeof *sorted);
     for (size_t i = 0; i < set->n_tensors; i++)
         sorted[i] = &set->tensors[i];
-    qsort(sorted, set->n_tensors, sizeof *sorted, compare_tensors);
+    if (!keep_order)
+        qsort(sorted, set->n_tensors, sizeof *sorted, compare_tensors);
     return sorted;
 }
 
@@ -95,7 +96,7 @@ static bool plan_tensors(const struct gguf_model *model, const char *architectur
                          const struct quantize_options *options, struct gguf_plan *plan, struct error *error)
 {
     size_t n_tensors = model->tensors->n_tensors;
-    const struct tensor **sorted = sort_tensors(model->tensors);
+    const struct tensor **sorted = sort_tensors(model->tensors, options->keep_split);
     const struct dtype **types = memory_alloc(n_tensors * sizeof *types);
     for (size_t i = 0; i < n_tensors; i++)
         types[i] = input_type(model, sorted[i]);

@@ -64,7 +64,8 @@ size_t *split_ends(const struct gguf_plan *whole, const struct split_rule *rule,
     return ends;
 }
 
-void split_plan(const struct gguf_plan *whole, const size_t *ends, size_t n_parts, size_t number, struct gguf_plan *ret_plan)
+void split_plan(const struct gguf_plan *whole, enum splitter splitter, const size_t *ends, size_t n_parts, size_t number,
+                struct gguf_plan *ret_plan)
 {
     size_t first = number > 0 ? ends[number - 1] : 0, n_tensors = ends[number] - first;
     struct gguf_plan plan = {.n_tensors = n_tensors, .trim_ones = true};
@@ -77,7 +78,10 @@ void split_plan(const struct gguf_plan *whole, const size_t *ends, size_t n_part
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         gguf_kvs_remove(&plan.kvs, keys[i]);
     gguf_set_u16(&plan.kvs, "split.no", (uint16_t)number);
-    gguf_set_i32(&plan.kvs, "split.tensors.count", (int32_t)whole->n_tensors);
+    if (splitter == SPLITTER_GGUF_SPLIT)
+        gguf_set_i32(&plan.kvs, "split.tensors.count", (int32_t)whole->n_tensors);
     gguf_set_u16(&plan.kvs, "split.count", (uint16_t)n_parts);
+    if (splitter == SPLITTER_QUANTIZE)
+        gguf_set_i32(&plan.kvs, "split.tensors.count", (int32_t)whole->n_tensors);
     *ret_plan = plan;
 }

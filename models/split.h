@@ -21,5 +21,9 @@ enum { SPLIT_MAX_PARTS = 65535 };
  * where the tool refuses. */
 size_t *split_ends(const struct gguf_plan *whole, const struct split_rule *rule, size_t *ret_n_parts, struct error *error);
 
+/* Who writes the parts; the keys that say which part it is differ in their order. */
+enum splitter { SPLITTER_GGUF_SPLIT, SPLITTER_QUANTIZE };
+
 /* What part `number`, counted from 0, holds; borrows from the plan of the whole. */
-void split_plan(const struct gguf_plan *whole, const size_t *ends, size_t n_parts, size_t number, struct gguf_plan *ret_plan);
+void split_plan(const struct gguf_plan *whole, enum splitter splitter, const size_t *ends, size_t n_parts, size_t number,
+                struct gguf_plan *ret_plan);

@@ -76,6 +76,13 @@ static bool set_tensor_type(struct options *options, const char *value, struct e
     return true;
 }
 
+static bool set_keep_split(struct options *options, const char *value, struct error *error)
+{
+    (void)value, (void)error;
+    options->tree.quantize.keep_split = true;
+    return true;
+}
+
 static bool set_requantize(struct options *options, const char *value, struct error *error)
 {
     (void)value, (void)error;
@@ -263,6 +270,7 @@ const struct option_row option_rows[] = {
      set_include_weights},
     {"exclude-weights", "TEXT", "of the importance matrix nothing that TEXT is part of the name of; may be repeated", false,
      set_exclude_weights},
+    {"keep-split", NULL, "gguf/split/: quantized files in the parts that the source, a GGUF, is in", false, set_keep_split},
     {"requantize", NULL, "quantized files: also of a GGUF that is quantized already, at a loss", false, set_requantize},
     {"override-kv", "KEY=TYPE:VALUE", "GGUF files: give a key another value, an int, float, bool or str; may be repeated", false,
      set_override_kv},

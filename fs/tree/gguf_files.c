@@ -26,12 +26,14 @@ struct gguf_output {
     struct gguf_files *files;
     const char *outtype;
     const struct mix *mix;
+    bool keep_split; /* as the source has its tensors and parts */
 };
 
 /* A part of one. */
 struct gguf_part {
     struct gguf_files *files;
     const struct gguf_plan *whole;
+    enum splitter splitter;
     const size_t *ends;
     size_t n_parts, number;
 };
@@ -77,15 +79,16 @@ static bool plan_quantize(const struct gguf_output *output, const struct gguf_mo
                           struct error *error)
 {
     const struct checkpoint *checkpoint = tree_checkpoint(output->files->tree);
-    const struct quantize_options *options = &tree_options(output->files->tree)->quantize;
+    struct quantize_options options = tree_options(output->files->tree)->quantize;
+    options.keep_split = output->keep_split;
     bool known = model->family != NULL || (model->is_gguf && gguf_kvs_find(&model->kvs, "general.architecture") != NULL);
-    if (known && gguf_plan_quantize(model, output->mix, options, ret_plan, error))
+    if (known && gguf_plan_quantize(model, output->mix, &options, ret_plan, error))
         return true;
     if (model->is_gguf && !known)
         checkpoint_note(checkpoint, "gguf/ is left out: the source does not say its architecture");
-    else if (model->is_quantized && !options->requantize)
+    else if (model->is_quantized && !options.requantize)
         checkpoint_note(checkpoint, "gguf/: the source is quantized already; -o requantize shows it quantized again");
-    else if (known && options->imatrix == NULL && mix_wants_imatrix(output->mix))
+    else if (known && options.imatrix == NULL && mix_wants_imatrix(output->mix))
         checkpoint_note(checkpoint,
                         "gguf/: IQ1_S to IQ2_M, IQ3_XXS, IQ3_XS and Q2_K_S need an importance matrix: -o imatrix=FILE");
     else if (known)
@@ -163,7 +166,7 @@ static bool plan_part(const void *context, struct arena *arena, struct vfile *re
 {
     const struct gguf_part *part = context;
     struct gguf_plan plan;
-    split_plan(part->whole, part->ends, part->n_parts, part->number, &plan);
+    split_plan(part->whole, part->splitter, part->ends, part->n_parts, part->number, &plan);
     bool rendered = render(part->files->tree, &plan, arena, ret_file, error);
     gguf_plan_free(&plan);
     return rendered;
@@ -187,33 +190,52 @@ static void add_parts(const struct gguf_output *output, node_id directory, const
     struct tree *tree = output->files->tree;
     struct arena *arena = tree_arena(tree);
     struct gguf_plan *whole = arena_alloc(arena, sizeof *whole);
+    enum splitter splitter = output->keep_split ? SPLITTER_QUANTIZE : SPLITTER_GGUF_SPLIT;
     struct error error;
     size_t n_parts = 0;
     if (!make_plan(output, whole, &error))
         return;
     tree_on_free(tree, release_plan, whole);
-    size_t *ends = split_ends(whole, &tree_options(tree)->split, &n_parts, &error);
+    size_t *ends = splitter == SPLITTER_QUANTIZE ? gguf_source_ends(output->files->model, whole, &n_parts)
+                                                 : split_ends(whole, &tree_options(tree)->split, &n_parts, &error);
     if (ends == NULL)
         checkpoint_note(tree_checkpoint(tree), "gguf/split: %s is left out: %s", name, error.message);
     const size_t *kept = arena_copy(arena, ends, n_parts * sizeof *ends);
     free(ends);
     for (size_t i = 0; i < n_parts; i++) {
         struct gguf_part *part = arena_alloc(arena, sizeof *part);
-        *part = (struct gguf_part){output->files, whole, kept, n_parts, i};
+        *part = (struct gguf_part){output->files, whole, splitter, kept, n_parts, i};
         const char *part_name =
             arena_printf(arena, "%.*s-%05zu-of-%05zu.gguf", (int)(strlen(name) - strlen(".gguf")), name, i + 1, n_parts);
         tree_add_file(tree, directory, part_name, plan_part, part);
     }
 }
 
+static bool split_is_asked(const struct tree *tree)
+{
+    const struct split_rule *rule = &tree_options(tree)->split;
+    return rule->max_bytes != 0 || rule->max_tensors != 0;
+}
+
+/* Whether quantized files have parts where the source has. */
+static bool keeps_split(const struct tree *tree)
+{
+    const struct checkpoint *checkpoint = tree_checkpoint(tree);
+    return tree_options(tree)->quantize.keep_split && gguf_is_source(checkpoint) && checkpoint->n_sources > 1;
+}
+
 static void add_output(struct gguf_files *files, node_id directory, node_id split, const char *name, const char *outtype,
                        const struct mix *mix)
 {
     struct gguf_output *output = arena_alloc(tree_arena(files->tree), sizeof *output);
-    *output = (struct gguf_output){files, outtype, mix};
+    *output = (struct gguf_output){files, outtype, mix, false};
     tree_add_file(files->tree, directory, name, plan_output, output);
-    if (split != 0)
-        add_parts(output, split, name);
+    if (split == 0)
+        return;
+    struct gguf_output whole = *output;
+    whole.keep_split = mix != NULL && keeps_split(files->tree);
+    if (whole.keep_split || split_is_asked(files->tree))
+        add_parts(&whole, split, name);
 }
 
 static void add_mixes(struct gguf_files *files, node_id directory, node_id split, const struct mix *mix)
@@ -225,7 +247,6 @@ static void add_mixes(struct gguf_files *files, node_id directory, node_id split
 static bool add(struct tree *tree, struct error *error)
 {
     (void)error;
-    const struct split_rule *rule = &tree_options(tree)->split;
     struct gguf_files *files = arena_alloc(tree_arena(tree), sizeof *files);
     *files = (struct gguf_files){.tree = tree};
     pthread_mutex_init(&files->making, NULL);
@@ -233,7 +254,9 @@ static bool add(struct tree *tree, struct error *error)
     gguf_note_family(tree_checkpoint(tree));
     node_id directories[DIRECTORIES] = {TREE_ROOT}, split = 0;
     directories[GGUF] = tree_add_directory(tree, TREE_ROOT, "gguf");
-    if (rule->max_bytes != 0 || rule->max_tensors != 0)
+    if (tree_options(tree)->quantize.keep_split && !keeps_split(tree))
+        checkpoint_note(tree_checkpoint(tree), "keep-split: the source is not a GGUF in parts");
+    if (split_is_asked(tree) || keeps_split(tree))
         split = tree_add_directory(tree, directories[GGUF], "split");
     if (gguf_is_source(tree_checkpoint(tree))) {
         add_output(files, TREE_ROOT, split, "model.gguf", NULL, NULL);

@@ -95,6 +95,21 @@ fails() {
     [ "$output" = "wfs: model-00002-of-00002.gguf is missing: it is part 2 of 2" ]
 }
 
+@test "keep-split: quantized files in the parts of the source, its tensors in their order" {
+    mkdir "$BATS_TEST_TMPDIR/parts" "$BATS_TEST_TMPDIR/kept"
+    "$WFS" cp -o split=1 "$SOURCE" gguf/split/model-00001-of-00004.gguf "$BATS_TEST_TMPDIR/parts"
+    for i in 2 3 4; do "$WFS" cp -o split=1 "$SOURCE" "gguf/split/model-0000$i-of-00004.gguf" "$BATS_TEST_TMPDIR/parts"; done
+    for i in 1 2 3 4; do
+        "$WFS" cp -o keep-split,requantize "$BATS_TEST_TMPDIR/parts" "gguf/split/model-Q5_0-0000$i-of-00004.gguf" "$BATS_TEST_TMPDIR/kept"
+    done
+    "$WFS" cp -o requantize "$SOURCE" gguf/model-Q5_0.gguf "$BATS_TEST_TMPDIR"
+    for name in token_embd.weight blk.0.ffn_up.weight blk.0.ffn_gate_exps.weight; do
+        cmp <("$WFS" cat "$BATS_TEST_TMPDIR/kept" "tensors/$name/raw") <("$WFS" cat "$BATS_TEST_TMPDIR/model-Q5_0.gguf" "tensors/$name/raw")
+    done
+    [ "$("$WFS" ls "$BATS_TEST_TMPDIR/kept" tensors | wc -l)" -eq 4 ]
+    "$WFS" info -o keep-split "$SOURCE" | grep -F 'keep-split: the source is not a GGUF in parts'
+}
+
 @test "other keys: overridden ones move to the end, a chat template keeps its place" {
     need jq
     echo '{{ x }}' >"$BATS_TEST_TMPDIR/template"

@@ -79,7 +79,7 @@ static void check_part(const struct gguf_plan *whole, size_t number, const struc
     static const size_t ends[] = {2, 5};
     struct gguf_plan part;
     struct gguf_layout layout;
-    split_plan(whole, ends, 2, number, &part);
+    split_plan(whole, SPLITTER_GGUF_SPLIT, ends, 2, number, &part);
     struct buffer header = laid_out(&part, &layout);
     CHECK(header.length == expected->bytes.length && memcmp(header.bytes, expected->bytes.bytes, header.length) == 0);
     CHECK(layout.size == layout.data + (number == 0 ? 96 : 160));

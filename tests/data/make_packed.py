@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Makes tests/data/packed/NAME/: config.json and model.safetensors with one packed weight each, and expected.f32, its values.
+"""Makes tests/data/packed/NAME/: config.json and model.safetensors with one packed weight each, and expected.f32, its values; and of the same
+what tests/fuzz/fuzz_packed.c begins with.
 
     python3 tests/data/make_packed.py
 
@@ -13,6 +14,7 @@ import struct
 import numpy as np
 
 OUT = pathlib.Path(__file__).parent / "packed"
+CORPUS = pathlib.Path(__file__).parent.parent / "fuzz" / "corpus" / "packed"
 BASE = "model.layers.0.mlp.down_proj"
 R, C = 16, 64
 rng = np.random.default_rng(15)
@@ -88,13 +90,15 @@ def write(name, quantization, tensors, expected, key="quantization_config", base
     if quantization is not None:
         config[key] = quantization
     (folder / "config.json").write_text(json.dumps(config) + "\n")
-    header, data = {}, b""
+    header, data, lines = {}, b"", [json.dumps(config)]
     for suffix, array in tensors.items():
         dtype = array.dtype if isinstance(array, As) else DTYPES[array.dtype.name]
         array = array.array if isinstance(array, As) else array
         raw = np.ascontiguousarray(array).tobytes()
         header[base + suffix] = dict(dtype=dtype, shape=list(array.shape), data_offsets=[len(data), len(data) + len(raw)])
         data += raw
+        lines.append(f"{base + suffix} {dtype} {json.dumps(list(array.shape), separators=(',', ':'))} {len(raw)}")
+    (CORPUS / name).write_bytes("\n".join(lines + ["", ""]).encode() + data[:200])
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
     (folder / "model.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + data)
@@ -268,5 +272,6 @@ def quanto():
     write("quanto-float8", dict(quant_method="quanto", weights="qfloat8"), {".weight._data": w, ".weight._scale": s}, value(w) * s)
 
 
+CORPUS.mkdir(parents=True, exist_ok=True)
 for make in (scaled, pack_quantized, gptq, bitnet, nvfp4, mxfp4, modelopt_int4, awq, bitsandbytes, hqq, mlx, quanto, mxfp4_experts):
     make()

@@ -331,6 +331,7 @@ static void combine_with_each(enum combination op, float *restrict values, size_
 struct shared {
     float *values, *spread; /* spread: one value for each column, where columns have groups */
     int64_t *groups;
+    uint64_t n_runs, *runs; /* of columns of one group: where each begins; 0 where they are short */
     uint64_t first_row, first_column, width;
 };
 
@@ -339,7 +340,12 @@ static void combine_row(const struct combined *combined, const struct shared *sh
 {
     const float *others = shared->values + (row / combined->sharing.rows - shared->first_row) * shared->width;
     uint64_t each = combined->sharing.columns;
-    if (shared->groups != NULL) {
+    if (shared->n_runs > 0) {
+        for (uint64_t i = 0; i < shared->n_runs; i++) {
+            uint64_t first = shared->runs[i], end = i + 1 < shared->n_runs ? shared->runs[i + 1] : chunk->n_columns;
+            combine_with_one(combined->op, values + first, end - first, others[shared->groups[first]]);
+        }
+    } else if (shared->groups != NULL) {
         for (uint64_t i = 0; i < chunk->n_columns; i++)
             shared->spread[i] = others[shared->groups[i]];
         combine_with_each(combined->op, values, chunk->n_columns, shared->spread);
@@ -374,6 +380,20 @@ static bool read_groups(const struct combined *combined, const struct chunk *chu
     return true;
 }
 
+/* Most often columns are in the order of their groups. */
+static void find_runs(const struct chunk *chunk, struct shared *shared)
+{
+    enum { SHORT = 16 };
+    uint64_t n_runs = 0, most = chunk->n_columns / SHORT;
+    for (uint64_t i = 0; i < chunk->n_columns && n_runs <= most; i++)
+        if (i == 0 || shared->groups[i] != shared->groups[i - 1]) {
+            if (n_runs < most)
+                shared->runs[n_runs] = i;
+            n_runs++;
+        }
+    shared->n_runs = n_runs <= most ? n_runs : 0;
+}
+
 /* Reads the elements of the right side that a chunk of one matrix needs. */
 static bool read_shared(const struct combined *combined, const struct chunk *chunk, struct shared *shared, struct error *error)
 {
@@ -402,8 +422,11 @@ static bool combine_chunk(const struct combined *combined, const struct chunk *c
     if (sharing->groups != NULL) {
         shared.groups = memory_alloc(chunk->n_columns * sizeof *shared.groups);
         shared.spread = memory_alloc(chunk->n_columns * sizeof *shared.spread);
+        shared.runs = memory_alloc(chunk->n_columns * sizeof *shared.runs);
     }
     bool good = read_shared(combined, chunk, &shared, error);
+    if (good && sharing->groups != NULL)
+        find_runs(chunk, &shared);
     uint64_t row = chunk->row % combined->n_rows;
     for (uint64_t i = 0; i < chunk->n_rows && good; i++)
         combine_row(combined, &shared, chunk, row + i, values + i * chunk->n_columns);
@@ -411,6 +434,7 @@ static bool combine_chunk(const struct combined *combined, const struct chunk *c
         free(shared.values);
     free(shared.groups);
     free(shared.spread);
+    free(shared.runs);
     return good;
 }
 

@@ -219,6 +219,14 @@ static void test_groups(void)
         good &= out[i] == a[i] * b[i / 96 * 6 + (unsigned)(groups[i % 96] < 0 ? groups[i % 96] + 6 : groups[i % 96])];
     CHECK_NAMED(good && ranges_agree(view, (unsigned char *)out), "groups in any order, counted from either end");
 
+    for (unsigned i = 0; i < 96; i++)
+        groups[i] = (int32_t)(i / 40);
+    out = (float *)(void *)read_all(view);
+    good = true;
+    for (unsigned i = 0; i < 20 * 96; i++)
+        good &= out[i] == a[i] * b[i / 96 * 6 + i % 96 / 40];
+    CHECK_NAMED(good && ranges_agree(view, (unsigned char *)out), "groups in order");
+
     struct error error = {0};
     float some[96];
     groups[40] = 6;

@@ -6,6 +6,8 @@
  * Source: configuration_*.py of transformers 4.57.6; checked against AutoConfig by tests/unit/models/hparams.c. */
 #pragma once
 
+#include <stdbool.h>
+
 /* A key that config.json may use in place of the class's own name for it. */
 struct config_alias {
     const char *alias, *key;
@@ -22,6 +24,7 @@ struct config_class {
     const struct config_alias *aliases;     /* up to a NULL alias; NULL: none */
     const struct config_computed *computed; /* up to a NULL key; NULL: none */
     const char *text_class;                 /* model_type of text_config, where it does not say so itself */
+    bool text_may_be_flat;                  /* without text_config, its keys are those of the whole */
 };
 
 /* NULL where transformers does not know the model type, or we do not. */

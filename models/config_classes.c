@@ -64,6 +64,13 @@ static const struct config_alias lfm2_aliases[] = {{"block_ff_dim", "intermediat
     " 'num_attention_heads': 64, 'rope_theta': 10000.0, 'rope_scaling': null, 'layer_norm_eps': 1e-05,"                          \
     " 'vocab_size': 256000, 'logit_scale': 0.0625, 'pad_token_id': 0, 'bos_token_id': 5, 'eos_token_id': 255001"
 
+#define QWEN2_VL_DEFAULTS                                                                                                        \
+    "{'num_hidden_layers': 80, 'max_position_embeddings': 32768, 'hidden_size': 8192, 'intermediate_size': 29568,"               \
+    " 'num_attention_heads': 64, 'num_key_value_heads': 8, 'rope_theta': 1000000.0, 'rope_scaling': null,"                       \
+    " 'rms_norm_eps': 1e-05, 'vocab_size': 152064, 'sliding_window': null, 'tie_word_embeddings': false}"
+
+#define QWEN3_VL_DEFAULTS "{'vision_config': {'deepstack_visual_indexes': [8, 16, 24]}, 'tie_word_embeddings': false}"
+
 #define SMOLVLM_DEFAULTS "{'pad_token_id': 128002, 'tie_word_embeddings': false}"
 
 static const struct config_class classes[] = {
@@ -136,6 +143,45 @@ static const struct config_class classes[] = {
                     " 'num_attention_heads': 32, 'num_key_value_heads': 4, 'rope_theta': 10000.0, 'rope_scaling': null,"
                     " 'rms_norm_eps': 1e-06, 'num_experts': 128, 'num_experts_per_tok': 8, 'moe_intermediate_size': 768,"
                     " 'norm_topk_prob': false, 'vocab_size': 151936, 'sliding_window': null, 'tie_word_embeddings': false}",
+    },
+    {.model_type = "qwen2_vl", .defaults = "{}", .text_class = "qwen2_vl_text", .text_may_be_flat = true},
+    {.model_type = "qwen2_5_vl", .defaults = "{}", .text_class = "qwen2_5_vl_text", .text_may_be_flat = true},
+    {.model_type = "qwen2_vl_text", .defaults = QWEN2_VL_DEFAULTS, .computed = kv_heads},
+    {.model_type = "qwen2_5_vl_text", .defaults = QWEN2_VL_DEFAULTS, .computed = kv_heads},
+    {.model_type = "qwen2_5_omni", .defaults = "{}", .text_class = "qwen2_5_omni_text"},
+    {
+        .model_type = "qwen2_5_omni_text",
+        .defaults = "{'num_hidden_layers': 28, 'max_position_embeddings': 32768, 'hidden_size': 3584, 'intermediate_size': 18944,"
+                    " 'num_attention_heads': 28, 'num_key_value_heads': 4, 'rope_theta': 1000000.0, 'rope_scaling':"
+                    " {'mrope_section': [16, 24, 24], 'rope_type': 'default', 'type': 'default'}, 'rms_norm_eps': 1e-06,"
+                    " 'vocab_size': 152064, 'sliding_window': null, 'tie_word_embeddings': false}",
+        .computed = kv_heads,
+    },
+    {.model_type = "qwen3_vl", .defaults = QWEN3_VL_DEFAULTS, .text_class = "qwen3_vl_text"},
+    {.model_type = "qwen3_vl_moe", .defaults = QWEN3_VL_DEFAULTS, .text_class = "qwen3_vl_moe_text"},
+    {
+        .model_type = "qwen3_vl_text",
+        .defaults = "{'num_hidden_layers': 32, 'max_position_embeddings': 128000, 'hidden_size': 4096,"
+                    " 'intermediate_size': 22016, 'num_attention_heads': 32, 'num_key_value_heads': 32, 'rope_theta': 5000000.0,"
+                    " 'rope_scaling': null, 'rms_norm_eps': 1e-06, 'head_dim': 128, 'vocab_size': 151936,"
+                    " 'tie_word_embeddings': false}",
+        .computed = kv_heads,
+    },
+    {
+        .model_type = "qwen3_vl_moe_text",
+        .defaults = "{'num_hidden_layers': 24, 'max_position_embeddings': 128000, 'hidden_size': 2048, 'intermediate_size': 5632,"
+                    " 'num_attention_heads': 16, 'num_key_value_heads': 16, 'rope_theta': 5000000.0, 'rope_scaling': null,"
+                    " 'rms_norm_eps': 1e-06, 'head_dim': 128, 'num_experts': 60, 'num_experts_per_tok': 4,"
+                    " 'moe_intermediate_size': 1408, 'norm_topk_prob': true, 'vocab_size': 151936,"
+                    " 'tie_word_embeddings': false}",
+    },
+    {.model_type = "qwen3_omni_moe", .defaults = "{}", .text_class = "qwen3_omni_moe_text"},
+    {
+        .model_type = "qwen3_omni_moe_text",
+        .defaults = "{'num_hidden_layers': 28, 'max_position_embeddings': 32768, 'hidden_size': 2048, 'intermediate_size': 18944,"
+                    " 'num_attention_heads': 28, 'num_key_value_heads': 4, 'rope_theta': 1000000.0, 'rope_scaling': null,"
+                    " 'rms_norm_eps': 1e-06, 'num_experts': 128, 'num_experts_per_tok': 8, 'moe_intermediate_size': 768,"
+                    " 'norm_topk_prob': true, 'vocab_size': 3584, 'sliding_window': null, 'tie_word_embeddings': false}",
     },
     {
         .model_type = "qwen3_next",

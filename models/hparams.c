@@ -278,6 +278,8 @@ static bool fill_in(struct hparams *hparams, struct error *error)
         return error_set(error, "the whole is not an object");
     hparams->architecture = find_architecture(hparams, text);
     const struct config_class *class = class_of(raw, NULL);
+    if (text == NULL && class != NULL && class->text_may_be_flat)
+        class = config_class_find(class->text_class);
     const struct config_class *text_class = class && text ? class_of(text, class->text_class) : NULL;
     if (text != NULL) {
         if (!add_config(hparams, text, text_class, error) || (text_class && !add_computed(hparams, text_class, error)))

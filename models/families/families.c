@@ -38,11 +38,14 @@ extern const struct family phi2_family;
 extern const struct family phi3_family;
 extern const struct family qwen2_family;
 extern const struct family qwen2moe_family;
+extern const struct family qwen2vl_family;
 extern const struct family qwen3_family;
 extern const struct family qwen35_family;
 extern const struct family qwen35moe_family;
 extern const struct family qwen3moe_family;
 extern const struct family qwen3next_family;
+extern const struct family qwen3vl_family;
+extern const struct family qwen3vlmoe_family;
 extern const struct family roberta_family;
 extern const struct family rugpt3xl_family;
 extern const struct family smollm3_family;
@@ -91,11 +94,14 @@ const struct family *const families[] = {
     &phi3_family,
     &qwen2_family,
     &qwen2moe_family,
+    &qwen2vl_family,
     &qwen3_family,
     &qwen35_family,
     &qwen35moe_family,
     &qwen3moe_family,
     &qwen3next_family,
+    &qwen3vl_family,
+    &qwen3vlmoe_family,
     &roberta_family,
     &rugpt3xl_family,
     &smollm3_family,

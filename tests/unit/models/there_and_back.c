@@ -206,6 +206,14 @@ static void add_entry(struct trial *trial, const struct relation_entry *entry)
         }
 }
 
+/* Whether two patterns make the same names, one of them perhaps with its suffix. */
+static bool is_same_name(const char *a, const char *b)
+{
+    size_t length = strlen(a) < strlen(b) ? strlen(a) : strlen(b);
+    const char *rest = strlen(a) < strlen(b) ? b + length : a + length;
+    return strncmp(a, b, length) == 0 && (*rest == '\0' || strcmp(rest, ".weight") == 0);
+}
+
 /* Whether an earlier table, or a row that leaves it out, says something else of a name. */
 static bool is_overridden(const struct trial *trial, const struct relation_entry *entry)
 {
@@ -219,7 +227,7 @@ static bool is_overridden(const struct trial *trial, const struct relation_entry
         return true;
     for (const struct relation_entry *other = trial->relation->entries; other < entry && other->table < entry->table; other++)
         for (unsigned i = 0; i < other->n_names[BACKWARD]; i++)
-            if (strcmp(other->names[BACKWARD][i], entry->names[BACKWARD][0]) == 0)
+            if (is_same_name(other->names[BACKWARD][i], entry->names[BACKWARD][0]))
                 return true;
     return false;
 }

@@ -1,0 +1,75 @@
+/* Qwen3-VL and Qwen3-ASR, dense: the text half. conversion/qwen3vl.py. */
+#include "models/families/qwen3vl.h"
+#include "formats/documents.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const struct family_name names[] = {{"Qwen3VLForConditionalGeneration"}, {"Qwen3ASRForConditionalGeneration"}, {0}};
+
+static bool is_recognizer(const struct synthesis *synthesis)
+{
+    return strcmp(synthesis->hf->name, "Qwen3ASRForConditionalGeneration") == 0;
+}
+
+static bool has_speech(const struct synthesis *synthesis)
+{
+    return is_recognizer(synthesis) || strcmp(synthesis->hf->name, "Qwen3OmniMoeForConditionalGeneration") == 0;
+}
+
+/* The layers of the vision tower that feed the first layers of the text model. */
+static bool compute_deepstack_layers(const struct synthesis *synthesis, double *ret_value, struct error *error)
+{
+    const struct hparams *hparams = synthesis->model->hparams;
+    bool thinks = hparams_get(hparams, "thinker_config") != NULL;
+    const char *key = thinks ? "thinker_config.vision_config.deepstack_visual_indexes" : "vision_config.deepstack_visual_indexes";
+    (void)error;
+    *ret_value = has_speech(synthesis) ? 0 : (double)json_count(hparams_get(hparams, key));
+    return true;
+}
+
+const struct key_row qwen3vl_keys[] = {{"n_deepstack_layers", GGUF_U32, .compute = compute_deepstack_layers}, {0}};
+
+const char *const qwen3vl_dropped_parts[] = {"thinker.", NULL};
+
+static void set_ends(struct gguf_kvs *kvs, const struct json *config)
+{
+    const struct json *token = json_first(json_get(config, "added_tokens_decoder"));
+    while (token != NULL && !json_string_is(json_get(token, "content"), "<|im_end|>"))
+        token = json_next(token);
+    if (token == NULL)
+        return;
+    uint32_t id = (uint32_t)strtoul(json_key(token, NULL), NULL, 10);
+    gguf_set_u32(kvs, "tokenizer.ggml.bos_token_id", id);
+    gguf_set_u32(kvs, "tokenizer.ggml.eos_token_id", id);
+}
+
+bool qwen3vl_after_vocab(struct synthesis *synthesis, const struct vocab_input *input, struct error *error)
+{
+    static const char template[] = "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\\n' + message['content'] "
+                                   "+ '<|im_end|>' + '\\n'}}{% endfor %}"
+                                   "{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}";
+    struct document *config;
+    if (!has_speech(synthesis))
+        return true;
+    if (!document_open(input->checkpoint, "tokenizer_config.json", &config, error))
+        return false;
+    if (is_recognizer(synthesis))
+        gguf_set_text(&synthesis->model->kvs, "tokenizer.chat_template", template);
+    set_ends(&synthesis->model->kvs, document_root(config));
+    document_close(config);
+    return true;
+}
+
+static const struct key_row keys[] = {{.emit = emit_pooling_type}, {0}};
+
+const struct family qwen3vl_family = {
+    .name = "qwen3vl",
+    .summary = "Qwen3-VL, Qwen3-ASR: the text half",
+    .hf = names,
+    .tensors = {qwen3_tensors, decoder_tensors},
+    .keys = {base_keys, keys, qwen3vl_keys},
+    .vocabs = {&spm_vocab, &bpe_vocab},
+    .dropped_parts = qwen3vl_dropped_parts,
+    .after_vocab = qwen3vl_after_vocab,
+};

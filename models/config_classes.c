@@ -64,6 +64,13 @@ static const struct config_alias lfm2_aliases[] = {{"block_ff_dim", "intermediat
     " 'num_attention_heads': 64, 'rope_theta': 10000.0, 'rope_scaling': null, 'layer_norm_eps': 1e-05,"                          \
     " 'vocab_size': 256000, 'logit_scale': 0.0625, 'pad_token_id': 0, 'bos_token_id': 5, 'eos_token_id': 255001"
 
+#define GLM4_MOE_DEFAULTS                                                                                                        \
+    "{'num_hidden_layers': 46, 'hidden_size': 4096, 'intermediate_size': 10944, 'num_attention_heads': 96,"                      \
+    " 'num_key_value_heads': 8, 'rope_theta': 10000.0, 'rope_scaling': null, 'partial_rotary_factor': 0.5,"                      \
+    " 'rms_norm_eps': 1e-05, 'n_routed_experts': 128, 'num_experts_per_tok': 8, 'n_group': 1, 'topk_group': 1,"                  \
+    " 'moe_intermediate_size': 1408, 'n_shared_experts': 1, 'first_k_dense_replace': 1, 'routed_scaling_factor': 1.0,"           \
+    " 'norm_topk_prob': true, 'tie_word_embeddings': false"
+
 #define QWEN2_VL_DEFAULTS                                                                                                        \
     "{'num_hidden_layers': 80, 'max_position_embeddings': 32768, 'hidden_size': 8192, 'intermediate_size': 29568,"               \
     " 'num_attention_heads': 64, 'num_key_value_heads': 8, 'rope_theta': 1000000.0, 'rope_scaling': null,"                       \
@@ -183,6 +190,19 @@ static const struct config_class classes[] = {
                     " 'rms_norm_eps': 1e-06, 'num_experts': 128, 'num_experts_per_tok': 8, 'moe_intermediate_size': 768,"
                     " 'norm_topk_prob': true, 'vocab_size': 3584, 'sliding_window': null, 'tie_word_embeddings': false}",
     },
+    {.model_type = "mistral3", .defaults = "{}", .text_class = "mistral"},
+    {
+        .model_type = "ministral",
+        .defaults =
+            "{'num_hidden_layers': 32, 'max_position_embeddings': 131072, 'hidden_size': 4096, 'intermediate_size': 14336,"
+            " 'num_attention_heads': 32, 'num_key_value_heads': 8, 'rope_theta': 10000.0, 'rms_norm_eps': 1e-06,"
+            " 'head_dim': null, 'vocab_size': 32000, 'sliding_window': 4096, 'bos_token_id': 1, 'eos_token_id': 2,"
+            " 'tie_word_embeddings': false}",
+        .computed = kv_heads,
+    },
+    {.model_type = "glm4_moe", .defaults = GLM4_MOE_DEFAULTS ", 'max_position_embeddings': 131072, 'vocab_size': 151552}"},
+    {.model_type = "glm4v_moe_text", .defaults = GLM4_MOE_DEFAULTS ", 'max_position_embeddings': 65536, 'vocab_size': 151424}"},
+    {.model_type = "glm4v_moe", .defaults = "{}", .text_class = "glm4v_moe_text"},
     {
         .model_type = "qwen3_next",
         .defaults = "{'num_hidden_layers': 48, 'max_position_embeddings': 32768, 'hidden_size': 2048, 'intermediate_size': 5632,"

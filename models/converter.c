@@ -37,6 +37,8 @@ static const char *const f32_names[] = {
     "blk.{}.ssm_conv1d_k.weight",
     "blk.{}.ssm_conv1d_v.weight",
     "blk.{}.indexer.proj.weight",
+    "blk.{}.indexer.q_proj.weight",
+    "blk.{}.indexer.k_proj.weight",
 };
 
 /* Matrices that ternary outputs keep as F16. */

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_DOCUMENTS = 10, MAX_LAYERS = 10 };
+enum { MAX_DOCUMENTS = 16, MAX_LAYERS = 16 };
 
 /* One object in which a key is looked for, the first that has it wins. */
 struct layer {
@@ -219,6 +219,11 @@ static bool add_defaults(struct hparams *hparams, const char *defaults, struct e
     return done;
 }
 
+bool hparams_default(struct hparams *hparams, const char *defaults, struct error *error)
+{
+    return add_defaults(hparams, defaults, error);
+}
+
 /* One configuration object with its class after it, and after the layers that are there. */
 static bool add_config(struct hparams *hparams, const struct json *object, const struct config_class *class, struct error *error)
 {
@@ -281,6 +286,8 @@ static bool fill_in(struct hparams *hparams, struct error *error)
     if (text == NULL && class != NULL && class->text_may_be_flat)
         class = config_class_find(class->text_class);
     const struct config_class *text_class = class && text ? class_of(text, class->text_class) : NULL;
+    if (class != NULL && class->text_class != NULL && text != NULL && text_class == NULL)
+        class = NULL; /* transformers does not load the whole where it does not know the part */
     if (text != NULL) {
         if (!add_config(hparams, text, text_class, error) || (text_class && !add_computed(hparams, text_class, error)))
             return false;

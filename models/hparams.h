@@ -41,6 +41,9 @@ bool hparams_count(const struct hparams *hparams, const char *keys, uint64_t low
 /* Makes `key` have `value` from here on, whatever config.json says: for families that correct it. */
 bool hparams_override(struct hparams *hparams, const char *key, uint64_t value, struct error *error);
 
+/* What every key has that config.json and its class do not say: an object, spelled with ' for the quotation mark. */
+bool hparams_default(struct hparams *hparams, const char *defaults, struct error *error);
+
 /* config.json as it is in the file. */
 const struct json *hparams_raw(const struct hparams *hparams);
 

@@ -7,12 +7,16 @@ extern const struct family bert_family;
 extern const struct family bloom_family;
 extern const struct family command_r_family;
 extern const struct family deepseek2_family;
+extern const struct family deepseek32_family;
 extern const struct family falcon_family;
 extern const struct family gemma_family;
 extern const struct family gemma2_family;
 extern const struct family gemma3_family;
 extern const struct family gemma3n_family;
 extern const struct family gemma_embedding_family;
+extern const struct family glm4moe_family;
+extern const struct family glm4moelite_family;
+extern const struct family glm_dsa_family;
 extern const struct family gpt2_family;
 extern const struct family gpt_oss_family;
 extern const struct family gptneox_family;
@@ -26,6 +30,10 @@ extern const struct family lfm2moe_family;
 extern const struct family llama_family;
 extern const struct family llama4_family;
 extern const struct family mamba_family;
+extern const struct family minimax_m2_family;
+extern const struct family minimax_m3_family;
+extern const struct family mistral3_family;
+extern const struct family mistral4_family;
 extern const struct family mpt_family;
 extern const struct family nemotron_h_family;
 extern const struct family nemotron_h_moe_family;
@@ -49,6 +57,7 @@ extern const struct family qwen3vlmoe_family;
 extern const struct family roberta_family;
 extern const struct family rugpt3xl_family;
 extern const struct family smollm3_family;
+extern const struct family solar_open_family;
 extern const struct family stablelm_family;
 extern const struct family starcoder_family;
 extern const struct family starcoder2_family;
@@ -58,60 +67,27 @@ extern const struct family xlm_roberta_family;
 
 /* clang-format off: one row a line */
 const struct family *const families[] = {
-    &arcee_family,
-    &bert_family,
-    &bloom_family,
-    &command_r_family,
-    &deepseek2_family,
-    &falcon_family,
-    &gemma_family,
-    &gemma2_family,
-    &gemma3_family,
-    &gemma3n_family,
-    &gemma_embedding_family,
-    &gpt2_family,
-    &gpt_oss_family,
-    &gptneox_family,
-    &granite_family,
-    &granite4_family,
-    &granite4moe_family,
-    &granitehybrid_family,
-    &granitemoe_family,
-    &lfm2_family,
-    &lfm2moe_family,
-    &llama_family,
-    &llama4_family,
-    &mamba_family,
-    &mpt_family,
-    &nemotron_h_family,
-    &nemotron_h_moe_family,
-    &nomic_bert_family,
-    &nomic_bert_moe_family,
-    &olmo_family,
-    &olmo2_family,
-    &olmoe_family,
-    &phi2_family,
-    &phi3_family,
-    &qwen2_family,
-    &qwen2moe_family,
-    &qwen2vl_family,
-    &qwen3_family,
-    &qwen35_family,
-    &qwen35moe_family,
-    &qwen3moe_family,
-    &qwen3next_family,
-    &qwen3vl_family,
-    &qwen3vlmoe_family,
-    &roberta_family,
-    &rugpt3xl_family,
-    &smollm3_family,
-    &stablelm_family,
-    &starcoder_family,
-    &starcoder2_family,
-    &t5_family,
-    &t5encoder_family,
-    &xlm_roberta_family,
-    NULL,
+    &arcee_family,          &bert_family,           &bloom_family,
+    &command_r_family,      &deepseek2_family,      &deepseek32_family,
+    &falcon_family,         &gemma_family,          &gemma2_family,
+    &gemma3_family,         &gemma3n_family,        &gemma_embedding_family,
+    &glm4moe_family,        &glm4moelite_family,    &glm_dsa_family,
+    &gpt2_family,           &gpt_oss_family,        &gptneox_family,
+    &granite_family,        &granite4_family,       &granite4moe_family,
+    &granitehybrid_family,  &granitemoe_family,     &lfm2_family,
+    &lfm2moe_family,        &llama_family,          &llama4_family,
+    &mamba_family,          &minimax_m2_family,     &minimax_m3_family,
+    &mistral3_family,       &mistral4_family,       &mpt_family,
+    &nemotron_h_family,     &nemotron_h_moe_family, &nomic_bert_family,
+    &nomic_bert_moe_family, &olmo_family,           &olmo2_family,
+    &olmoe_family,          &phi2_family,           &phi3_family,
+    &qwen2_family,          &qwen2moe_family,       &qwen2vl_family,
+    &qwen3_family,          &qwen35_family,         &qwen35moe_family,
+    &qwen3moe_family,       &qwen3next_family,      &qwen3vl_family,
+    &qwen3vlmoe_family,     &roberta_family,        &rugpt3xl_family,
+    &smollm3_family,        &solar_open_family,     &stablelm_family,
+    &starcoder_family,      &starcoder2_family,     &t5_family,
+    &t5encoder_family,      &xlm_roberta_family,    NULL,
 };
 /* clang-format on */
 

@@ -126,9 +126,10 @@ bool synthesis_number(const struct synthesis *synthesis, const char *from, doubl
 
 /* What families share. */
 
-extern const struct relation_row decoder_tensors[]; /* names of Llama and most that came after it */
-extern const struct key_row base_keys[];            /* the converter's common emitter, general.file_type at its end */
-extern const struct key_row moe_keys[];             /* expert_feed_forward_length and the shared expert's */
+extern const struct relation_row decoder_tensors[];    /* names of Llama and most that came after it */
+extern const struct relation_row sparse_moe_tensors[]; /* experts as Mixtral has them */
+extern const struct key_row base_keys[];               /* the converter's common emitter, general.file_type at its end */
+extern const struct key_row moe_keys[];                /* expert_feed_forward_length and the shared expert's */
 
 /* Rearrangements that several families have: rotary rows, whose halves become pairs, and fused matrices. */
 #define QUERY_ROTARY "(head half pair) ... -> (head pair half) ..."

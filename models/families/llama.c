@@ -21,10 +21,6 @@ static const struct family_name names[] = {
 const struct relation_row llama_tensors[] = {
     {"model.layers.{}.self_attn.q_proj", "blk.{}.attn_q", QUERY_ROTARY, "head"},
     {"model.layers.{}.self_attn.k_proj", "blk.{}.attn_k", KEY_ROTARY, "kv_head"},
-    {"model.layers.{}.block_sparse_moe.gate", "blk.{}.ffn_gate_inp"},
-    {"model.layers.{}.block_sparse_moe.experts.{expert}.w1", "blk.{}.ffn_gate_exps"},
-    {"model.layers.{}.block_sparse_moe.experts.{expert}.w2", "blk.{}.ffn_down_exps"},
-    {"model.layers.{}.block_sparse_moe.experts.{expert}.w3", "blk.{}.ffn_up_exps"},
     {0},
 };
 
@@ -94,7 +90,7 @@ const struct family llama_family = {
     .name = "llama",
     .summary = "Llama 1 to 3, Mistral, Mixtral and their kin",
     .hf = names,
-    .tensors = {foreign_tensors, llama_tensors, decoder_tensors},
+    .tensors = {foreign_tensors, llama_tensors, sparse_moe_tensors, decoder_tensors},
     .forms = forms,
     .keys = {base_keys, llama_keys},
     .vocabs = {&spm_vocab, &llama_hf_vocab, &bpe_vocab},

@@ -22,6 +22,14 @@ const struct relation_row decoder_tensors[] = {
     {0},
 };
 
+const struct relation_row sparse_moe_tensors[] = {
+    {"model.layers.{}.block_sparse_moe.gate", "blk.{}.ffn_gate_inp"},
+    {"model.layers.{}.block_sparse_moe.experts.{expert}.w1", "blk.{}.ffn_gate_exps"},
+    {"model.layers.{}.block_sparse_moe.experts.{expert}.w2", "blk.{}.ffn_down_exps"},
+    {"model.layers.{}.block_sparse_moe.experts.{expert}.w3", "blk.{}.ffn_up_exps"},
+    {0},
+};
+
 static bool set_rope_f32(struct synthesis *synthesis, const char *key, const char *from, struct error *error)
 {
     const struct key_row rows[] = {{.key = key, .type = GGUF_F32, .from = from}, {0}};

@@ -1,9 +1,9 @@
 /* "gpt2": byte-level byte pair encoding, from tokenizer.json, or from vocab.json and merges.txt. */
-#include "models/tokenizers/hf_vocabulary.h"
+#include "models/tokenizers/bpe.h"
 #include "models/tokenizers/pre.h"
 
-static bool write_keys(struct gguf_kvs *kvs, const struct vocab_input *input, const struct hf_vocabulary *vocabulary,
-                       struct error *error)
+bool bpe_write(struct gguf_kvs *kvs, const struct vocab_input *input, const struct hf_vocabulary *vocabulary,
+               const struct special_id *ids, size_t n_ids, struct error *error)
 {
     struct token_list list;
     uint64_t n_tokens = vocabulary->n_ids;
@@ -14,7 +14,14 @@ static bool write_keys(struct gguf_kvs *kvs, const struct vocab_input *input, co
     gguf_set_text(kvs, "tokenizer.ggml.pre", pre_name(input, vocabulary));
     token_list_write(&list, false, kvs);
     token_list_free(&list);
-    return special_vocab_write(kvs, input, vocabulary->files, &(struct special_vocab_options){.load_merges = true}, error);
+    const struct special_vocab_options options = {.load_merges = true, .ids = ids, .n_ids = n_ids};
+    return special_vocab_write(kvs, input, vocabulary->files, &options, error);
+}
+
+static bool write_keys(struct gguf_kvs *kvs, const struct vocab_input *input, const struct hf_vocabulary *vocabulary,
+                       struct error *error)
+{
+    return bpe_write(kvs, input, vocabulary, NULL, 0, error);
 }
 
 static enum vocab_result add(struct gguf_kvs *kvs, const struct vocab_input *input, struct error *error)

@@ -12,7 +12,7 @@ struct given {
     bool is_string;
 };
 
-enum { BOS, EOS, UNK, SEP, PAD, CLS, MASK, NAMED_TYPES, MOST_TYPES = 24 };
+enum { BOS, EOS, UNK, SEP, PAD, CLS, MASK, NAMED_TYPES, MOST_TYPES = 24, MOST_IDS = MOST_TYPES + SPECIAL_IDS };
 
 static const char *const named_types[NAMED_TYPES] = {"bos", "eos", "unk", "sep", "pad", "cls", "mask"};
 
@@ -44,7 +44,7 @@ struct special_vocab {
     struct {
         const char *type;
         uint32_t id;
-    } ids[MOST_TYPES];
+    } ids[MOST_IDS];
     struct {
         const char *type;
         bool add;
@@ -545,6 +545,8 @@ bool special_vocab_write(struct gguf_kvs *kvs, const struct vocab_input *input, 
     if (files->config != NULL)
         read_given(&vocab, files->config, json_get(files->tokenizer, "added_tokens"));
     read_config_ids(&vocab, hparams_raw(input->hparams));
+    for (size_t i = 0; i < options->n_ids; i++)
+        set_id(&vocab, options->ids[i].type, options->ids[i].id);
 
     if (options->load_merges && !add_merges(kvs, input->checkpoint, files->tokenizer, error))
         return false;

@@ -43,12 +43,23 @@ extern const struct vocab wordpiece_vocab; /* "bert" */
 extern const struct vocab t5_vocab;        /* "t5", from a Unigram SentencePiece model */
 extern const struct vocab xlmr_vocab;      /* "t5", the XLM-RoBERTa way */
 extern const struct vocab phi3_vocab;      /* "llama" with Phi-3's added tokens */
+extern const struct vocab glm_vocab;       /* "gpt2" with the ids of GLM's turns */
+extern const struct vocab solar_vocab;     /* the same of Solar Open */
+
+/* A special token by its kind: "eot". */
+struct special_id {
+    const char *type;
+    uint64_t id;
+};
 
 /* The end of every tokenizer block: merges, special ids, add_*_token, chat template, normalizer. */
+enum { SPECIAL_IDS = 8 };
 struct special_vocab_options {
     bool load_merges;
     uint64_t n_vocab;              /* ids from here on are ignored; 0: no limit */
     const char *const *more_types; /* besides bos, eos, unk, sep, pad, cls, mask: NULL-terminated, may be NULL */
+    const struct special_id *ids;  /* after all that the files say, which goes before them */
+    size_t n_ids;                  /* at most SPECIAL_IDS */
 };
 bool special_vocab_add(struct gguf_kvs *kvs, const struct vocab_input *input, const struct special_vocab_options *options,
                        struct error *error);

@@ -70,6 +70,14 @@ static const struct {
     {"{\"model_type\":\"llava\",\"pad_token_id\":7,\"text_config\":{}}", "pad_token_id", "null"},
     {"{\"model_type\":\"smolvlm\",\"text_config\":{\"hidden_size\":960,\"num_attention_heads\":15}}", "head_dim", "64"},
     {"{\"model_type\":\"qwen2_audio\",\"text_config\":{}}", "num_key_value_heads", "32"},
+    {"{\"model_type\":\"mistral3\",\"text_config\":{}}", "tie_word_embeddings", "false"},
+    {"{\"model_type\":\"mistral3\",\"text_config\":{\"model_type\":\"mistral4\"}}", "tie_word_embeddings", "absent"},
+    {"{\"model_type\":\"qwen2_5_vl\"}", "rms_norm_eps", "1e-05"},
+    {"{\"model_type\":\"qwen3_vl\",\"text_config\":{}}", "head_dim", "128"},
+    {"{\"model_type\":\"glm4_moe\"}", "partial_rotary_factor", "0.5"},
+    {"{\"model_type\":\"glm4_moe\"}", "num_nextn_predict_layers", "absent"},
+    {"{\"model_type\":\"glm4_moe\"}", "head_dim", "absent"},
+    {"{\"model_type\":\"qwen3_next\"}", "linear_num_value_heads", "32"},
     {"{\"model_type\":\"unheard_of\",\"text_config\":{\"model_type\":\"llama\"}}", "head_dim", "absent"},
 };
 

@@ -1,0 +1,60 @@
+/* GLM-4.5 to 4.7, the text half of GLM-4.5V and 4.6V, and Solar Open. conversion/glm.py. */
+#include "models/families/deepseek.h"
+#include "models/families/nextn.h"
+#include "models/families/qwen.h"
+
+#include <math.h>
+
+static const struct family_name names[] = {{"Glm4MoeForCausalLM"}, {"Glm4vMoeForConditionalGeneration"}, {0}};
+static const struct family_name solar_names[] = {{"SolarOpenForCausalLM"}, {0}};
+
+static const struct relation_row tensors[] = {
+    {"model.layers.{}.post_attention_layernorm", "blk.{}.post_attention_norm"},
+    {0},
+};
+
+static bool compute_rotary(const struct synthesis *synthesis, double *ret_value, struct error *error)
+{
+    double size, factor;
+    if (!compute_head_dim(synthesis, &size, error) ||
+        !synthesis_number(synthesis, "rope.partial_rotary_factor", 0.5, &factor, error))
+        return false;
+    *ret_value = trunc(size * factor);
+    return true;
+}
+
+static const struct key_row keys[] = {
+    {"rope.dimension_count", GGUF_U32, .compute = compute_rotary},
+    {"expert_count", GGUF_U32, IF_PRESENT, "n_routed_experts"},
+    {"expert_feed_forward_length", GGUF_U32, IF_PRESENT, "moe_intermediate_size"},
+    {"expert_shared_count", GGUF_U32, IF_PRESENT, "n_shared_experts"},
+    {"leading_dense_block_count", GGUF_U32, IF_PRESENT, "first_k_dense_replace"},
+    {"expert_gating_func", GGUF_U32, ALWAYS, .value = 2}, /* sigmoid */
+    {"expert_weights_scale", GGUF_F32, IF_PRESENT, "routed_scaling_factor"},
+    {"expert_weights_norm", GGUF_BOOL, IF_PRESENT, "norm_topk_prob"},
+    {"nextn_predict_layers", GGUF_U32, IF_PRESENT, "num_nextn_predict_layers"},
+    {0},
+};
+
+const struct family glm4moe_family = {
+    .name = "glm4moe",
+    .summary = "GLM-4.5 to 4.7 with experts",
+    .hf = names,
+    .tensors = {tensors, qwen3_tensors, deepseek_moe_tensors, deepseek_expert_tensors, nextn_tensors, decoder_tensors},
+    .keys = {base_keys, keys},
+    .vocabs = {&glm_vocab},
+    .add_facts = nextn_add_facts,
+    .adjust = nextn_count_blocks,
+};
+
+const struct family solar_open_family = {
+    .name = "solar-open",
+    .architecture = "glm4moe",
+    .summary = "Solar Open",
+    .hf = solar_names,
+    .tensors = {tensors, qwen3_tensors, deepseek_moe_tensors, deepseek_expert_tensors, nextn_tensors, decoder_tensors},
+    .keys = {base_keys, keys},
+    .vocabs = {&solar_vocab},
+    .add_facts = nextn_add_facts,
+    .adjust = nextn_count_blocks,
+};

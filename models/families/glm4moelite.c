@@ -1,0 +1,36 @@
+/* GLM-4.7-Flash: DeepSeek's layout with GLM's tokenizer and a layer that predicts ahead. conversion/glm.py. */
+#include "models/families/deepseek.h"
+#include "models/families/nextn.h"
+
+static const struct family_name names[] = {{"Glm4MoeLiteForCausalLM"}, {0}};
+
+static const struct relation_row tensors[] = {
+    {"model.layers.{}.*", NULL, .when = "extra_layer"},
+    {"lm_head.weight", NULL, .when = "tie_word_embeddings"},
+    {0},
+};
+
+static const struct key_row keys[] = {{.emit = nextn_emit}, {0}};
+
+static void add_facts(struct facts *facts, const struct hparams *hparams)
+{
+    mla_add_facts(facts, hparams);
+    nextn_add_facts(facts, hparams);
+}
+
+static bool adjust(struct synthesis *synthesis, struct error *error)
+{
+    return mla_adjust(synthesis, error) && nextn_count_blocks(synthesis, error);
+}
+
+const struct family glm4moelite_family = {
+    .name = "glm4moelite",
+    .architecture = "deepseek2",
+    .summary = "GLM-4.7-Flash",
+    .hf = names,
+    .tensors = {tensors, mla_tensors, deepseek_moe_tensors, deepseek_expert_tensors, nextn_tensors, decoder_tensors},
+    .keys = {base_keys, mla_keys, keys},
+    .vocabs = {&glm_vocab},
+    .add_facts = add_facts,
+    .adjust = adjust,
+};

@@ -1,0 +1,25 @@
+/* MiniMax M2. conversion/minimax.py. */
+#include "models/families/minimax.h"
+#include "models/families/qwen.h"
+
+static const struct family_name names[] = {{"MiniMaxM2ForCausalLM"}, {0}};
+
+const struct relation_row minimax_tensors[] = {
+    {"model.layers.{}.block_sparse_moe.e_score_correction_bias", "blk.{}.exp_probs_b.bias"},
+    {0},
+};
+
+const struct key_row minimax_keys[] = {
+    {"expert_feed_forward_length", GGUF_U32, REQUIRED, "intermediate_size"},
+    {"rope.dimension_count", GGUF_U32, REQUIRED, "rotary_dim"},
+    {0},
+};
+
+const struct family minimax_m2_family = {
+    .name = "minimax-m2",
+    .summary = "MiniMax M2",
+    .hf = names,
+    .tensors = {minimax_tensors, qwen3_tensors, sparse_moe_tensors, decoder_tensors},
+    .keys = {base_keys, minimax_keys},
+    .vocabs = {&bpe_vocab},
+};

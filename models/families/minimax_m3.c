@@ -1,0 +1,55 @@
+/* MiniMax M3: M2 with norms that are stored less one, a shared expert, dense layers and sparse attention.
+ * conversion/minimax.py. */
+#include "models/families/minimax.h"
+
+static const struct family_name names[] = {{"MiniMaxM3SparseForCausalLM"}, {"MiniMaxM3SparseForConditionalGeneration"}, {0}};
+
+static const struct relation_row tensors[] = {
+    {"model.norm", "output_norm", .map = &plus_one},
+    {"model.layers.{}.input_layernorm", "blk.{}.attn_norm", .map = &plus_one},
+    {"model.layers.{}.post_attention_layernorm", "blk.{}.ffn_norm", .map = &plus_one},
+    {"model.layers.{}.self_attn.q_norm", "blk.{}.attn_q_norm", .map = &plus_one},
+    {"model.layers.{}.self_attn.k_norm", "blk.{}.attn_k_norm", .map = &plus_one},
+    {"model.layers.{}.self_attn.index_q_proj", "blk.{}.indexer.q_proj"},
+    {"model.layers.{}.self_attn.index_k_proj", "blk.{}.indexer.k_proj"},
+    {"model.layers.{}.self_attn.index_q_norm", "blk.{}.indexer.q_norm", .map = &plus_one},
+    {"model.layers.{}.self_attn.index_k_norm", "blk.{}.indexer.k_norm", .map = &plus_one},
+    {"model.layers.{}.block_sparse_moe.shared_experts.gate_proj", "blk.{}.ffn_gate_shexp", .parallel = "row"},
+    {"model.layers.{}.block_sparse_moe.shared_experts.up_proj", "blk.{}.ffn_up_shexp", .parallel = "row"},
+    {"model.layers.{}.block_sparse_moe.shared_experts.down_proj", "blk.{}.ffn_down_shexp", .parallel = "column"},
+    {0},
+};
+
+/* The zeros that moe_layer_freq begins with. */
+static bool compute_dense_layers(const struct synthesis *synthesis, double *ret_value, struct error *error)
+{
+    const struct json *item = json_first(hparams_get(synthesis->model->hparams, "moe_layer_freq"));
+    uint64_t frequency;
+    (void)error;
+    *ret_value = 0;
+    for (; item != NULL && json_u64(item, &frequency) && frequency == 0; item = json_next(item))
+        *ret_value += 1;
+    return true;
+}
+
+static const struct key_row keys[] = {
+    {"expert_shared_count", GGUF_U32, IF_PRESENT, "n_shared_experts"},
+    {"expert_weights_scale", GGUF_F32, IF_PRESENT, "routed_scaling_factor"},
+    {"expert_weights_norm", GGUF_BOOL, ALWAYS, .value = 1},
+    {"attention.indexer.head_count", GGUF_U32, REQUIRED, "sparse_attention_config.sparse_num_index_heads"},
+    {"attention.indexer.key_length", GGUF_U32, REQUIRED, "sparse_attention_config.sparse_index_dim"},
+    {"attention.indexer.top_k", GGUF_U32, REQUIRED, "sparse_attention_config.sparse_topk_blocks"},
+    {"attention.indexer.block_size", GGUF_U32, REQUIRED, "sparse_attention_config.sparse_block_size"},
+    {"attention.indexer.local_blocks", GGUF_U32, REQUIRED, "sparse_attention_config.sparse_local_block"},
+    {"leading_dense_block_count", GGUF_U32, .compute = compute_dense_layers},
+    {0},
+};
+
+const struct family minimax_m3_family = {
+    .name = "minimax-m3",
+    .summary = "MiniMax M3",
+    .hf = names,
+    .tensors = {tensors, minimax_tensors, sparse_moe_tensors, decoder_tensors},
+    .keys = {base_keys, minimax_keys, keys},
+    .vocabs = {&bpe_vocab},
+};

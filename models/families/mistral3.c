@@ -1,0 +1,43 @@
+/* Mistral Small 3.1 and after, Devstral, Magistral, Ministral 3: Llama's layout under a name of their own.
+ * conversion/mistral3.py. */
+#include "models/families/llama.h"
+
+#include <string.h>
+
+static const struct family_name names[] = {{"Mistral3ForConditionalGeneration"}, {"Ministral3ForCausalLM"}, {0}};
+
+static bool applies(const struct hparams *hparams)
+{
+    return !json_string_is(hparams_get(hparams, "model_type"), "mistral4");
+}
+
+/* Ministral 3 stretches its context by YaRN, and attends the more sharply the longer it is. */
+static bool emit_stretching(struct synthesis *synthesis, struct error *error)
+{
+    static const struct key_row rows[] = {
+        {"rope.scaling.yarn_log_multiplier", GGUF_F32, REQUIRED, "rope.mscale_all_dim"},
+        {"attention.temperature_scale", GGUF_F32, REQUIRED, "rope.llama_4_scaling_beta"},
+        {0},
+    };
+    const struct hparams *hparams = synthesis->model->hparams;
+    if (!json_string_is(hparams_get(hparams, "model_type"), "ministral3"))
+        return true;
+    if (!json_string_is(hparams_rope(hparams, "rope_type"), "yarn"))
+        return error_set(error, "config.json: the rope_type of a ministral3 is not yarn");
+    return synthesis_emit(synthesis, rows, error);
+}
+
+static const struct key_row keys[] = {{.emit = emit_stretching}, {0}};
+
+const struct family mistral3_family = {
+    .name = "mistral3",
+    .summary = "Mistral Small 3.1, Devstral, Magistral, Ministral 3",
+    .hf = names,
+    .tensors = {llama_tensors, decoder_tensors},
+    .keys = {base_keys, llama_keys, keys},
+    .vocabs = {&spm_vocab, &llama_hf_vocab, &bpe_vocab},
+    .applies = applies,
+    .add_extras = add_rope_freqs,
+    .before_vocab = llama_before_vocab,
+    .after_vocab = llama_after_vocab,
+};

@@ -1,0 +1,52 @@
+/* GLM's tokenizers and their kin: byte-level BPE, with ids for the tokens that begin and end turns, which the files do not name
+ * so. conversion/base.py (_set_vocab_glm), glm.py. */
+#include "models/tokenizers/bpe.h"
+
+#include <string.h>
+
+struct offer {
+    const char *type, *text;
+};
+
+static bool write_with(struct gguf_kvs *kvs, const struct vocab_input *input, const struct hf_vocabulary *vocabulary,
+                       const struct offer *offers, struct error *error)
+{
+    struct special_id ids[SPECIAL_IDS];
+    size_t n_ids = 0;
+    for (const struct offer *offer = offers; offer->type != NULL; offer++) {
+        const struct added_token *token = hf_added_token(vocabulary, offer->text, strlen(offer->text));
+        if (token == NULL)
+            return error_set(error, "the tokenizer has no added token '%s'", offer->text);
+        ids[n_ids++] = (struct special_id){offer->type, token->id};
+    }
+    return bpe_write(kvs, input, vocabulary, ids, n_ids, error);
+}
+
+static bool write_glm(struct gguf_kvs *kvs, const struct vocab_input *input, const struct hf_vocabulary *vocabulary,
+                      struct error *error)
+{
+    static const struct offer offers[] = {
+        {"bos", "[gMASK]"}, {"eot", "<|user|>"}, {"unk", "<|endoftext|>"}, {"eom", "<|observation|>"}, {0}};
+    return write_with(kvs, input, vocabulary, offers, error);
+}
+
+static bool write_solar(struct gguf_kvs *kvs, const struct vocab_input *input, const struct hf_vocabulary *vocabulary,
+                        struct error *error)
+{
+    static const struct offer offers[] = {
+        {"eos", "<|endoftext|>"}, {"eot", "<|endoftext|>"}, {"unk", "<unk>"}, {"bos", "<|startoftext|>"}, {0}};
+    return write_with(kvs, input, vocabulary, offers, error);
+}
+
+static enum vocab_result add_glm(struct gguf_kvs *kvs, const struct vocab_input *input, struct error *error)
+{
+    return hf_vocabulary_add(kvs, input, NULL, write_glm, error);
+}
+
+static enum vocab_result add_solar(struct gguf_kvs *kvs, const struct vocab_input *input, struct error *error)
+{
+    return hf_vocabulary_add(kvs, input, NULL, write_solar, error);
+}
+
+const struct vocab glm_vocab = {.name = "GLM's byte-level BPE", .add = add_glm};
+const struct vocab solar_vocab = {.name = "Solar Open's byte-level BPE", .add = add_solar};

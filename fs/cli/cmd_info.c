@@ -42,12 +42,17 @@ static int run(const struct invocation *invocation)
         return EXIT_MISUSE;
     }
     bool colour = wants_colour(when);
+    const struct quantization_page quantization_page = {
+        .all = invocation->flags[FLAG_ALL],
+        .json = invocation->flags[FLAG_JSON],
+        .colour = colour,
+    };
     struct tree *tree = command_open(invocation->arguments[0], invocation->options);
     if (tree == NULL)
         return EXIT_BAD_INPUT;
     if (!invocation->flags[FLAG_QUANTIZATION]) {
         print_page(tree, invocation->flags[FLAG_ALL], invocation->flags[FLAG_JSON], colour);
-    } else if (!print_quantizations(tree_checkpoint(tree), &tree_options(tree)->quantize, invocation->flags[FLAG_ALL], &error)) {
+    } else if (!print_quantizations(tree_checkpoint(tree), &tree_options(tree)->quantize, &quantization_page, &error)) {
         report("%s", error.message);
         status = EXIT_BAD_INPUT;
     }
@@ -61,7 +66,7 @@ const struct command info_command = {
     .summary = "Say what is in SOURCE, what a mount shows of it, and what is left out and why",
     .flags =
         (const struct flag[]){
-            {0, "quantization", "bits, size and error of every quantization instead"},
+            {0, "quantization", "size, bits and error of every quantization instead, and which to choose"},
             {0, "all", "every list, too; with --quantization: measure all weights, not a sample"},
             {0, "json", "the same as JSON, for scripts"},
             {0, "architectures", "the families of models that GGUF files are made of instead; no SOURCE"},

@@ -2,10 +2,14 @@
 
 #include "fs/cli/progress.h"
 #include "fs/cli/quantization.h"
+#include "fs/cli/terminal.h"
 #include "models/families/family.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 void print_architectures(void)
 {
@@ -48,47 +52,98 @@ static bool is_possible(const struct quantization *row)
 static bool is_best_of_its_size(const struct quantization *rows, size_t n_rows, const struct quantization *row)
 {
     for (size_t i = 0; i < n_rows; i++)
-        if (is_possible(&rows[i]) && rows[i].file_bytes <= row->file_bytes && rows[i].rmse < row->rmse)
+        if (is_possible(&rows[i]) && rows[i].file_bytes <= row->file_bytes && rows[i].relative_error < row->relative_error)
             return false;
     return true;
 }
 
-static void print_rows(const struct quantization *rows, size_t n_rows)
+static void print_row(const struct quantization *row, bool is_choice, bool is_best, bool colour)
 {
     char size[SIZE_TEXT];
-    printf("%-10s  %6s  %-10s  %10s  %10s\n", "TYPE", "BITS", "SIZE", "RMSE", "LARGEST");
-    for (const struct quantization *row = rows; row < rows + n_rows; row++)
-        if (is_possible(row))
-            printf("%-10s  %6.3f  %-10s  %10.3e  %10.3e%s\n", row->mix->name, row->bits_per_weight,
-                   size_text(row->file_bytes, size), row->rmse, row->largest_error,
-                   is_best_of_its_size(rows, n_rows, row) ? "  *" : "");
-        else
-            printf("%-10s  %s\n", row->mix->name, row->reason.message);
+    printf("%s%-10s  %10s  %6.3f  %8.3g %%  %-16s%s%s%s\n", is_choice && colour ? "\033[1m" : "", row->mix->name,
+           size_text(row->file_bytes, size), row->bits_per_weight, 100 * row->relative_error,
+           quantization_word(row->relative_error), is_best ? " *" : "  ", is_choice ? " <- recommended" : "",
+           is_choice && colour ? "\033[0m" : "");
 }
 
-bool print_quantizations(const struct checkpoint *checkpoint, const struct quantize_options *options, bool all,
-                         struct error *error)
+/* Names on one line: each has its reason, which is much the same for all. */
+static void print_not_made(const struct quantization *rows, size_t n_rows)
+{
+    const struct quantization *first = NULL;
+    struct buffer names = {0};
+    for (const struct quantization *row = rows; row < rows + n_rows; row++) {
+        if (is_possible(row))
+            continue;
+        buffer_printf(&names, "%s%s", first == NULL ? "Not made: " : ", ", row->mix->name);
+        first = first == NULL ? row : first;
+    }
+    if (first == NULL)
+        return;
+    buffer_printf(&names, " (%s: %s)", first->mix->name, first->reason.message);
+    buffer_append(&names, "", 1);
+    putchar('\n');
+    print_wrapped((const char *)names.bytes, 0, 0, terminal_columns(STDOUT_FILENO));
+    buffer_free(&names);
+}
+
+static void print_rows(const struct quantization *rows, size_t n_rows, const struct quantization_page *page, bool by_importance)
+{
+    const struct quantization *choice = quantization_choice(rows, n_rows);
+    printf("%-10s  %10s  %6s  %10s  %s\n", "TYPE", "SIZE", "BITS", "ERROR", "LOSS");
+    for (const struct quantization *row = rows; row < rows + n_rows; row++)
+        if (is_possible(row))
+            print_row(row, row == choice, is_best_of_its_size(rows, n_rows, row), page->colour);
+    print_not_made(rows, n_rows);
+    printf("\nFiles are gguf/model-TYPE.gguf. BITS per weight; ERROR is the root mean square of what\n"
+           "matrices differ from F32, as a share of theirs, in %s.\n",
+           page->all ? "all weights" : "a sample (--all: in all)");
+    if (by_importance)
+        puts("Each error counts by the importance of its column, in all rows alike.");
+    puts("* no file as small has less error: take the largest of these that fits.");
+}
+
+static void print_rows_json(const struct quantization *rows, size_t n_rows)
+{
+    const struct quantization *choice = quantization_choice(rows, n_rows);
+    struct buffer out = {0};
+    for (const struct quantization *row = rows; row < rows + n_rows; row++) {
+        buffer_printf(&out, "%s{\"type\":\"%s\",", row > rows ? ",\n" : "[", row->mix->name);
+        if (is_possible(row)) {
+            buffer_printf(&out,
+                          "\"bytes\":%" PRIu64 ",\"bits_per_weight\":%.6g,\"rmse\":%.6g,\"relative_error\":%.6g,"
+                          "\"largest_error\":%.6g,\"loss\":\"%s\",\"recommended\":%s",
+                          row->file_bytes, row->bits_per_weight, row->rmse, row->relative_error, row->largest_error,
+                          quantization_word(row->relative_error), row == choice ? "true" : "false");
+        } else {
+            buffer_append_text(&out, "\"reason\":");
+            buffer_append_json_string(&out, row->reason.message, strlen(row->reason.message));
+        }
+        buffer_append_text(&out, "}");
+    }
+    buffer_append_text(&out, "]\n");
+    fwrite(out.bytes, 1, out.length, stdout);
+    buffer_free(&out);
+}
+
+bool print_quantizations(const struct checkpoint *checkpoint, const struct quantize_options *options,
+                         const struct quantization_page *page, struct error *error)
 {
     struct gguf_model *model = gguf_model_new(checkpoint, error);
     if (model == NULL)
         return false;
-    struct meter meter = {.bytes_per_mix = quantization_bytes(model, all)};
+    struct meter meter = {.bytes_per_mix = quantization_bytes(model, page->all)};
     bool measured = model->family != NULL || model->is_gguf ||
                     error_set(error, "%s: no family of models is known for it, so nothing is quantized", checkpoint->path);
     struct quantization *rows = memory_alloc(count_mixes() * sizeof *rows);
     progress_begin(&meter.progress, "measuring", count_mixes() * meter.bytes_per_mix);
     for (; measured && mixes[meter.n_done].name != NULL; meter.n_done++)
         measured =
-            quantization_measure(model, &mixes[meter.n_done], options, all, show_share, &meter, &rows[meter.n_done], error);
+            quantization_measure(model, &mixes[meter.n_done], options, page->all, show_share, &meter, &rows[meter.n_done], error);
     progress_end(&meter.progress);
-    if (measured) {
-        print_rows(rows, meter.n_done);
-        printf("\nBITS per weight, and errors against F32 of %s; files are gguf/model-TYPE.gguf\n",
-               all ? "all weights" : "a sample of the weights (--all for all)");
-        if (options->imatrix != NULL)
-            printf("RMSE counts each error by the importance of its column, in all rows alike\n");
-        printf("* no file as small has less error: take the largest of these that fits\n");
-    }
+    if (measured && page->json)
+        print_rows_json(rows, meter.n_done);
+    else if (measured)
+        print_rows(rows, meter.n_done, page, options->imatrix != NULL);
     free(rows);
     gguf_model_free(model);
     return measured;

@@ -7,7 +7,12 @@
 /* The table of families: architectures of Hugging Face, and the GGUF one each becomes. */
 void print_architectures(void);
 
-/* Bits per weight, size of the file, root mean square and largest error of every quantization; of all weights with `all`, else of
- * a sample. A bar on a terminal while it works. */
-bool print_quantizations(const struct checkpoint *checkpoint, const struct quantize_options *options, bool all,
-                         struct error *error);
+struct quantization_page {
+    bool all; /* weights are measured, not a sample */
+    bool json, colour;
+};
+
+/* Size, bits per weight and error of every quantization, a word for the loss, and the one that is recommended. A bar on a
+ * terminal while it works. */
+bool print_quantizations(const struct checkpoint *checkpoint, const struct quantize_options *options,
+                         const struct quantization_page *page, struct error *error);

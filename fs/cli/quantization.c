@@ -6,6 +6,7 @@
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum {
     RUN_ELEMENTS = 2048, /* a whole number of blocks of every dtype */
@@ -19,21 +20,23 @@ struct stretch {
     uint64_t first_run, n_runs, stride; /* every stride-th run of the tensor */
 };
 
+/* Each error counts by how much its column matters, as far as that is known. */
+struct errors {
+    double squares, values, weights, largest;
+};
+
 struct measurement {
     pthread_mutex_t lock;
     const struct stretch *stretches;
     size_t n_stretches, n_done;
-    double squares; /* sum over tensors of mean square error times elements */
+    double squares;            /* sum over tensors of mean square error times elements */
+    struct errors *of_tensors; /* summed, of each place of the plan */
+    const struct gguf_place *places;
     double largest;
     bool failed;
     struct error *error;
     void (*progress)(void *context, double share);
     void *context;
-};
-
-/* Each error counts by how much its column matters, as far as that is known. */
-struct errors {
-    double squares, weights, largest;
 };
 
 static double weight_of(const struct gguf_place *place, uint64_t element)
@@ -60,6 +63,7 @@ static bool measure_run(const struct gguf_place *place, uint64_t run, struct err
     for (size_t i = 0; i < n_elements; i++) {
         double difference = fabs((double)exact[i] - (double)stored[i]), weight = weight_of(place, first + i);
         errors->squares += weight * difference * difference;
+        errors->values += weight * (double)exact[i] * (double)exact[i];
         errors->weights += weight;
         errors->largest = difference > errors->largest ? difference : errors->largest;
     }
@@ -86,6 +90,8 @@ static void measure_stretch(void *context, size_t index)
         uint64_t n_runs = (view->n_elements + RUN_ELEMENTS - 1) / RUN_ELEMENTS, n_measured = n_runs / stretch->stride;
         double share = (double)stretch->n_runs / (double)(n_measured ? n_measured : 1);
         measurement->squares += errors.squares / errors.weights * (double)view->n_elements * share;
+        measurement->of_tensors[stretch->place - measurement->places].squares += errors.squares;
+        measurement->of_tensors[stretch->place - measurement->places].values += errors.values;
     }
     measurement->largest = errors.largest > measurement->largest ? errors.largest : measurement->largest;
     measurement->n_done++;
@@ -135,6 +141,21 @@ static void sum_sizes(const struct gguf_plan *plan, uint64_t *ret_elements, uint
     *ret_bytes = n_bytes;
 }
 
+/* Each matrix counts alike: by elements, an embedding that is kept exact would hide what its layers lose. */
+static double relative_error(const struct gguf_plan *plan, const struct errors *of_tensors)
+{
+    double sum = 0;
+    size_t n_matrices = 0;
+    for (size_t i = 0; i < plan->n_tensors; i++) {
+        const struct view *view = plan->places[i].tensor->view;
+        if (view->rank < 2 || of_tensors[i].values <= 0)
+            continue;
+        sum += of_tensors[i].squares / of_tensors[i].values;
+        n_matrices++;
+    }
+    return n_matrices != 0 ? sqrt(sum / (double)n_matrices) : 0;
+}
+
 bool quantization_measure(const struct gguf_model *model, const struct mix *mix, const struct quantize_options *options, bool all,
                           void (*progress)(void *context, double share), void *context, struct quantization *ret_quantization,
                           struct error *error)
@@ -158,11 +179,14 @@ bool quantization_measure(const struct gguf_model *model, const struct mix *mix,
     divide(&plan, all, stretches);
     struct measurement measurement = {
         .stretches = stretches,
+        .places = plan.places,
+        .of_tensors = memory_alloc((plan.n_tensors + 1) * sizeof *measurement.of_tensors),
         .n_stretches = n_stretches,
         .error = error,
         .progress = progress,
         .context = context,
     };
+    memset(measurement.of_tensors, 0, plan.n_tensors * sizeof *measurement.of_tensors);
     pthread_mutex_init(&measurement.lock, NULL);
     pool_run(n_stretches, measure_stretch, &measurement);
     pthread_mutex_destroy(&measurement.lock);
@@ -172,9 +196,40 @@ bool quantization_measure(const struct gguf_model *model, const struct mix *mix,
     quantization.file_bytes = layout.size;
     quantization.bits_per_weight = n_elements ? (double)n_bytes * 8 / (double)n_elements : 0;
     quantization.rmse = n_elements ? sqrt(measurement.squares / (double)n_elements) : 0;
+    quantization.relative_error = relative_error(&plan, measurement.of_tensors);
+    free(measurement.of_tensors);
     quantization.largest_error = measurement.largest;
     *ret_quantization = quantization;
     free(stretches);
     gguf_plan_free(&plan);
     return !measurement.failed;
+}
+
+/* Relative errors from which a loss is called so; Q4_K_M's is small, Q8_0's next to nothing. */
+#define SMALL_LOSS_ENDS 0.09
+
+const char *quantization_word(double relative_error)
+{
+    static const struct {
+        double least;
+        const char *word;
+    } words[] = {{0.25, "very large loss"}, {0.14, "large loss"},        {SMALL_LOSS_ENDS, "medium loss"},
+                 {0.05, "small loss"},      {0.0125, "very small loss"}, {0, "nearly lossless"}};
+    size_t i = 0;
+    while (relative_error < words[i].least)
+        i++;
+    return words[i].word;
+}
+
+const struct quantization *quantization_choice(const struct quantization *quantizations, size_t count)
+{
+    const struct quantization *choice = NULL;
+    for (size_t i = 0; i < count; i++) {
+        const struct quantization *candidate = &quantizations[i];
+        if (candidate->reason.message[0] != '\0' || !(candidate->relative_error < SMALL_LOSS_ENDS))
+            continue;
+        if (choice == NULL || candidate->file_bytes < choice->file_bytes)
+            choice = candidate;
+    }
+    return choice;
 }

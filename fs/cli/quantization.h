@@ -13,10 +13,18 @@ struct quantization {
     uint64_t file_bytes;
     double bits_per_weight; /* of all weights, those that stay F32 included */
     double rmse, largest_error;
+    double relative_error; /* of the matrices: the root of the mean square of each one's error as a share of its weights */
 };
 
 /* Bytes of F32 values that measuring one mix looks at. */
 uint64_t quantization_bytes(const struct gguf_model *model, bool all);
+
+/* The word for a relative error, as people who choose among llama.cpp's types know them: "very large loss" to "nearly lossless".
+ */
+const char *quantization_word(double relative_error);
+
+/* The one to recommend: the smallest file whose loss is small, or less. NULL where there is none. */
+const struct quantization *quantization_choice(const struct quantization *quantizations, size_t count);
 
 /* Measures one mix; all weights with `all`. `progress` is called now and then with the share done, 0 to 1, from any thread; it
  * may be NULL. */

@@ -239,6 +239,23 @@ has_temporary() {
     fails 2 "--color=blue" "$WFS" info --color=blue "$llama"
 }
 
+@test "info --quantization: sizes that are exact, words for losses, and the smallest of small loss" {
+    need jq
+    local llama=$HERE/../data/gguf/models/llama-tiny
+    "$WFS" info --quantization --all --json "$llama" >"$OUT/rows"
+    while read -r type bytes; do
+        [ "$("$WFS" cat "$llama" "gguf/model-$type.gguf" | wc -c)" -eq "$bytes" ]
+    done < <(jq -r '.[] | select(.bytes) | "\(.type) \(.bytes)"' "$OUT/rows")
+    jq -e '[.[] | select(.bytes)] | all(has("bits_per_weight") and has("relative_error") and has("loss"))' "$OUT/rows"
+    jq -e '[.[] | select(.reason)] | any(.type == "Q4_0")' "$OUT/rows"
+    jq -e '[.[] | select(.relative_error) | select(.relative_error < 0.09)] | min_by(.bytes).recommended' "$OUT/rows"
+    [ "$(jq '[.[] | select(.recommended)] | length' "$OUT/rows")" -eq 1 ]
+    run "$WFS" info --quantization "$llama"
+    [ "$(grep -c ' <- recommended$' <<<"$output")" -eq 1 ]
+    grep -qE '^Not made: .*Q4_0' <<<"$output"
+    [ "$(awk 'length > 95' <<<"$output" | wc -l)" -eq 0 ]
+}
+
 @test "info --json: what the page says, and every file" {
     need jq
     local llama=$HERE/../data/gguf/models/llama-tiny

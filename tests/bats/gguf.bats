@@ -71,7 +71,7 @@ fails() {
 @test "info --quantization: a row for each type, or why there is none, and which to take" {
     local matrix=$HERE/../data/gguf/imatrix.gguf
     "$WFS" info --quantization -o requantize "$SOURCE" >"$BATS_TEST_TMPDIR/page"
-    grep -E '^[A-Z0-9_]+ +[0-9.]+ .*  \*$' "$BATS_TEST_TMPDIR/page"
+    grep -E '^[A-Z0-9_]+ +[0-9.]+ .* \*( <- recommended)?$' "$BATS_TEST_TMPDIR/page"
     grep -F '* no file as small has less error: take the largest of these that fits' "$BATS_TEST_TMPDIR/page"
     ! grep -F 'by the importance' "$BATS_TEST_TMPDIR/page"
     "$WFS" info --quantization -o requantize,imatrix="$matrix",include-weights=attn_v "$SOURCE" | grep -F 'by the importance of its column'

@@ -1,7 +1,7 @@
 #include "formats/json.h"
 
 #include "base/arena.h"
-#include "base/search.h"
+#include "base/binary_search.h"
 #include "base/text.h"
 
 #include <errno.h>

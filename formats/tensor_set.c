@@ -1,6 +1,6 @@
 #include "formats/tensor_set.h"
 
-#include "base/search.h"
+#include "base/binary_search.h"
 #include "base/text.h"
 
 #include <assert.h>

@@ -63,7 +63,9 @@ static const struct {
     {"deepseek_v3", deepseek_names}, {NULL, usual_names},
 };
 
-enum { MAX_PARTS = 12, UNKNOWN = UINT32_MAX };
+enum { MAX_PARTS = 12 };
+
+static const uint32_t UNKNOWN = UINT32_MAX;
 
 /* What a tensor is sorted by: for each part of its name the number there, or the place of the name among its siblings. */
 struct sort_key {

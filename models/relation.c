@@ -1,6 +1,6 @@
 #include "models/relation.h"
 
-#include "base/search.h"
+#include "base/binary_search.h"
 #include <stdlib.h>
 #include <string.h>
 

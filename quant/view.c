@@ -1,6 +1,6 @@
 #include "quant/view.h"
 
-#include "base/search.h"
+#include "base/binary_search.h"
 #include <assert.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 #include "formats/huggingface/index.h"
 
-#include "base/search.h"
+#include "base/binary_search.h"
 #include "base/text.h"
 #include "formats/documents.h"
 

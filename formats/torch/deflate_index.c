@@ -1,6 +1,6 @@
 #include "formats/torch/deflate_index.h"
 
-#include "base/search.h"
+#include "base/binary_search.h"
 #include "formats/torch/chunk_cache.h"
 
 #include <inttypes.h>

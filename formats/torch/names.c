@@ -1,5 +1,5 @@
+#include "base/binary_search.h"
 #include "base/buffer.h"
-#include "base/search.h"
 #include "base/text.h"
 #include "formats/torch/tensors.h"
 

@@ -1,7 +1,7 @@
 #include "formats/torch/zip.h"
 
+#include "base/binary_search.h"
 #include "base/checked.h"
-#include "base/search.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

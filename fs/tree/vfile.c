@@ -1,6 +1,6 @@
 #include "fs/tree/vfile.h"
 
-#include "base/search.h"
+#include "base/binary_search.h"
 #include "formats/source.h"
 #include "fs/tree/pool.h"
 #include "quant/convert.h"

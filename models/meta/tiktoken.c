@@ -1,5 +1,5 @@
 #include "base/arena.h"
-#include "base/search.h"
+#include "base/binary_search.h"
 #include "base/text.h"
 #include "models/meta/meta.h"
 #include "models/tokenizers/byte_alphabet.h"

@@ -168,7 +168,7 @@ struct symbol {
     uint32_t previous, next;
 };
 
-enum { NOWHERE = UINT32_MAX };
+static const uint32_t NOWHERE = UINT32_MAX;
 
 /* Neighbours that may be joined; out of date where they are others by now. */
 struct candidate {

@@ -1,6 +1,6 @@
 #include "models/tokenizers/hf_vocabulary.h"
 
-#include "base/search.h"
+#include "base/binary_search.h"
 #include "base/text.h"
 
 #include <inttypes.h>

@@ -85,7 +85,7 @@ need_fuse_for_others() {
 }
 
 as_other_with_fuse() {
-    unshare -m sh -c 'mount --bind "$0" /dev/fuse && exec setpriv --reuid 65534 --regid 65534 --clear-groups "$@"' \
+    OTHER=${OTHER:-65534} unshare -m sh -c 'mount --bind "$0" /dev/fuse && exec setpriv --reuid "$OTHER" --regid "$OTHER" --clear-groups "$@"' \
         "$BATS_TEST_TMPDIR/fuse" "$@"
 }
 

@@ -326,7 +326,7 @@ const char *hf_special_token(const struct hf_vocabulary *vocabulary, const char 
     return NULL;
 }
 
-static void index_named_specials(const struct hf_vocabulary *vocabulary, struct text_index *specials)
+void hf_index_named_specials(const struct hf_vocabulary *vocabulary, struct text_index *specials)
 {
     size_t length;
     for (size_t i = 0; i < ATTRIBUTES; i++) {
@@ -373,7 +373,7 @@ static void add_decoder_tokens(struct hf_vocabulary *vocabulary)
     size_t n_tokens = 0, number;
     struct text_index specials = {0};
     struct added_token *sorted = arena_array(vocabulary->arena, json_count(tokens) + 1, sizeof *sorted);
-    index_named_specials(vocabulary, &specials);
+    hf_index_named_specials(vocabulary, &specials);
     for (const struct json *token = json_first(tokens); token != NULL; token = json_next(token)) {
         struct added_token *added = &sorted[n_tokens];
         if (!(legacy ? read_legacy(token, added) : read_decoder(token, added)))

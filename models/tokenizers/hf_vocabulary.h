@@ -53,6 +53,9 @@ bool hf_token_id(const struct hf_vocabulary *vocabulary, const char *text, size_
 /* A special token by its attribute, as transformers has it after loading: "bos_token". NULL where there is none. */
 const char *hf_special_token(const struct hf_vocabulary *vocabulary, const char *attribute, size_t *ret_length);
 
+/* Adds to an index the special tokens that have names: bos_token ... and additional_special_tokens. */
+void hf_index_named_specials(const struct hf_vocabulary *vocabulary, struct text_index *specials);
+
 /* Fills a list of `n_tokens` with the converter's texts and types (get_vocab_base). */
 bool hf_token_list(const struct hf_vocabulary *vocabulary, uint64_t n_tokens, struct token_list *ret_list, struct error *error);
 

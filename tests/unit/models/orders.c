@@ -19,7 +19,8 @@ struct order {
 
     /* Tensors without blk.N. and .weight; a '*' where they are BF16, a '!' where there is no suffix. */
     const char *there;
-    const char *note; /* a part of what is noted besides; NULL: nothing in particular */
+    const char *note;      /* a part of what is noted besides; NULL: nothing in particular */
+    const char *tokenizer; /* tokenizer.json; NULL: a byte-level one */
 };
 
 #include "tests/unit/models/orders.inc"
@@ -151,6 +152,8 @@ static void check_order(const char *folder, const struct order *order)
     const struct open_options options = {0};
     struct error error = {""};
     struct gguf_plan plan = {0};
+    const char *used = order->tokenizer != NULL ? order->tokenizer : tokenizer;
+    write_file(folder, "tokenizer.json", used, strlen(used));
     write_file(folder, "config.json", order->config, strlen(order->config));
     write_tensors(folder, order->tensors);
     struct checkpoint *checkpoint = checkpoint_open(folder, &options, &error);
@@ -173,7 +176,7 @@ int main(void)
 {
     char folder[] = "/tmp/wfs-unit-XXXXXX", command[64];
     CHECK(mkdtemp(folder) != NULL);
-    write_file(folder, "tokenizer.json", tokenizer, strlen(tokenizer));
+    write_file(folder, "generation_config.json", generation, strlen(generation));
     write_file(folder, "tokenizer_config.json", "{}", 2);
     for (size_t i = 0; i < sizeof orders / sizeof *orders; i++)
         check_order(folder, &orders[i]);

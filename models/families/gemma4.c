@@ -1,0 +1,179 @@
+/* Gemma 4, the text model: an embedding for each layer, heads of another size where attention is to all. conversion/gemma.py. */
+#include "formats/documents.h"
+#include "models/families/gemma.h"
+#include "models/families/layers.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_HEAD_DIM = 65536 };
+
+static const struct family_name names[] = {
+    {"Gemma4ForConditionalGeneration"}, {"Gemma4ForCausalLM"}, {"Gemma4UnifiedForConditionalGeneration"}, {0}};
+
+#define LAYER "model.layers.{}."
+
+static const struct relation_row tensors[] = {
+    {"model.embed_tokens", "token_embd", "(token + unused) c -> token c", "token"},
+    {"model.embed_tokens_per_layer", "per_layer_token_embd", .parallel = "row"},
+    {"model.per_layer_model_projection", "per_layer_model_proj"},
+    {"model.per_layer_projection_norm", "per_layer_proj_norm"},
+    {LAYER "per_layer_input_gate", "blk.{}.inp_gate"},
+    {LAYER "per_layer_projection", "blk.{}.proj"},
+    {LAYER "post_per_layer_input_norm", "blk.{}.post_norm"},
+    {LAYER "layer_scalar", "blk.{}.layer_output_scale.weight"},
+    {LAYER "post_attention_layernorm", "blk.{}.post_attention_norm"},
+    {LAYER "pre_feedforward_layernorm", "blk.{}.ffn_norm"},
+    {LAYER "post_feedforward_layernorm", "blk.{}.post_ffw_norm"},
+    {LAYER "post_feedforward_layernorm_1", "blk.{}.post_ffw_norm_1"},
+    {LAYER "pre_feedforward_layernorm_2", "blk.{}.pre_ffw_norm_2"},
+    {LAYER "post_feedforward_layernorm_2", "blk.{}.post_ffw_norm_2"},
+    {LAYER "experts.gate_up_proj", "blk.{}.ffn_gate_up_exps.weight"},
+    {LAYER "experts.down_proj", "blk.{}.ffn_down_exps.weight"},
+    {LAYER "router.proj", "blk.{}.ffn_gate_inp"},
+    {LAYER "router.scale", "blk.{}.ffn_gate_inp.scale"},
+    {LAYER "router.per_expert_scale", "blk.{}.ffn_down_exps.scale"},
+    {LAYER "self_attn.q_norm", "blk.{}.attn_q_norm"},
+    {LAYER "self_attn.k_norm", "blk.{}.attn_k_norm"},
+    {0},
+};
+
+/* A hyperparameter of the layers that attend to all: of the whole, or of the first of them that per_layer_config gives one. NULL
+ * where there is neither. */
+static const struct json *of_full_layers(const struct hparams *hparams, const char *key, const char *key_of_layer)
+{
+    const struct json *value = hparams_get(hparams, key);
+    if (value != NULL && json_type(value) != JSON_NULL)
+        return value;
+    const struct json *types = hparams_get(hparams, "layer_types");
+    const struct json *layer = json_first(hparams_get(hparams, "per_layer_config"));
+    for (; layer != NULL; layer = json_next(layer)) {
+        uint64_t number = strtoull(json_key(layer, NULL), NULL, 10);
+        value = json_get(layer, key_of_layer);
+        if (value != NULL && number < json_count(types) && json_string_is(json_at(types, number), "full_attention"))
+            return value;
+    }
+    return NULL;
+}
+
+static bool compute_global_head_dim(const struct synthesis *synthesis, double *ret_value, struct error *error)
+{
+    uint64_t size;
+    if (!json_u64(of_full_layers(synthesis->model->hparams, "global_head_dim", "head_dim"), &size) || size > MAX_HEAD_DIM)
+        return error_set(error,
+                         "config.json: neither global_head_dim nor per_layer_config has the size of a head of full "
+                         "attention, of at most %d",
+                         MAX_HEAD_DIM);
+    *ret_value = (double)size;
+    return true;
+}
+
+static bool compute_rotary_swa(const struct synthesis *synthesis, double *ret_value, struct error *error)
+{
+    double size, factor;
+    if (!synthesis_number(synthesis, "head_dim", NAN, &size, error) ||
+        !synthesis_number(synthesis, "rope_parameters.partial_rotary_factor", 1.0, &factor, error))
+        return false;
+    *ret_value = trunc(size * factor);
+    return !isnan(size) || error_set(error, "config.json: head_dim is missing");
+}
+
+/* The layers that share the keys of others are twice as wide. */
+static bool emit_widths(struct synthesis *synthesis, struct error *error)
+{
+    double width, n_shared;
+    struct layers layers;
+    if (!json_bool(hparams_get(synthesis->model->hparams, "use_double_wide_mlp"), false))
+        return true;
+    if (!synthesis_number(synthesis, "intermediate_size", 0, &width, error) ||
+        !synthesis_number(synthesis, "num_kv_shared_layers", 0, &n_shared, error) || !layers_new(synthesis, &layers, error))
+        return false;
+    for (uint64_t i = 0; i < layers.n; i++)
+        layers.values[i] = (double)i < (double)layers.n - n_shared ? width : 2 * width;
+    layers_set(synthesis, "feed_forward_length", GGUF_I32, &layers);
+    return true;
+}
+
+static bool emit_kv_heads(struct synthesis *synthesis, struct error *error)
+{
+    const struct hparams *hparams = synthesis->model->hparams;
+    double full, sliding;
+    struct layers layers;
+    if (!json_double(of_full_layers(hparams, "num_global_key_value_heads", "num_key_value_heads"), &full) ||
+        !json_double(hparams_get(hparams, "num_key_value_heads"), &sliding))
+        return true;
+    if (!layers_new(synthesis, &layers, error))
+        return false;
+    layers_mark(&layers, hparams_get(hparams, "layer_types"), "sliding_attention");
+    for (uint64_t i = 0; i < layers.n; i++)
+        layers.values[i] = layers.values[i] != 0 ? sliding : full;
+    layers_set(synthesis, "attention.head_count_kv", GGUF_I32, &layers);
+    return true;
+}
+
+/* Tokens that the unified model never says, of generation_config.json. */
+static bool emit_suppressed(struct synthesis *synthesis, struct error *error)
+{
+    struct document *config;
+    struct buffer elements = {0};
+    uint64_t n_tokens = 0;
+    if (strcmp(synthesis->hf->name, "Gemma4UnifiedForConditionalGeneration") != 0)
+        return true;
+    if (!document_open(synthesis->model->checkpoint, "generation_config.json", &config, error))
+        return false;
+    const struct json *token = json_first(json_get(document_root(config), "suppress_tokens"));
+    for (int64_t id; token != NULL && json_i64(token, &id); token = json_next(token), n_tokens++)
+        buffer_append_le(&elements, (uint32_t)id, 4);
+    document_close(config);
+    gguf_set_array(&synthesis->model->kvs, "tokenizer.ggml.suppress_tokens", GGUF_I32, n_tokens, &elements);
+    return true;
+}
+
+static const struct key_row keys[] = {
+    {"attention.shared_kv_layers", GGUF_U32, REQUIRED, "num_kv_shared_layers"},
+    {"embedding_length_per_layer_input", GGUF_U32, OR_DEFAULT, "hidden_size_per_layer_input", 0},
+    {.emit = emit_sliding_layers},
+    {"attention.key_length", GGUF_U32, .compute = compute_global_head_dim},
+    {"attention.value_length", GGUF_U32, .compute = compute_global_head_dim},
+    {"attention.key_length_swa", GGUF_U32, REQUIRED, "head_dim"},
+    {"attention.value_length_swa", GGUF_U32, REQUIRED, "head_dim"},
+    {"expert_feed_forward_length", GGUF_U32, IF_PRESENT, "expert_intermediate_size|moe_intermediate_size"},
+    {.emit = emit_widths},
+    {.emit = emit_kv_heads},
+    {"rope.dimension_count", GGUF_U32, .compute = compute_global_head_dim},
+    {"rope.dimension_count_swa", GGUF_U32, .compute = compute_rotary_swa},
+    {.emit = emit_suppressed},
+    {0},
+};
+
+/* Only the first part of a head turns: the frequencies of the rest are divided by so much that they stand still. */
+static bool add_rope_factors(struct synthesis *synthesis, struct error *error)
+{
+    double size = 0, factor;
+    if (!json_string_is(hparams_rope(synthesis->model->hparams, "rope_type"), "proportional"))
+        return error_set(error, "config.json: the rope_type of full attention is not proportional");
+    if (!compute_global_head_dim(synthesis, &size, error) ||
+        !synthesis_number(synthesis, "rope.partial_rotary_factor", NAN, &factor, error))
+        return false;
+    if (isnan(factor))
+        return error_set(error, "config.json: full attention has no partial_rotary_factor");
+    struct arena *arena = synthesis->model->arena;
+    uint64_t n_factors = (uint64_t)size / 2;
+    float *factors = arena_array(arena, n_factors + 1, sizeof *factors);
+    for (uint64_t i = 0; i < n_factors; i++)
+        factors[i] = (double)i < trunc(size * factor / 2) ? 1.0f : 1e30f;
+    synthesis_add_tensor(synthesis, "rope_freqs.weight", view_literal(arena, &f32_dtype, 1, &n_factors, factors), NULL);
+    return true;
+}
+
+const struct family gemma4_family = {
+    .name = "gemma4",
+    .summary = "Gemma 4, the text model",
+    .hf = names,
+    .tensors = {tensors, decoder_tensors},
+    .keys = {base_keys, gemma3_keys, keys},
+    .vocabs = {&gemma4_vocab},
+    .add_extras = add_rope_factors,
+    .adjust = gemma3_count_tokens,
+};

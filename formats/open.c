@@ -3,6 +3,7 @@
 #include "formats/format.h"
 #include "formats/huggingface/hub_cache.h"
 #include "formats/shard_name.h"
+#include "formats/unread.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -30,6 +31,9 @@ static bool open_file_input(struct arena *arena, struct input *input, struct err
 static bool open_input(struct arena *arena, struct input *input, struct error *error)
 {
     struct stat identity;
+    if (stat(input->path, &identity) != 0 && strstr(input->path, "://") != NULL)
+        return error_set(error, "%s: an address; wfs downloads nothing, name what 'hf download ORG/NAME' has fetched",
+                         input->path);
     if (stat(input->path, &identity) != 0)
         return error_set_errno(error, errno, "%s", input->path);
     if (!S_ISDIR(identity.st_mode)) {
@@ -73,6 +77,8 @@ static const struct format *choose_format(const struct input *input, struct erro
 {
     const struct format *best = NULL, *rival = NULL;
     enum probe surest = PROBE_NO;
+    if (input->file != NULL && !unread_check_content(input, error))
+        return NULL;
     for (const struct format *const *format = formats; *format != NULL; format++) {
         enum probe sure = (*format)->probe(input);
         if (sure > surest) {
@@ -88,7 +94,7 @@ static const struct format *choose_format(const struct input *input, struct erro
         return NULL;
     }
     if (best == NULL)
-        error_set(error, "%s: no checkpoint that wfs knows%s", input->path, input->file ? "" : " is in this directory");
+        unread_explain(input, error);
     return best;
 }
 

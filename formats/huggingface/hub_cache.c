@@ -180,8 +180,8 @@ static const char *find_repository(struct arena *arena, const char *id, size_t l
                                       (int)(id + length - slash - 1), slash + 1);
     if (is_directory(folder))
         return find_snapshot(arena, folder, revision, error);
-    error_set(error, "%.*s: no such file or directory, nor is there a %s in the hub cache (wfs downloads nothing)", (int)length,
-              id, folder);
+    error_set(error, "%.*s: no such file or directory, nor is there a %s in the hub cache; 'hf download %.*s' fetches it",
+              (int)length, id, folder, (int)length, id);
     return NULL;
 }
 
@@ -196,7 +196,11 @@ const char *hub_cache_resolve(struct arena *arena, const char *path, struct erro
     }
     size_t length = strcspn(path, "@");
     const char *revision = path[length] == '@' ? path + length + 1 : NULL;
-    bool is_id = memchr(path, '/', length) != NULL && is_hub_name(path, length, 1);
+    bool is_name = is_hub_name(path, length, 1), is_id = is_name && memchr(path, '/', length) != NULL;
+    if (is_name && !is_id && revision == NULL) { /* from before models had owners: gpt2 */
+        const char *folder = arena_printf(arena, "%s/%s%s", cache_directory(arena), folder_prefix, path);
+        return is_directory(folder) ? find_snapshot(arena, folder, NULL, error) : path;
+    }
     if (!is_id || (revision != NULL && !is_hub_name(revision, strlen(revision), MAX_REVISION)))
         return path;
     return find_repository(arena, path, length, revision, error);

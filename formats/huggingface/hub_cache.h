@@ -10,7 +10,7 @@
 #include "base/error.h"
 
 /* The path to open for what the user called `path`: a snapshot, where that is the folder of a repository in a hub cache, or
- * ORG/NAME or ORG/NAME@REVISION and no such path exists; else `path`. NULL where there is no snapshot to choose. */
+ * ORG/NAME, ORG/NAME@REVISION or NAME and no such path exists; else `path`. NULL where there is no snapshot to choose. */
 const char *hub_cache_resolve(struct arena *arena, const char *path, struct error *error);
 
 /* What the model in that directory is called: the repository's NAME for a snapshot in a hub cache, else the directory's last

@@ -113,7 +113,10 @@ static void shorthand(void)
     CHECK_TEXT(outcome("org/a-model@../snapshots"), "org/a-model@../snapshots: No such file or directory");
     CHECK_TEXT(outcome("org/unknown"),
                "org/unknown: no such file or directory, nor is there a hub/models--org--unknown in the hub "
-               "cache (wfs downloads nothing)");
+               "cache; 'hf download org/unknown' fetches it");
+    write_snapshot("hub/models--alone", "1");
+    CHECK_TEXT(outcome("alone"), "alone: 2 side files, 0 notes");
+    CHECK_TEXT(outcome("nobody"), "nobody: No such file or directory");
     CHECK_TEXT(outcome("../unknown"), "../unknown: No such file or directory");
     CHECK_TEXT(outcome("org/x/unknown"), "org/x/unknown: No such file or directory");
 

@@ -1,0 +1,91 @@
+#include "formats/unread.h"
+
+#include "base/text.h"
+
+#include <string.h>
+
+static const struct {
+    size_t offset, length;
+    const char *bytes, *what;
+} contents[] = {
+    {0, 23, "version https://git-lfs", "a pointer of Git LFS, not the file itself; 'git lfs pull' fetches that"},
+    {0, 9, "<!DOCTYPE", "a page of HTML, not the file itself; the download went wrong, or wants a login"},
+    {0, 9, "<!doctype", "a page of HTML, not the file itself; the download went wrong, or wants a login"},
+    {0, 5, "<html", "a page of HTML, not the file itself; the download went wrong, or wants a login"},
+    {0, 8, "\x89HDF\r\n\x1a\n", "HDF5 (Keras, TensorFlow), which wfs does not read; save it as safetensors"},
+    {4, 4, "TFL3", "TensorFlow Lite, which wfs does not read"},
+    {0, 2, "\x1f\x8b", "compressed by gzip; decompress it first"},
+    {0, 4, "\x28\xb5\x2f\xfd", "compressed by zstd; decompress it first"},
+    {0, 6, "\xfd\x37zXZ\0", "compressed by xz; decompress it first"},
+    {0, 6, "7z\xbc\xaf\x27\x1c", "an archive of 7-Zip; unpack it first"},
+};
+
+static const struct {
+    const char *ending, *what;
+} endings[] = {
+    {".onnx", "ONNX, which wfs does not read; name the checkpoint that it was exported from"},
+    {".npz", "arrays of numpy (MLX, JAX), which wfs does not read; save them as safetensors"},
+    {".npy", "an array of numpy, which wfs does not read; save it as safetensors"},
+    {".h5", "HDF5 (Keras, TensorFlow), which wfs does not read; save it as safetensors"},
+    {".keras", "Keras, which wfs does not read; save it as safetensors"},
+    {".msgpack", "Flax, which wfs does not read; save it as safetensors"},
+    {".tflite", "TensorFlow Lite, which wfs does not read"},
+    {"saved_model.pb", "TensorFlow, which wfs does not read; save it as safetensors"},
+    {".pt2", "an exported program of torch, which wfs does not read; save its state_dict"},
+    {".distcp", "a part of a distributed checkpoint of torch; join it by torch.distributed.checkpoint.format_utils"},
+    {".mlmodel", "Core ML, which wfs does not read"},
+    {".engine", "an engine of TensorRT, which wfs does not read; name the checkpoint that it was built from"},
+    {".incomplete", "half a download; let it finish"},
+    {".part", "half a download; let it finish"},
+    {".crdownload", "half a download; let it finish"},
+    {".aria2", "the mark of half a download; let it finish"},
+};
+
+bool unread_check_content(const struct input *input, struct error *error)
+{
+    for (size_t i = 0; i < sizeof contents / sizeof *contents; i++)
+        if (input->head_length >= contents[i].offset + contents[i].length &&
+            memcmp(input->head + contents[i].offset, contents[i].bytes, contents[i].length) == 0)
+            return error_set(error, "%s: %s", input->path, contents[i].what);
+    return true;
+}
+
+static const char *kind_of_name(const char *name)
+{
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
+        if (text_ends_with(name, endings[i].ending))
+            return endings[i].what;
+    return NULL;
+}
+
+/* The root of a pipeline: its parts are models of their own. */
+static bool explain_pipeline(const struct input *input, struct error *error)
+{
+    static const char *const parts[] = {"transformer", "unet", "text_encoder", "vae", "prior"};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (input_has(input, parts[i]))
+            return error_set(error, "%s: a pipeline of several models (model_index.json); name one, such as %s/%s", input->path,
+                             input->path, parts[i]);
+    return error_set(error, "%s: a pipeline of several models (model_index.json); name the directory of one", input->path);
+}
+
+static bool explain_directory(const struct input *input, struct error *error)
+{
+    if (input_has(input, "model_index.json"))
+        return explain_pipeline(input, error);
+    for (size_t i = 0; i < input->n_names; i++) {
+        const char *kind = kind_of_name(input->names[i]);
+        if (kind != NULL)
+            return error_set(error, "%s: no checkpoint that wfs knows is in this directory; %s is %s", input->path,
+                             input->names[i], kind);
+    }
+    return error_set(error, "%s: no checkpoint that wfs knows is in this directory", input->path);
+}
+
+bool unread_explain(const struct input *input, struct error *error)
+{
+    if (input->file == NULL)
+        return explain_directory(input, error);
+    const char *kind = kind_of_name(input->file_name);
+    return error_set(error, "%s: %s", input->path, kind != NULL ? kind : "no checkpoint that wfs knows");
+}

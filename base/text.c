@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <utf8proc.h>
 
 size_t text_character(const char *text, size_t length)
@@ -79,6 +80,46 @@ void text_put(const char *text, FILE *out)
         at += show(text + at, length - at, shown, &shown_length);
         fwrite(shown, 1, shown_length, out);
     }
+}
+
+enum { LONGEST_GUESS = 40 };
+
+static size_t smallest(size_t a, size_t b, size_t c)
+{
+    size_t least = a < b ? a : b;
+    return least < c ? least : c;
+}
+
+/* Levenshtein's distance, of texts that are short enough; '-' and '_' are the same, as are capitals. */
+static size_t distance_of(const char *a, const char *b)
+{
+    size_t row[LONGEST_GUESS + 1], length = strlen(b);
+    for (size_t j = 0; j <= length; j++)
+        row[j] = j;
+    for (size_t i = 1; a[i - 1] != '\0'; i++) {
+        size_t diagonal = row[0];
+        row[0] = i;
+        for (size_t j = 1; j <= length; j++) {
+            char from = a[i - 1] == '-' ? '_' : a[i - 1], to = b[j - 1] == '-' ? '_' : b[j - 1];
+            bool same = strncasecmp(&from, &to, 1) == 0;
+            size_t changed = diagonal + !same;
+            diagonal = row[j];
+            row[j] = smallest(row[j] + 1, row[j - 1] + 1, changed);
+        }
+    }
+    return row[length];
+}
+
+void text_guess_try(struct text_guess *guess, const char *word)
+{
+    size_t length = strlen(guess->typed);
+    if (length > LONGEST_GUESS || strlen(word) > LONGEST_GUESS)
+        return;
+    size_t distance = distance_of(guess->typed, word);
+    if (distance > (length + 2) / 3 || (guess->best != NULL && distance >= guess->distance))
+        return;
+    guess->best = word;
+    guess->distance = distance;
 }
 
 size_t text_columns(const char *text)

@@ -29,5 +29,12 @@ size_t text_columns(const char *text);
 /* Whether a NUL-terminated text ends so. */
 bool text_ends_with(const char *text, const char *ending);
 
+/* The word that is nearest to what was typed: `best` stays NULL while none is near, so that a third of the letters is wrong. */
+struct text_guess {
+    const char *typed, *best;
+    size_t distance; /* of the best: letters to change, add or drop */
+};
+void text_guess_try(struct text_guess *guess, const char *word);
+
 /* Compares two texts as bytes, the shorter one first where it starts the other: less than, equal to or greater than 0. */
 int text_compare(const char *a, size_t a_length, const char *b, size_t b_length);

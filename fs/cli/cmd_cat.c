@@ -1,23 +1,38 @@
 #include "base/report.h"
 #include "fs/cli/command.h"
 #include "fs/cli/copy.h"
+#include "fs/cli/paths.h"
 
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-static bool print_file(struct tree *tree, const char *path, struct error *error)
+static bool print_file(struct tree *tree, const struct found *found, struct error *error)
 {
-    struct node_attributes attributes;
     struct vfile file;
-    if (!tree_walk(tree, path, &attributes, error))
-        return false;
-    if (attributes.directory)
-        return error_set(error, "%s: is a directory", path);
+    if (found->attributes.directory)
+        return error_set(error, "%s: is a directory", *found->path != '\0' ? found->path : "/");
     struct arena *arena = arena_new();
-    bool done = tree_file(tree, attributes.id, arena, &file, error) && copy_file(&file, STDOUT_FILENO, NULL, NULL, error);
+    bool done = tree_file(tree, found->attributes.id, arena, &file, error) && copy_file(&file, STDOUT_FILENO, NULL, NULL, error);
     arena_free(arena);
-    return done || error_prefix(error, "%s", path);
+    return done || error_prefix(error, "%s", found->path);
+}
+
+/* Prints all files that an argument names. */
+static bool print_path(struct tree *tree, const char *path)
+{
+    struct found_list list = {0};
+    struct error error;
+    bool all_printed = paths_find(tree, path, &list, &error);
+    if (!all_printed)
+        report("%s", error.message);
+    for (size_t i = 0; i < list.n_items; i++)
+        if (!print_file(tree, &list.items[i], &error)) {
+            report("%s", error.message);
+            all_printed = false;
+        }
+    found_free(&list);
+    return all_printed;
 }
 
 static int run(const struct invocation *invocation)
@@ -26,13 +41,9 @@ static int run(const struct invocation *invocation)
     if (tree == NULL)
         return EXIT_BAD_INPUT;
     int status = EXIT_SUCCESS;
-    for (size_t i = 1; i < invocation->n_arguments; i++) {
-        struct error error;
-        if (print_file(tree, invocation->arguments[i], &error))
-            continue;
-        report("%s", error.message);
-        status = EXIT_BAD_INPUT;
-    }
+    for (size_t i = 1; i < invocation->n_arguments; i++)
+        if (!print_path(tree, invocation->arguments[i]))
+            status = EXIT_BAD_INPUT;
     command_close(tree);
     return status;
 }

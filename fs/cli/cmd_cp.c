@@ -2,6 +2,7 @@
 #include "fs/cli/command.h"
 #include "fs/cli/copy.h"
 #include "fs/cli/output.h"
+#include "fs/cli/paths.h"
 #include "fs/cli/progress.h"
 
 #include <errno.h>
@@ -96,23 +97,40 @@ static bool is_directory(const char *path)
     return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
 }
 
-static bool copy_path(struct tree *tree, const struct invocation *invocation, struct arena *arena)
+static bool copy_found(struct tree *tree, const struct found *found, const struct invocation *invocation, struct arena *arena)
 {
-    const char *path = invocation->arguments[1], *destination = invocation->arguments[2];
-    struct node_attributes attributes;
-    struct error error;
-    if (!tree_walk(tree, path, &attributes, &error)) {
-        report("%s", error.message);
+    const char *destination = invocation->arguments[invocation->n_arguments - 1];
+    if (found->attributes.directory && !invocation->flags[FLAG_RECURSIVE]) {
+        report("%s: is a directory; -r copies what is in it", *found->path != '\0' ? found->path : "/");
         return false;
     }
-    if (attributes.directory && !invocation->flags[FLAG_RECURSIVE]) {
-        report("%s: is a directory; -r copies what is in it", path);
-        return false;
-    }
-    const char *name = last_part(arena, path);
+    const char *name = last_part(arena, found->path);
     if (*name != '\0' && is_directory(destination))
         destination = arena_printf(arena, "%s/%s", destination, name);
-    return copy_node(&(struct copying){.tree = tree}, name, &attributes, destination);
+    return copy_node(&(struct copying){.tree = tree}, name, &found->attributes, destination);
+}
+
+/* All arguments but the first and the last; true where everything they name was copied. */
+static bool copy_all(struct tree *tree, const struct invocation *invocation, struct arena *arena)
+{
+    const char *destination = invocation->arguments[invocation->n_arguments - 1];
+    struct found_list list = {0};
+    struct error error;
+    bool all_copied = true;
+    for (size_t i = 1; i + 1 < invocation->n_arguments; i++)
+        if (!paths_find(tree, invocation->arguments[i], &list, &error)) {
+            report("%s", error.message);
+            all_copied = false;
+        }
+    if (list.n_items > 1 && !is_directory(destination)) {
+        report("%s: is not a directory, for %zu files", destination, list.n_items);
+        all_copied = false;
+        list.n_items = 0;
+    }
+    for (size_t i = 0; i < list.n_items; i++)
+        all_copied &= copy_found(tree, &list.items[i], invocation, arena);
+    found_free(&list);
+    return all_copied;
 }
 
 static int run(const struct invocation *invocation)
@@ -121,7 +139,7 @@ static int run(const struct invocation *invocation)
     if (tree == NULL)
         return EXIT_BAD_INPUT;
     struct arena *arena = arena_new();
-    bool copied = copy_path(tree, invocation, arena);
+    bool copied = copy_all(tree, invocation, arena);
     arena_free(arena);
     command_close(tree);
     return copied ? EXIT_SUCCESS : EXIT_BAD_INPUT;
@@ -129,8 +147,8 @@ static int run(const struct invocation *invocation)
 
 const struct command cp_command = {
     .name = "cp",
-    .usage = "SOURCE PATH DEST",
-    .summary = "Copy a file of the tree to DEST, a file or a directory, with all cores and without mounting",
+    .usage = "SOURCE PATH... DEST",
+    .summary = "Copy files of the tree to DEST, a file or a directory, with all cores and without mounting",
     .text = "The file gets its name when it is complete. On a terminal a bar shows rate and time left.",
     .flags = (const struct flag[]){{'r', "recursive", "a directory, with all that is in it"}, {0}},
     .examples =
@@ -140,7 +158,7 @@ const struct command cp_command = {
             {0},
         },
     .min_arguments = 3,
-    .max_arguments = 3,
+    .max_arguments = SIZE_MAX,
     .takes_options = true,
     .run = run,
 };

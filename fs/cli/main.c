@@ -1,5 +1,6 @@
 /* Arguments, as the tables of commands and options say. */
 #include "base/report.h"
+#include "base/text.h"
 #include "fs/cli/command.h"
 
 #include <fcntl.h>
@@ -154,6 +155,32 @@ static bool is_mount_helper(int argc, char **argv)
            (argc > 3 && argv[1][0] != '-' && strcmp(argv[3], "-o") == 0 && command_find(argv[1]) == NULL);
 }
 
+static int unknown_command(const char *name)
+{
+    struct text_guess guess = {.typed = name};
+    for (const struct command *const *command = commands; *command != NULL; command++)
+        if (!(*command)->hidden)
+            text_guess_try(&guess, (*command)->name);
+    if (guess.best != NULL)
+        report("there is no command '%s'; did you mean %s? wfs --help lists them", name, guess.best);
+    else
+        report("there is no command '%s'; wfs --help lists them", name);
+    return EXIT_MISUSE;
+}
+
+/* `wfs help [COMMAND]` */
+static int help(const char *name)
+{
+    const struct command *command = name != NULL ? command_find(name) : NULL;
+    if (name != NULL && command == NULL)
+        return unknown_command(name);
+    if (command != NULL)
+        usage_print_command(command);
+    else
+        usage_print();
+    return EXIT_SUCCESS;
+}
+
 int main(int argc, char **argv)
 {
     hold_standard_descriptors();
@@ -171,10 +198,11 @@ int main(int argc, char **argv)
         puts("wfs " WFS_VERSION);
         return EXIT_SUCCESS;
     }
+    if (strcmp(argv[1], "help") == 0)
+        return help(argv[2]);
     const struct command *command = command_find(argv[1]);
     if (command == NULL) {
-        report("there is no command '%s'; wfs --help lists them", argv[1]);
-        return EXIT_MISUSE;
+        return unknown_command(argv[1]);
     }
     return run_command(command, argc - 1, argv + 1);
 }

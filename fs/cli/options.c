@@ -1,5 +1,6 @@
 #include "fs/cli/options.h"
 
+#include "base/text.h"
 #include "models/mix.h"
 #include "models/shards.h"
 
@@ -360,7 +361,11 @@ static bool set_word(struct options *options, const char *word, struct error *er
             return error_set(error, "option %s: '=%s' is missing", row->name, row->argument);
         return row->set(options, value, error);
     }
-    return error_set(error, "there is no option '%.*s' (wfs --help lists them)", (int)length, word);
+    struct text_guess guess = {.typed = arena_strndup(options->arena, word, length)};
+    for (const struct option_row *row = option_rows; row->name != NULL; row++)
+        text_guess_try(&guess, row->name);
+    return error_set(error, "there is no option '%s'%s%s (wfs --help lists them)", guess.typed,
+                     guess.best != NULL ? "; did you mean " : "", guess.best != NULL ? guess.best : "");
 }
 
 /* Whether commas belong to a word that begins so. */

@@ -73,8 +73,8 @@ static const struct gguf_model *model_of(struct gguf_files *files)
     return files->model;
 }
 
-/* What llama-quantize would write. A plain container knows nothing that the tool could go by; its note says so already. What
- * keeps the tool from all GGUFs of its kind is noted once. */
+/* What llama-quantize would write. A plain container knows nothing that the tool could go by. What keeps the tool from all GGUFs
+ * of its kind is noted once. */
 static bool plan_quantize(const struct gguf_output *output, const struct gguf_model *model, struct gguf_plan *ret_plan,
                           struct error *error)
 {
@@ -93,6 +93,8 @@ static bool plan_quantize(const struct gguf_output *output, const struct gguf_mo
                         "gguf/: IQ1_S to IQ2_M, IQ3_XXS, IQ3_XS and Q2_K_S need an importance matrix: -o imatrix=FILE");
     else if (known)
         return false;
+    else
+        checkpoint_note(checkpoint, "gguf/: nothing is quantized, since no family is known for the model");
     return error_set(error, "%s", "");
 }
 

@@ -430,6 +430,43 @@ node_id tree_parent(struct tree *tree, node_id id)
     return computed.slot < 0 ? (node_id)computed.owner->node + 1 : computed_id(computed.collection, computed.item, 0);
 }
 
+/* Whether a note is about a path: it begins with that, or names a directory that the path begins with. */
+static bool is_about(const char *note, const char *path)
+{
+    size_t length = strlen(path), directory = strcspn(path, "/") + 1;
+    if (strncmp(note, path, length) == 0 && strchr(" :", note[length]) != NULL)
+        return true;
+    for (const char *at = note; directory <= length && (at = strchr(at, '/')) != NULL; at++)
+        if (at - note + 1 >= (ptrdiff_t)directory && memcmp(at + 1 - directory, path, directory) == 0 &&
+            strchr(" :,", at[1]) != NULL)
+            return true;
+    return false;
+}
+
+/* Why a file is absent, where a note or the list of what is not shown says it; else NULL. */
+static const char *reason_of_absence(const struct tree *tree, const char *path)
+{
+    const struct checkpoint *checkpoint = tree->checkpoint;
+    path += strncmp(path, "./", 2) == 0 ? 2 : 0;
+    path += strspn(path, "/");
+    for (size_t i = 0, n_notes = checkpoint_notes(checkpoint); i < n_notes; i++)
+        if (is_about(checkpoint_note_text(checkpoint, i), path))
+            return checkpoint_note_text(checkpoint, i);
+    for (size_t i = 0; i < checkpoint->n_hidden; i++)
+        if (strcmp(checkpoint->hidden[i].name, path) == 0)
+            return checkpoint->hidden[i].reason;
+    return NULL;
+}
+
+static bool is_absent(const struct tree *tree, const char *path, size_t length, struct error *error)
+{
+    const char *reason = reason_of_absence(tree, path), *from = path + strspn(path, "./");
+    if (reason != NULL && *from != '\0' && strncmp(reason, from, strlen(from)) == 0)
+        return error_set(error, "%s", reason);
+    return error_set(error, "%s: there is no '%.*s'%s%s", path, (int)length, path, reason != NULL ? ": " : "",
+                     reason != NULL ? reason : "");
+}
+
 bool tree_walk(struct tree *tree, const char *path, struct node_attributes *ret_attributes, struct error *error)
 {
     struct node_attributes at;
@@ -450,7 +487,7 @@ bool tree_walk(struct tree *tree, const char *path, struct node_attributes *ret_
         if (!at.directory)
             return error_set(error, "%s: '%.*s' is not a directory", path, (int)(part - path), path);
         if (!tree_lookup(tree, at.id, name, &at))
-            return error_set(error, "%s: there is no '%.*s'", path, (int)(part - path + (ptrdiff_t)length), path);
+            return is_absent(tree, path, (size_t)(part - path) + length, error);
         part += length;
     }
     *ret_attributes = at;

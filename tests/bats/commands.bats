@@ -82,7 +82,7 @@ raw.npy" ]
     fails 2 "there is no flag --nonsense" "$WFS" ls --nonsense "$SOURCE"
     fails 2 "wfs ls --help" "$WFS" ls
     fails 2 "SOURCE [PATH]" "$WFS" ls a b c
-    fails 2 "SOURCE PATH DEST" "$WFS" cp a b
+    fails 2 "SOURCE PATH... DEST" "$WFS" cp a b
     fails 2 "something must follow -o" "$WFS" ls "$SOURCE" -o
     fails 2 "no option 'nonsense'" "$WFS" ls -o nonsense "$OUT/nothing"
     fails 2 "option pure takes no value" "$WFS" ls -o pure=1 "$SOURCE"
@@ -120,6 +120,45 @@ raw.npy" ]
     "$WFS" cp "$LARGE" tensors/large/q8_0 /dev/stdout | cmp - "$OUT/wanted"
     "$WFS" cp "$LARGE" tensors/large/q8_0 /dev/null
     [ -z "$(find "$OUT" -name '.*' -type f)" ]
+}
+
+@test "cat and cp: several files, and patterns" {
+    cmp <("$WFS" cat "$SOURCE" 'tensors/[ui]8/raw') <("$WFS" cat "$SOURCE" tensors/i8/raw tensors/u8/raw)
+    cmp <("$WFS" cat "$SOURCE" ./metadata.json) <("$WFS" cat "$SOURCE" /metadata.json)
+    fails 1 "there is no 'tensors/z" "$WFS" cat "$SOURCE" 'tensors/z*/raw'
+    "$WFS" cp "$SOURCE" metadata.json 'tensors/f32/q4_*' "$OUT"
+    [ "$(ls "$OUT" | tr '\n' ' ')" = "metadata.json q4_0 q4_1 q4_k " ]
+    cmp "$OUT/q4_1" <("$WFS" cat "$SOURCE" tensors/f32/q4_1)
+    fails 1 "is not a directory, for 2 files" "$WFS" cp "$SOURCE" metadata.json tensors/f32/raw "$OUT/file"
+    [ ! -e "$OUT/file" ]
+}
+
+@test "why a file is absent, and what was meant" {
+    local llama=$HERE/../data/gguf/models/llama-tiny
+    fails 1 "gguf/model-Q4_0.gguf is left out: tensor 'blk.0.ffn_down.weight': a row of 48" "$WFS" cat "$llama" ./gguf/model-Q4_0.gguf
+    fails 1 "'gguf/model-Q4_0.gguf': gguf/: nothing is quantized, since no family is known" "$WFS" cp "$LARGE" gguf/model-Q4_0.gguf "$OUT"
+    fails 2 "did you mean mount?" "$WFS" muont
+    fails 2 "did you mean tensor-type" "$WFS" ls -o tensor_tpye=a=f32 "$llama"
+    fails 1 "hf download ORG/NAME" "$WFS" ls https://huggingface.co/openai-community/gpt2
+    HF_HUB_CACHE=$OUT fails 1 "'hf download org/none' fetches it" "$WFS" ls org/none
+    [ "$("$WFS" help cat)" = "$("$WFS" cat --help)" ]
+    [ "$("$WFS" help)" = "$("$WFS" --help)" ]
+}
+
+@test "what wfs does not read is called by its name" {
+    mkdir "$OUT/lfs" "$OUT/pipeline" "$OUT/pipeline/unet" "$OUT/onnx"
+    printf 'version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n' >"$OUT/lfs/model.safetensors"
+    fails 1 "model.safetensors: a pointer of Git LFS" "$WFS" ls "$OUT/lfs/model.safetensors"
+    fails 1 "model.safetensors: a pointer of Git LFS" "$WFS" ls "$OUT/lfs"
+    echo '<!DOCTYPE html><html>' >"$OUT/page.safetensors"
+    fails 1 "page.safetensors: a page of HTML" "$WFS" ls "$OUT/page.safetensors"
+    echo '{}' >"$OUT/pipeline/model_index.json"
+    fails 1 "a pipeline of several models (model_index.json); name one, such as $OUT/pipeline/unet" "$WFS" ls "$OUT/pipeline"
+    echo x >"$OUT/onnx/model.onnx"
+    fails 1 "model.onnx is ONNX, which wfs does not read" "$WFS" ls "$OUT/onnx"
+    fails 1 "model.onnx: ONNX, which wfs does not read" "$WFS" ls "$OUT/onnx/model.onnx"
+    printf '\x89HDF\r\n\x1a\n' >"$OUT/weights.h5"
+    fails 1 "weights.h5: HDF5" "$WFS" ls "$OUT/weights.h5"
 }
 
 @test "cp: a link that leads nowhere stays as it is" {

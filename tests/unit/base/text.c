@@ -24,6 +24,26 @@ static void characters(void)
         CHECK_NAMED(text_character(rows[i].bytes, rows[i].length) == rows[i].expected, rows[i].name);
 }
 
+static const char *guess(const char *typed)
+{
+    static const char *const words[] = {"mount", "umount", "ls", "cat", "tensor-type", NULL};
+    struct text_guess guess = {.typed = typed};
+    for (const char *const *word = words; *word != NULL; word++)
+        text_guess_try(&guess, *word);
+    return guess.best != NULL ? guess.best : "none";
+}
+
+static void guesses(void)
+{
+    CHECK_TEXT(guess("muont"), "mount");
+    CHECK_TEXT(guess("unmount"), "umount");
+    CHECK_TEXT(guess("Tensor_typ"), "tensor-type");
+    CHECK_TEXT(guess("cats"), "cat");
+    CHECK_TEXT(guess("verify"), "none");
+    CHECK_TEXT(guess(""), "none");
+    CHECK_TEXT(guess("mountmountmountmountmountmountmountmountmount"), "none");
+}
+
 static void columns(void)
 {
     CHECK(text_columns("") == 0 && text_columns("abc") == 3 && text_columns("\xc3\xa9") == 1);
@@ -55,6 +75,7 @@ int main(void)
     characters();
     CHECK(text_valid_prefix("0123456789\xc3\xa9\xff", 13) == 12);
     CHECK(text_valid_prefix("0123456789abcdef", 16) == 16);
+    guesses();
     columns();
     printable();
     return check_done();

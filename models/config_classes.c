@@ -59,6 +59,16 @@ static const struct config_alias lfm2_aliases[] = {{"block_ff_dim", "intermediat
     " 'num_attention_heads': 32, 'rope_theta': 10000.0, 'rope_scaling': null, 'vocab_size': 50304, 'pad_token_id': 1,"           \
     " 'eos_token_id': 50279, 'tie_word_embeddings': false"
 
+#define GLM_DEFAULTS                                                                                                             \
+    "{'num_hidden_layers': 40, 'max_position_embeddings': 131072, 'hidden_size': 4096, 'intermediate_size': 13696,"              \
+    " 'num_attention_heads': 32, 'rope_theta': 10000.0, 'rope_scaling': null, 'rms_norm_eps': 1.5625e-07,"                       \
+    " 'vocab_size': 151552, 'pad_token_id': 151329, 'eos_token_id': [151329, 151336, 151338], 'tie_word_embeddings': false"
+
+#define HUNYUAN_DEFAULTS                                                                                                         \
+    "{'num_hidden_layers': 32, 'max_position_embeddings': 2048, 'hidden_size': 4096, 'intermediate_size': 11008,"                \
+    " 'num_attention_heads': 32, 'head_dim': null, 'rope_theta': 10000.0, 'rope_scaling': null, 'rms_norm_eps': 1e-05,"          \
+    " 'vocab_size': 290943, 'pad_token_id': 0, 'bos_token_id': 1, 'eos_token_id': 2, 'tie_word_embeddings': false"
+
 #define COHERE_DEFAULTS                                                                                                          \
     "{'num_hidden_layers': 40, 'max_position_embeddings': 8192, 'hidden_size': 8192, 'intermediate_size': 22528,"                \
     " 'num_attention_heads': 64, 'rope_theta': 10000.0, 'rope_scaling': null, 'layer_norm_eps': 1e-05,"                          \
@@ -265,6 +275,89 @@ static const struct config_class classes[] = {
                     " 'bos_token_id': 1, 'eos_token_id': 2, 'tie_word_embeddings': false}",
     },
     {.model_type = "llama4", .defaults = "{'tie_word_embeddings': false}", .text_class = "llama4_text"},
+    {.model_type = "glm", .defaults = GLM_DEFAULTS ", 'num_key_value_heads': 2, 'head_dim': 128, 'partial_rotary_factor': 0.5}"},
+    {.model_type = "glm4", .defaults = GLM_DEFAULTS ", 'num_key_value_heads': 2, 'head_dim': 128, 'partial_rotary_factor': 0.5}"},
+    {
+        .model_type = "glm4v_text",
+        .defaults = "{'num_hidden_layers': 40, 'max_position_embeddings': 32768, 'hidden_size': 4096, 'intermediate_size': 13696,"
+                    " 'num_attention_heads': 32, 'num_key_value_heads': 2, 'rope_theta': 10000.0, 'rope_scaling': null,"
+                    " 'rms_norm_eps': 1e-05, 'vocab_size': 151552, 'tie_word_embeddings': false}",
+    },
+    {.model_type = "glm4v", .defaults = "{}", .text_class = "glm4v_text"},
+    {.model_type = "hunyuan_v1_dense", .defaults = HUNYUAN_DEFAULTS "}", .computed = kv_heads},
+    {.model_type = "hunyuan_v1_moe", .defaults = HUNYUAN_DEFAULTS ", 'num_experts': 1, 'moe_topk': 1}", .computed = kv_heads},
+    {
+        .model_type = "ernie4_5",
+        .defaults = "{'num_hidden_layers': 18, 'max_position_embeddings': 131072, 'hidden_size': 1024, 'intermediate_size': 3072,"
+                    " 'num_attention_heads': 16, 'num_key_value_heads': 2, 'head_dim': 128, 'rope_theta': 500000.0,"
+                    " 'rope_scaling': null, 'rms_norm_eps': 1e-05, 'vocab_size': 103424, 'pad_token_id': 0, 'bos_token_id': 1,"
+                    " 'eos_token_id': 2}",
+    },
+    {
+        .model_type = "ernie4_5_moe",
+        .defaults =
+            "{'num_hidden_layers': 28, 'max_position_embeddings': 131072, 'hidden_size': 2560, 'intermediate_size': 12288,"
+            " 'num_attention_heads': 20, 'num_key_value_heads': 4, 'rope_theta': 500000.0, 'rope_scaling': null,"
+            " 'rms_norm_eps': 1e-05, 'moe_num_experts': 64, 'moe_k': 6, 'moe_layer_interval': 1,"
+            " 'moe_layer_start_index': 1, 'moe_num_shared_experts': 2, 'moe_intermediate_size': 1536,"
+            " 'vocab_size': 103424, 'pad_token_id': 0, 'bos_token_id': 1, 'eos_token_id': 2}",
+    },
+    {
+        .model_type = "exaone4",
+        .defaults = "{'num_hidden_layers': 32, 'max_position_embeddings': 2048, 'hidden_size': 4096, 'intermediate_size': 16384,"
+                    " 'num_attention_heads': 32, 'num_key_value_heads': 32, 'rope_theta': 10000.0, 'rope_scaling': null,"
+                    " 'rms_norm_eps': 1e-05, 'sliding_window': 4096, 'sliding_window_pattern': 4, 'layer_types': null,"
+                    " 'vocab_size': 102400, 'bos_token_id': 0, 'eos_token_id': 2, 'tie_word_embeddings': false}",
+    },
+    {
+        .model_type = "seed_oss",
+        .defaults =
+            "{'num_hidden_layers': 64, 'max_position_embeddings': 524288, 'hidden_size': 4096, 'intermediate_size': 27648,"
+            " 'num_attention_heads': 80, 'num_key_value_heads': 8, 'head_dim': 128, 'rope_theta': 10000.0,"
+            " 'rope_scaling': null, 'rms_norm_eps': 1e-06, 'vocab_size': 155136, 'pad_token_id': 1, 'bos_token_id': 0,"
+            " 'eos_token_id': 2, 'tie_word_embeddings': false}",
+    },
+    {
+        .model_type = "phimoe",
+        .defaults = "{'num_hidden_layers': 32, 'max_position_embeddings': 131072, 'hidden_size': 4096, 'intermediate_size': 6400,"
+                    " 'num_attention_heads': 32, 'num_key_value_heads': 8, 'rope_theta': 1000000.0, 'rope_scaling': null,"
+                    " 'rms_norm_eps': 1e-05, 'num_local_experts': 16, 'num_experts_per_tok': 2, 'sliding_window': null,"
+                    " 'vocab_size': 32064, 'bos_token_id': 1, 'eos_token_id': 2, 'tie_word_embeddings': false}",
+    },
+    {
+        .model_type = "modernbert",
+        .defaults = "{'num_hidden_layers': 22, 'max_position_embeddings': 8192, 'hidden_size': 768, 'intermediate_size': 1152,"
+                    " 'num_attention_heads': 12, 'norm_eps': 1e-05, 'local_attention': 128, 'global_attn_every_n_layers': 3,"
+                    " 'global_rope_theta': 160000.0, 'local_rope_theta': 10000.0, 'hidden_activation': 'gelu',"
+                    " 'vocab_size': 50368, 'pad_token_id': 50283, 'bos_token_id': 50281, 'eos_token_id': 50282,"
+                    " 'cls_token_id': 50281, 'sep_token_id': 50282}",
+    },
+    {
+        .model_type = "apertus",
+        .defaults = "{'num_hidden_layers': 32, 'max_position_embeddings': 65536, 'hidden_size': 4096, 'intermediate_size': 14336,"
+                    " 'num_attention_heads': 32, 'rope_theta': 12000000.0, 'rope_scaling': {'rope_type': 'llama3',"
+                    " 'factor': 8.0, 'original_max_position_embeddings': 8192, 'low_freq_factor': 1.0, 'high_freq_factor': 4.0},"
+                    " 'rms_norm_eps': 1e-05, 'vocab_size': 131072, 'pad_token_id': 3, 'bos_token_id': 1, 'eos_token_id': 2,"
+                    " 'tie_word_embeddings': false}",
+        .computed = kv_heads,
+    },
+    {
+        .model_type = "dots1",
+        .defaults = "{'num_hidden_layers': 62, 'max_position_embeddings': 2048, 'hidden_size': 4608, 'intermediate_size': 10944,"
+                    " 'num_attention_heads': 32, 'num_key_value_heads': 32, 'rope_theta': 10000.0, 'rope_scaling': null,"
+                    " 'rms_norm_eps': 1e-06, 'n_group': 1, 'topk_group': 1, 'first_k_dense_replace': 0,"
+                    " 'routed_scaling_factor': 1.0, 'norm_topk_prob': false, 'n_shared_experts': null, 'n_routed_experts': null,"
+                    " 'num_experts_per_tok': null, 'moe_intermediate_size': 1408, 'sliding_window': 4096, 'vocab_size': 152064,"
+                    " 'tie_word_embeddings': false}",
+        .computed = kv_heads,
+    },
+    {
+        .model_type = "nemotron",
+        .defaults = "{'num_hidden_layers': 32, 'max_position_embeddings': 4096, 'hidden_size': 6144, 'intermediate_size': 24576,"
+                    " 'num_attention_heads': 48, 'rope_theta': 10000.0, 'norm_eps': 1e-05, 'partial_rotary_factor': 0.5,"
+                    " 'vocab_size': 256000, 'bos_token_id': 2, 'eos_token_id': 3, 'tie_word_embeddings': false}",
+        .computed = kv_heads_and_head_dim,
+    },
     {.model_type = "llava", .defaults = "{'tie_word_embeddings': false}", .text_class = "llama"},
     {.model_type = "voxtral", .defaults = "{}", .text_class = "llama"},
     {.model_type = "janus", .defaults = "{}", .text_class = "llama"},

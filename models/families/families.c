@@ -5,6 +5,7 @@
 extern const struct family arcee_family;
 extern const struct family bert_family;
 extern const struct family bloom_family;
+extern const struct family chatglm_family;
 extern const struct family command_r_family;
 extern const struct family deepseek2_family;
 extern const struct family deepseek32_family;
@@ -15,6 +16,7 @@ extern const struct family gemma3_family;
 extern const struct family gemma3n_family;
 extern const struct family gemma4_family;
 extern const struct family gemma_embedding_family;
+extern const struct family glm4_family;
 extern const struct family glm4moe_family;
 extern const struct family glm4moelite_family;
 extern const struct family glm_dsa_family;
@@ -66,11 +68,13 @@ extern const struct family t5_family;
 extern const struct family t5encoder_family;
 extern const struct family xlm_roberta_family;
 
+/* One row a line. */
 /* clang-format off */
 const struct family *const families[] = {
     &arcee_family,
     &bert_family,
     &bloom_family,
+    &chatglm_family,
     &command_r_family,
     &deepseek2_family,
     &deepseek32_family,
@@ -81,6 +85,7 @@ const struct family *const families[] = {
     &gemma3n_family,
     &gemma4_family,
     &gemma_embedding_family,
+    &glm4_family,
     &glm4moe_family,
     &glm4moelite_family,
     &glm_dsa_family,

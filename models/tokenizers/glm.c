@@ -38,6 +38,21 @@ static bool write_solar(struct gguf_kvs *kvs, const struct vocab_input *input, c
     return write_with(kvs, input, vocabulary, offers, error);
 }
 
+static bool write_glm4(struct gguf_kvs *kvs, const struct vocab_input *input, const struct hf_vocabulary *vocabulary,
+                       struct error *error)
+{
+    static const struct offer offers[] = {
+        {"eos", "<|endoftext|>"}, {"eot", "<|user|>"}, {"unk", "<|endoftext|>"}, {"bos", "<|endoftext|>"}, {0}};
+    return write_with(kvs, input, vocabulary, offers, error);
+}
+
+static bool write_chatglm(struct gguf_kvs *kvs, const struct vocab_input *input, const struct hf_vocabulary *vocabulary,
+                          struct error *error)
+{
+    static const struct offer offers[] = {{"eos", "<|endoftext|>"}, {"eot", "<|user|>"}, {"unk", "<|endoftext|>"}, {0}};
+    return write_with(kvs, input, vocabulary, offers, error);
+}
+
 static enum vocab_result add_glm(struct gguf_kvs *kvs, const struct vocab_input *input, struct error *error)
 {
     return hf_vocabulary_add(kvs, input, NULL, write_glm, error);
@@ -48,5 +63,17 @@ static enum vocab_result add_solar(struct gguf_kvs *kvs, const struct vocab_inpu
     return hf_vocabulary_add(kvs, input, NULL, write_solar, error);
 }
 
+static enum vocab_result add_glm4(struct gguf_kvs *kvs, const struct vocab_input *input, struct error *error)
+{
+    return hf_vocabulary_add(kvs, input, NULL, write_glm4, error);
+}
+
+static enum vocab_result add_chatglm(struct gguf_kvs *kvs, const struct vocab_input *input, struct error *error)
+{
+    return hf_vocabulary_add(kvs, input, NULL, write_chatglm, error);
+}
+
 const struct vocab glm_vocab = {.name = "GLM's byte-level BPE", .add = add_glm};
 const struct vocab solar_vocab = {.name = "Solar Open's byte-level BPE", .add = add_solar};
+const struct vocab glm4_vocab = {.name = "GLM-4's byte-level BPE", .add = add_glm4};
+const struct vocab chatglm_vocab = {.name = "ChatGLM's byte-level BPE", .add = add_chatglm};

@@ -82,8 +82,9 @@ static void collect_conditions(struct trial *trial)
 static void set_facts(struct trial *trial)
 {
     static const char *const known[] = {
-        "head",    "kv_head", "expert", "half",  "part",    "even",      "odd",      "nope",  "value",           "query", "key",
-        "padding", "unused",  "group",  "share", "key_dim", "value_dim", "gate_dim", "added", "added_per_layer", "last",  "rest"};
+        "head", "kv_head", "expert", "half",  "part",  "even",    "odd",       "nope",     "value", "query",
+        "key",  "padding", "unused", "group", "share", "key_dim", "value_dim", "gate_dim", "added", "added_per_layer",
+        "last", "rest",    "pair",   "d"};
     trial->facts = (struct facts){.n_layers = N_LAYERS};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         facts_set(&trial->facts, known[i], size_of(trial, known[i]));

@@ -1,0 +1,94 @@
+/* ChatGLM 2 and 3, glm-4-9b. conversion/chatglm.py. */
+#include "models/families/family.h"
+
+#include <math.h>
+
+static const struct family_name names[] = {{"GlmForCausalLM"}, {"ChatGLMModel"}, {"ChatGLMForConditionalGeneration"}, {0}};
+
+static const struct relation_row tensors[] = {
+    {"encoder.layers.{}.self_attention.query_key_value", "blk.{}.attn_qkv"},
+    {"encoder.layers.{}.self_attention.dense", "blk.{}.attn_output", .parallel = "column", .when = "!hf_names"},
+    {"encoder.layers.{}.mlp.dense_h_to_4h", "blk.{}.ffn_up", .when = "!hf_names"},
+    {"encoder.layers.{}.mlp.dense_4h_to_h", "blk.{}.ffn_down", .parallel = "column", .when = "!hf_names"},
+    {"encoder.layers.{}.input_layernorm", "blk.{}.attn_norm", .when = "!hf_names"},
+    {"encoder.layers.{}.post_attention_layernorm", "blk.{}.ffn_norm", .when = "!hf_names"},
+    {"embedding.word_embeddings", "token_embd", .parallel = "row", .when = "!hf_names"},
+    {"encoder.final_layernorm", "output_norm", .when = "!hf_names"},
+    {"output_layer", "output", .parallel = "row", .when = "!hf_names"},
+    {"rotary_pos_emb.inv_freq", NULL},
+    {"model.layers.{}.mlp.gate_up_proj", "blk.{}.ffn_up", .when = "hf_names"},
+    {0},
+};
+
+/* Without a length of sequences the converter takes the width for it. */
+static const struct key_row keys[] = {
+    {"context_length", GGUF_U32, REQUIRED, "seq_length|hidden_size|n_embed"},
+    {"embedding_length", GGUF_U32, REQUIRED, "hidden_size|n_embed"},
+    {"feed_forward_length", GGUF_U32, REQUIRED, "hidden_size|n_embed", .times = 4},
+    {"feed_forward_length", GGUF_U32, IF_PRESENT, "ffn_hidden_size|intermediate_size"},
+    {"block_count", GGUF_U32, REQUIRED, BLOCK_COUNT},
+    {"attention.head_count", GGUF_U32, REQUIRED, "n_head|num_attention_heads"},
+    {"attention.head_count_kv", GGUF_U32, REQUIRED, "multi_query_group_num|num_key_value_heads|n_head|num_attention_heads"},
+    {"attention.layer_norm_rms_epsilon", GGUF_F32, OR_DEFAULT, "layernorm_epsilon", 1e-5},
+    FILE_TYPE_KEY,
+    {0},
+};
+
+static bool compute_rotary(const struct synthesis *synthesis, double *ret_value, struct error *error)
+{
+    uint64_t head = facts_get(&synthesis->facts, "head"), hidden = facts_get(&synthesis->facts, "hidden");
+    double factor, width;
+    if (head == 0 || hidden == 0)
+        return error_set(error, "config.json: hidden_size or num_attention_heads is missing, 0, or too large");
+    if (!synthesis_number(synthesis, "rope.partial_rotary_factor", 0.5, &factor, error) ||
+        !synthesis_number(synthesis, "attention_dim", (double)(hidden / head), &width, error))
+        return false;
+    *ret_value = trunc(width * factor);
+    return true;
+}
+
+static bool compute_base(const struct synthesis *synthesis, double *ret_value, struct error *error)
+{
+    double ratio;
+    if (!synthesis_number(synthesis, "rope_ratio", 1, &ratio, error))
+        return false;
+    *ret_value = 10000 * ratio;
+    return true;
+}
+
+static const struct key_row rope_keys[] = {
+    {"rope.dimension_count", GGUF_U32, .compute = compute_rotary},
+    {".tokenizer.ggml.add_bos_token", GGUF_BOOL, ALWAYS, .value = 0},
+    {"rope.freq_base", GGUF_F32, .compute = compute_base},
+    {0},
+};
+
+static void add_facts(struct facts *facts, const struct hparams *hparams)
+{
+    if (hparams_get(hparams, "multi_query_group_num") == NULL && hparams_get(hparams, "seq_length") == NULL)
+        facts_set(facts, "hf_names", 1);
+}
+
+static bool pad_vocabulary(struct synthesis *synthesis, const struct vocab_input *input, struct error *error)
+{
+    uint64_t n_tokens;
+    (void)input;
+    if (!hparams_count(synthesis->model->hparams, "vocab_size", 0, UINT32_MAX, &n_tokens, error) ||
+        !hparams_count(synthesis->model->hparams, "padded_vocab_size|vocab_size", 0, UINT32_MAX, &n_tokens, error))
+        return false;
+    return hparams_override(synthesis->model->hparams, "vocab_size", n_tokens, error);
+}
+
+static const char *const prefixes[] = {"transformer.", NULL};
+
+const struct family chatglm_family = {
+    .name = "chatglm",
+    .summary = "ChatGLM 2 and 3, glm-4-9b",
+    .hf = names,
+    .tensors = {tensors, decoder_tensors},
+    .keys = {keys, rope_keys},
+    .vocabs = {&chatglm_vocab},
+    .dropped_prefixes = prefixes,
+    .add_facts = add_facts,
+    .before_vocab = pad_vocabulary,
+};

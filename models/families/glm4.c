@@ -1,0 +1,69 @@
+/* GLM-4-0414, the text halves of GLM-4.1V and GLM-OCR. conversion/glm.py. */
+#include "models/families/nextn.h"
+
+#include <math.h>
+#include <string.h>
+
+static const struct family_name names[] = {
+    {"Glm4ForCausalLM"}, {"Glm4vForConditionalGeneration"}, {"GlmOcrForConditionalGeneration"}, {0}};
+
+/* Multimodal models have their rotary rows in pairs; what does not rotate is after them. */
+#define QUERY_PAIRS "(head (pair half + rest)) ... -> (head (half pair + rest)) ..."
+#define KEY_PAIRS   "(kv_head (pair half + rest)) ... -> (kv_head (half pair + rest)) ..."
+
+static const struct relation_row tensors[] = {
+    {"model.layers.{}.self_attn.q_proj", "blk.{}.attn_q", QUERY_PAIRS, "head", .when = "mrope"},
+    {"model.layers.{}.self_attn.k_proj", "blk.{}.attn_k", KEY_PAIRS, "kv_head", .when = "mrope"},
+    {"model.layers.{}.mlp.gate_up_proj", "blk.{}.ffn_up"},
+    {"model.layers.{}.post_self_attn_layernorm", "blk.{}.post_attention_norm"},
+    {"model.layers.{}.post_mlp_layernorm", "blk.{}.post_ffw_norm"},
+    {0},
+};
+
+/* Heads rotate half of their dimensions, where nothing else is said. */
+static bool compute_rotary(const struct synthesis *synthesis, double *ret_value, struct error *error)
+{
+    double head_dim, factor;
+    if (!compute_head_dim(synthesis, &head_dim, error) ||
+        !synthesis_number(synthesis, "rope.partial_rotary_factor", 0.5, &factor, error))
+        return false;
+    *ret_value = trunc(head_dim * factor);
+    return true;
+}
+
+static const struct key_row keys[] = {
+    {"rope.dimension_count", GGUF_U32, .compute = compute_rotary},
+    {.emit = nextn_emit},
+    {0},
+};
+
+static void add_facts(struct facts *facts, const struct hparams *hparams)
+{
+    const char *architecture = hparams_architecture(hparams);
+    double factor = 0.5;
+    uint64_t head_dim = 0;
+    if (architecture != NULL && strcmp(architecture, "GlmOcrForConditionalGeneration") == 0)
+        nextn_add_facts(facts, hparams);
+    if (json_count(hparams_rope(hparams, "mrope_section")) == 0)
+        return;
+    if (!json_u64(hparams_get(hparams, "head_dim"), &head_dim) && facts_get(facts, "head") != 0)
+        head_dim = facts_get(facts, "hidden") / facts_get(facts, "head");
+    json_double(hparams_rope(hparams, "partial_rotary_factor"), &factor);
+    if (!(factor >= 0 && factor <= 1) || head_dim > UINT32_MAX)
+        return;
+    uint64_t pairs = (uint64_t)((double)head_dim * factor) / 2;
+    facts_set(facts, "mrope", 1);
+    facts_set(facts, "pair", pairs);
+    facts_set(facts, "rest", head_dim - 2 * pairs);
+}
+
+const struct family glm4_family = {
+    .name = "glm4",
+    .summary = "GLM-4-0414, the text halves of GLM-4.1V and GLM-OCR",
+    .hf = names,
+    .tensors = {tensors, nextn_tensors, decoder_tensors},
+    .keys = {base_keys, keys},
+    .vocabs = {&glm4_vocab},
+    .add_facts = add_facts,
+    .adjust = nextn_count_blocks,
+};

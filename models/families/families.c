@@ -28,6 +28,9 @@ extern const struct family granite4_family;
 extern const struct family granite4moe_family;
 extern const struct family granitehybrid_family;
 extern const struct family granitemoe_family;
+extern const struct family hunyuan_dense_family;
+extern const struct family hunyuan_moe_family;
+extern const struct family hy_v3_family;
 extern const struct family lfm2_family;
 extern const struct family lfm2moe_family;
 extern const struct family llama_family;
@@ -97,6 +100,9 @@ const struct family *const families[] = {
     &granite4moe_family,
     &granitehybrid_family,
     &granitemoe_family,
+    &hunyuan_dense_family,
+    &hunyuan_moe_family,
+    &hy_v3_family,
     &lfm2_family,
     &lfm2moe_family,
     &llama_family,

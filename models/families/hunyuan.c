@@ -1,0 +1,156 @@
+/* Hunyuan, dense and with experts, and Hy3. conversion/hunyuan.py. */
+#include "models/families/experts.h"
+#include "models/families/nextn.h"
+#include "models/families/qwen.h"
+
+#include <math.h>
+#include <string.h>
+
+static const struct family_name names[] = {{"HunYuanDenseV1ForCausalLM"}, {0}};
+static const struct family_name moe_names[] = {{"HunYuanMoEV1ForCausalLM"}, {0}};
+static const struct family_name hy3_names[] = {{"HYV3ForCausalLM"}, {0}};
+
+static const struct relation_row tensors[] = {
+    {"lm_head", NULL, .when = "tied"},
+    {"model.layers.{}.self_attn.query_layernorm", "blk.{}.attn_q_norm"},
+    {"model.layers.{}.self_attn.key_layernorm", "blk.{}.attn_k_norm"},
+    {0},
+};
+
+static const struct relation_row moe_tensors[] = {
+    {"model.layers.{}.mlp.gate.wg", "blk.{}.ffn_gate_inp"},
+    {"model.layers.{}.mlp.shared_mlp.down_proj", "blk.{}.ffn_down_shexp", .parallel = "column"},
+    {"model.layers.{}.mlp.shared_mlp.gate_proj", "blk.{}.ffn_gate_shexp", .parallel = "row"},
+    {"model.layers.{}.mlp.shared_mlp.up_proj", "blk.{}.ffn_up_shexp", .parallel = "row"},
+    {0},
+};
+
+static const struct relation_row hy3_tensors[] = {
+    {"model.layers.{}.mlp.router.gate", "blk.{}.ffn_gate_inp"},
+    {"model.layers.{}.mlp.expert_bias", "blk.{}.exp_probs_b"},
+    {"model.layers.{}.mlp.shared_mlp.down_proj", "blk.{}.ffn_down_shexp", .parallel = "column"},
+    {"model.layers.{}.mlp.shared_mlp.gate_proj", "blk.{}.ffn_gate_shexp", .parallel = "row"},
+    {"model.layers.{}.mlp.shared_mlp.up_proj", "blk.{}.ffn_up_shexp", .parallel = "row"},
+    {"model.layers.{}.self_attn.q_norm", "blk.{}.attn_q_norm"},
+    {"model.layers.{}.self_attn.k_norm", "blk.{}.attn_k_norm"},
+    {"model.layers.{}.final_layernorm", "blk.{}.nextn.shared_head_norm", .forward_only = true},
+    {0},
+};
+
+/* Dynamic scaling is worked into the base of the rope once, for the longest context. */
+static bool scale_rope(struct synthesis *synthesis, double head_dim, double otherwise, struct error *error)
+{
+    enum { CONTEXT = 262144 };
+    struct gguf_kvs *kvs = &synthesis->model->kvs;
+    const char *type = json_string(hparams_rope(synthesis->model->hparams, "rope_type"), NULL);
+    bool is_dynamic = type != NULL && strcmp(type, "dynamic") == 0;
+    double theta, alpha;
+    if (!is_dynamic && (type == NULL || strcmp(type, "xdrope") != 0))
+        return true;
+    if (!synthesis_number(synthesis, "rope.alpha", otherwise, &alpha, error) ||
+        !synthesis_number(synthesis, "rope.rope_theta", 10000, &theta, error))
+        return false;
+    gguf_set_f32(kvs, synthesis_key(synthesis, "rope.freq_base"), theta * pow(alpha, head_dim / (head_dim - 2)));
+    gguf_set_text(kvs, synthesis_key(synthesis, "rope.scaling.type"), "none");
+    gguf_set_f32(kvs, synthesis_key(synthesis, "rope.scaling.factor"), 1);
+    if (is_dynamic) {
+        gguf_set_u32(kvs, synthesis_key(synthesis, "rope.scaling.original_context_length"), CONTEXT);
+        gguf_set_u32(kvs, synthesis_key(synthesis, "context_length"), CONTEXT);
+    }
+    return true;
+}
+
+static bool emit_rope(struct synthesis *synthesis, struct error *error)
+{
+    const double alpha = 50;
+    double head_dim;
+    gguf_kvs_remove(&synthesis->model->kvs, synthesis_key(synthesis, "expert_count"));
+    return compute_head_dim(synthesis, &head_dim, error) && scale_rope(synthesis, head_dim, alpha, error);
+}
+
+static bool emit_moe_rope(struct synthesis *synthesis, struct error *error)
+{
+    const double alpha = 1000, head_dim = 128;
+    return scale_rope(synthesis, head_dim, alpha, error);
+}
+
+/* One number that may be a list of the same for each layer. */
+static bool emit_count(struct synthesis *synthesis, const char *key, const char *from, struct error *error)
+{
+    const struct json *value = hparams_get(synthesis->model->hparams, from);
+    uint64_t count;
+    if (!json_u64(json_is(value, JSON_ARRAY) ? json_first(value) : value, &count) || count > UINT32_MAX)
+        return error_set(error, "config.json: %s is missing, or not a whole number of 32 bits", from);
+    gguf_set_u32(&synthesis->model->kvs, synthesis_key(synthesis, key), (uint32_t)count);
+    return true;
+}
+
+static bool emit_experts(struct synthesis *synthesis, struct error *error)
+{
+    return emit_count(synthesis, "expert_feed_forward_length", "moe_intermediate_size", error) &&
+           emit_count(synthesis, "expert_used_count", "moe_topk", error) &&
+           emit_count(synthesis, "expert_shared_count", "num_shared_expert", error);
+}
+
+static const struct key_row keys[] = {{.emit = emit_rope}, {0}};
+
+static const struct key_row moe_layer_keys[] = {
+    {"expert_shared_feed_forward_length", GGUF_U32, REQUIRED, "intermediate_size"},
+    {.emit = emit_experts},
+    {.emit = emit_moe_rope},
+    {0},
+};
+
+static const struct key_row hy3_keys[] = {
+    {"expert_feed_forward_length", GGUF_U32, IF_PRESENT, "expert_hidden_dim|moe_intermediate_size"},
+    {"expert_shared_feed_forward_length", GGUF_U32, IF_PRESENT, "shared_expert_intermediate_size|moe_intermediate_size"},
+    {"expert_weights_norm", GGUF_BOOL, IF_PRESENT, "route_norm|norm_topk_prob"},
+    {"expert_weights_scale", GGUF_F32, IF_PRESENT, "router_scaling_factor|routed_scaling_factor"},
+    {"expert_gating_func", GGUF_U32, ALWAYS, .value = 2}, /* sigmoid */
+    {.emit = nextn_emit},
+    {0},
+};
+
+static void add_facts(struct facts *facts, const struct hparams *hparams)
+{
+    facts_forget(facts, "expert");
+    if (json_bool(hparams_get(hparams, "tie_word_embeddings"), false))
+        facts_set(facts, "tied", 1);
+}
+
+static void add_moe_facts(struct facts *facts, const struct hparams *hparams)
+{
+    if (json_bool(hparams_get(hparams, "tie_word_embeddings"), false))
+        facts_set(facts, "tied", 1);
+}
+
+const struct family hunyuan_dense_family = {
+    .name = "hunyuan-dense",
+    .summary = "Hunyuan, dense",
+    .hf = names,
+    .tensors = {tensors, decoder_tensors},
+    .keys = {base_keys, keys},
+    .vocabs = {&hunyuan_vocab},
+    .add_facts = add_facts,
+};
+
+const struct family hunyuan_moe_family = {
+    .name = "hunyuan-moe",
+    .summary = "Hunyuan with experts",
+    .hf = moe_names,
+    .tensors = {tensors, moe_tensors, experts_tensors, decoder_tensors},
+    .keys = {base_keys, moe_layer_keys},
+    .vocabs = {&bpe_vocab},
+    .add_facts = add_moe_facts,
+};
+
+const struct family hy_v3_family = {
+    .name = "hy_v3",
+    .summary = "Hy3",
+    .hf = hy3_names,
+    .tensors = {hy3_tensors, nextn_tensors, qwen_moe_tensors, decoder_tensors},
+    .keys = {base_keys, hy3_keys},
+    .vocabs = {&bpe_vocab},
+    .add_facts = nextn_add_facts,
+    .adjust = nextn_count_blocks,
+};

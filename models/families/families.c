@@ -9,6 +9,8 @@ extern const struct family chatglm_family;
 extern const struct family command_r_family;
 extern const struct family deepseek2_family;
 extern const struct family deepseek32_family;
+extern const struct family ernie4_5_family;
+extern const struct family ernie4_5_moe_family;
 extern const struct family falcon_family;
 extern const struct family gemma_family;
 extern const struct family gemma2_family;
@@ -48,6 +50,7 @@ extern const struct family nomic_bert_moe_family;
 extern const struct family olmo_family;
 extern const struct family olmo2_family;
 extern const struct family olmoe_family;
+extern const struct family paddleocr_family;
 extern const struct family phi2_family;
 extern const struct family phi3_family;
 extern const struct family qwen2_family;
@@ -81,6 +84,8 @@ const struct family *const families[] = {
     &command_r_family,
     &deepseek2_family,
     &deepseek32_family,
+    &ernie4_5_family,
+    &ernie4_5_moe_family,
     &falcon_family,
     &gemma_family,
     &gemma2_family,
@@ -120,6 +125,7 @@ const struct family *const families[] = {
     &olmo_family,
     &olmo2_family,
     &olmoe_family,
+    &paddleocr_family,
     &phi2_family,
     &phi3_family,
     &qwen2_family,

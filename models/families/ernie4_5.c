@@ -1,0 +1,104 @@
+/* ERNIE 4.5, dense and with experts, and the text half of PaddleOCR-VL. conversion/ernie.py. */
+#include "models/families/experts.h"
+#include "models/families/llama.h"
+
+#include <string.h>
+
+static const struct family_name names[] = {{"Ernie4_5ForCausalLM"}, {"Ernie4_5_ForCausalLM"}, {0}};
+static const struct family_name moe_names[] = {{"Ernie4_5_MoeForCausalLM"}, {0}};
+static const struct family_name paddle_names[] = {{"PaddleOCRVLForConditionalGeneration"}, {0}};
+
+/* Some checkpoints have queries, keys and values in one; "query", "key" and "value" are 1. */
+static const struct relation_row tensors[] = {
+    {"model.layers.{}.self_attn.qkv_proj", "blk.{}.attn_q, blk.{}.attn_k, blk.{}.attn_v",
+     "(query head d + key kv_head d + value kv_head d) ... -> (query head d) ..., (key kv_head d) ..., (value kv_head d) ...",
+     "head kv_head", .forward_only = true},
+    {"model.layers.{}.mlp.up_gate_proj", "blk.{}.ffn_gate, blk.{}.ffn_up", GATE_UP, "gate up", .forward_only = true},
+    {0},
+};
+
+static const struct relation_row moe_tensors[] = {
+    {"model.mtp_*", NULL},
+    {"model.layers.{}.mlp.moe_statics.e_score_correction_bias", "blk.{}.exp_probs_b.bias"},
+    {0},
+};
+
+/* As the converter has it, whatever it may mean. */
+static bool emit_shared_width(struct synthesis *synthesis, struct error *error)
+{
+    const struct hparams *hparams = synthesis->model->hparams;
+    uint64_t width, kv_heads, n_shared;
+    if (!json_u64(hparams_get(hparams, "moe_num_shared_experts"), &n_shared) || n_shared == 0)
+        return true;
+    if (!hparams_count(hparams, "intermediate_size", 0, UINT32_MAX, &width, error) ||
+        !hparams_count(hparams, "num_key_value_heads", 1, UINT32_MAX, &kv_heads, error))
+        return false;
+    gguf_set_u32(&synthesis->model->kvs, synthesis_key(synthesis, "expert_shared_feed_forward_length"),
+                 (uint32_t)(width / kv_heads));
+    return true;
+}
+
+static const struct key_row moe_layer_keys[] = {
+    {"expert_count", GGUF_U32, REQUIRED, "moe_num_experts"},
+    {"expert_used_count", GGUF_U32, REQUIRED, "moe_k"},
+    {"interleave_moe_layer_step", GGUF_U32, REQUIRED, "moe_layer_interval"},
+    {"leading_dense_block_count", GGUF_U32, REQUIRED, "moe_layer_start_index"},
+    {"expert_feed_forward_length", GGUF_U32, IF_PRESENT, "moe_intermediate_size"},
+    {"expert_shared_count", GGUF_U32, IF_PRESENT, "moe_num_shared_experts"},
+    {.emit = emit_shared_width},
+    {0},
+};
+
+static void add_facts(struct facts *facts, const struct hparams *hparams)
+{
+    enum { MOST = 1 << 20 };
+    struct error unused;
+    uint64_t head_dim = 0, n_experts;
+    if (!json_u64(hparams_get(hparams, "head_dim"), &head_dim) && facts_get(facts, "head") != 0)
+        head_dim = facts_get(facts, "hidden") / facts_get(facts, "head");
+    facts_set(facts, "d", head_dim);
+    facts_set(facts, "query", 1);
+    facts_set(facts, "key", 1);
+    facts_set(facts, "value", 1);
+    if (hparams_count(hparams, "moe_num_experts", 1, MOST, &n_experts, &unused))
+        facts_set(facts, "expert", n_experts);
+}
+
+static const char *rename_tensor(struct arena *arena, const struct facts *facts, enum direction direction, const char *name)
+{
+    static const char ernie[] = "ernie.";
+    (void)facts;
+    const char *found = direction == FORWARD ? strstr(name, ernie) : NULL;
+    if (found == NULL)
+        return name;
+    return arena_printf(arena, "%.*smodel.%s", (int)(found - name), name, found + sizeof ernie - 1);
+}
+
+#define ERNIE .vocabs = {&spm_vocab}, .add_facts = add_facts, .rename = rename_tensor, .after_vocab = llama_before_vocab
+
+const struct family ernie4_5_family = {
+    .name = "ernie4_5",
+    .summary = "ERNIE 4.5, dense",
+    .hf = names,
+    .tensors = {tensors, decoder_tensors},
+    .keys = {base_keys},
+    ERNIE,
+};
+
+const struct family ernie4_5_moe_family = {
+    .name = "ernie4_5-moe",
+    .summary = "ERNIE 4.5 with experts",
+    .hf = moe_names,
+    .tensors = {moe_tensors, experts_gate_first_tensors, decoder_tensors},
+    .keys = {base_keys, moe_layer_keys},
+    ERNIE,
+};
+
+const struct family paddleocr_family = {
+    .name = "paddleocr",
+    .summary = "PaddleOCR-VL, the text model",
+    .hf = paddle_names,
+    .tensors = {tensors, decoder_tensors},
+    .keys = {base_keys},
+    ERNIE,
+};

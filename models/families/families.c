@@ -11,6 +11,9 @@ extern const struct family deepseek2_family;
 extern const struct family deepseek32_family;
 extern const struct family ernie4_5_family;
 extern const struct family ernie4_5_moe_family;
+extern const struct family exaone_family;
+extern const struct family exaone4_family;
+extern const struct family exaone_moe_family;
 extern const struct family falcon_family;
 extern const struct family gemma_family;
 extern const struct family gemma2_family;
@@ -87,6 +90,9 @@ const struct family *const families[] = {
     &deepseek32_family,
     &ernie4_5_family,
     &ernie4_5_moe_family,
+    &exaone_family,
+    &exaone4_family,
+    &exaone_moe_family,
     &falcon_family,
     &gemma_family,
     &gemma2_family,

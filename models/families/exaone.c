@@ -1,0 +1,172 @@
+/* EXAONE 3, 4 and 4.5, and with experts. conversion/exaone.py. */
+#include "models/families/experts.h"
+#include "models/families/layers.h"
+#include "models/families/nextn.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+static const struct family_name names[] = {{"ExaoneForCausalLM"}, {0}};
+static const struct family_name names4[] = {{"Exaone4ForCausalLM"}, {"Exaone4_5_ForConditionalGeneration"}, {0}};
+static const struct family_name moe_names[] = {{"ExaoneMoEForCausalLM"}, {"ExaoneMoeForCausalLM"}, {0}};
+
+static const struct relation_row tensors[] = {
+    {"transformer.wte", "token_embd", .parallel = "row"},
+    {"transformer.ln_f", "output_norm"},
+    {"lm_head", "output", .parallel = "row"},
+    {"transformer.h.{}.ln_1", "blk.{}.attn_norm"},
+    {"transformer.h.{}.ln_2", "blk.{}.ffn_norm"},
+    {"transformer.h.{}.attn.attention.q_proj", "blk.{}.attn_q", .parallel = "row"},
+    {"transformer.h.{}.attn.attention.k_proj", "blk.{}.attn_k", .parallel = "row"},
+    {"transformer.h.{}.attn.attention.v_proj", "blk.{}.attn_v", .parallel = "row"},
+    {"transformer.h.{}.attn.attention.out_proj", "blk.{}.attn_output", .parallel = "column"},
+    {"transformer.h.{}.mlp.c_fc_0", "blk.{}.ffn_gate", .parallel = "row"},
+    {"transformer.h.{}.mlp.c_fc_1", "blk.{}.ffn_up", .parallel = "row"},
+    {"transformer.h.{}.mlp.c_proj", "blk.{}.ffn_down", .parallel = "column"},
+    {"transformer.h.{}.attn.attention.rotary.inv_freq", NULL},
+    {0},
+};
+
+static const struct relation_row norm_tensors[] = {
+    {"model.layers.{}.self_attn.q_norm", "blk.{}.attn_q_norm"},
+    {"model.layers.{}.self_attn.k_norm", "blk.{}.attn_k_norm"},
+    {0},
+};
+
+static const struct relation_row tensors4[] = {
+    {"model.layers.{}.post_attention_layernorm", "blk.{}.post_attention_norm"},
+    {"model.layers.{}.post_feedforward_layernorm", "blk.{}.post_ffw_norm"},
+    {0},
+};
+
+static const struct relation_row moe_tensors[] = {
+    {"model.layers.{}.mlp.e_score_correction_bias", "blk.{}.exp_probs_b.bias"},
+    {0},
+};
+
+static bool compute_rotary(const struct synthesis *synthesis, double *ret_value, struct error *error)
+{
+    uint64_t head = facts_get(&synthesis->facts, "head"), hidden = facts_get(&synthesis->facts, "hidden");
+    const char *activation = json_string(hparams_get(synthesis->model->hparams, "activation_function"), NULL);
+    double factor;
+    if (head == 0 || hidden == 0)
+        return error_set(error, "config.json: hidden_size or num_attention_heads is missing, 0, or too large");
+    if (activation != NULL && strcmp(activation, "silu") != 0)
+        return error_set(error, "config.json: activation_function is '%.64s', not 'silu'", activation);
+    if (!synthesis_number(synthesis, "rope.partial_rotary_factor", 1, &factor, error))
+        return false;
+    *ret_value = trunc(factor * (double)(hidden / head));
+    return true;
+}
+
+static const struct key_row keys[] = {{"rope.dimension_count", GGUF_U32, .compute = compute_rotary}, {0}};
+
+/* Which layers look at a window: listed, by the letters L and G of a pattern in turn, or all but each nth. */
+static bool emit_window_pattern(struct synthesis *synthesis, struct error *error)
+{
+    const struct hparams *hparams = synthesis->model->hparams;
+    const struct json *types = hparams_get(hparams, "layer_types"), *given = hparams_get(hparams, "sliding_window_pattern");
+    struct layers layers;
+    size_t length = 0;
+    uint64_t each = 0;
+    if (!layers_new(synthesis, &layers, error))
+        return false;
+    if (json_is(types, JSON_ARRAY)) {
+        /* as many as are listed, which may leave out what predicts */
+        layers.n = json_count(types) < layers.n ? json_count(types) : layers.n;
+        layers_mark(&layers, types, "sliding_attention");
+    } else {
+        const char *letters = json_string(given, &length);
+        if (length == 0 && (!json_u64(given, &each) || each == 0))
+            return error_set(error, "config.json: there is no layer_types and no sliding_window_pattern");
+        for (uint64_t i = 0; i < layers.n; i++)
+            layers.values[i] = length > 0 ? letters[i % length] == 'L' : (i + 1) % each != 0;
+    }
+    layers_set(synthesis, "attention.sliding_window_pattern", GGUF_BOOL, &layers);
+    return true;
+}
+
+static bool emit_window(struct synthesis *synthesis, struct error *error)
+{
+    uint64_t window;
+    if (!json_u64(hparams_get(synthesis->model->hparams, "sliding_window"), &window) || window > UINT32_MAX)
+        return true;
+    gguf_set_u32(&synthesis->model->kvs, synthesis_key(synthesis, "attention.sliding_window"), (uint32_t)window);
+    return emit_window_pattern(synthesis, error);
+}
+
+static const struct key_row keys4[] = {
+    {"vocab_size", GGUF_U32, REQUIRED, "vocab_size"},
+    {.emit = emit_window},
+    {.emit = nextn_emit},
+    {0},
+};
+
+static bool compute_shared_width(const struct synthesis *synthesis, double *ret_value, struct error *error)
+{
+    double width, n_shared;
+    if (!synthesis_number(synthesis, "moe_intermediate_size", 0, &width, error) ||
+        !synthesis_number(synthesis, "num_shared_experts|n_shared_experts", 0, &n_shared, error))
+        return false;
+    *ret_value = width * n_shared;
+    return true;
+}
+
+static const struct key_row moe_layer_keys[] = {
+    {"vocab_size", GGUF_U32, REQUIRED, "vocab_size"},
+    {.emit = emit_window},
+    {"expert_feed_forward_length", GGUF_U32, REQUIRED, "moe_intermediate_size"},
+    {"expert_shared_count", GGUF_U32, REQUIRED, "num_shared_experts|n_shared_experts"},
+    {"expert_shared_feed_forward_length", GGUF_U32, .compute = compute_shared_width},
+    {"expert_weights_scale", GGUF_F32, REQUIRED, "routed_scaling_factor"},
+    {"expert_weights_norm", GGUF_BOOL, REQUIRED, "norm_topk_prob"},
+    {"leading_dense_block_count", GGUF_U32, OR_DEFAULT, "first_k_dense_replace|first_last_k_dense_replace", 0},
+    {.emit = nextn_emit},
+    {"rope.scaling.type", GGUF_STRING, ALWAYS, .text = "none"},
+    {0},
+};
+
+/* More than one layer that predicts would share the tensors of the first. */
+static bool adjust(struct synthesis *synthesis, struct error *error)
+{
+    uint64_t n = facts_get(&synthesis->facts, "nextn");
+    if (n > 1)
+        return error_set(error, "config.json: num_nextn_predict_layers is %" PRIu64 ", where 1 is known", n);
+    return nextn_count_blocks(synthesis, error);
+}
+
+const struct family exaone_family = {
+    .name = "exaone",
+    .summary = "EXAONE 3",
+    .hf = names,
+    .tensors = {tensors},
+    .keys = {base_keys, keys},
+    .vocabs = {&bpe_vocab},
+    .add_extras = add_rope_freqs,
+};
+
+const struct family exaone4_family = {
+    .name = "exaone4",
+    .summary = "EXAONE 4 and 4.5",
+    .hf = names4,
+    .tensors = {tensors4, norm_tensors, nextn_tensors, decoder_tensors},
+    .keys = {base_keys, keys4},
+    .vocabs = {&bpe_vocab},
+    .add_facts = nextn_add_facts,
+    .adjust = adjust,
+    .rename = nextn_rename,
+    .add_extras = add_rope_freqs,
+};
+
+const struct family exaone_moe_family = {
+    .name = "exaone-moe",
+    .summary = "K-EXAONE",
+    .hf = moe_names,
+    .tensors = {moe_tensors, norm_tensors, experts_tensors, nextn_tensors, decoder_tensors},
+    .keys = {base_keys, moe_layer_keys},
+    .vocabs = {&bpe_vocab},
+    .add_facts = nextn_add_facts,
+    .adjust = adjust,
+    .rename = nextn_rename,
+};

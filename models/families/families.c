@@ -3,6 +3,8 @@
 #include <string.h>
 
 extern const struct family arcee_family;
+extern const struct family bailingmoe_family;
+extern const struct family bailingmoe2_family;
 extern const struct family bert_family;
 extern const struct family bloom_family;
 extern const struct family chatglm_family;
@@ -82,6 +84,8 @@ extern const struct family xlm_roberta_family;
 /* clang-format off */
 const struct family *const families[] = {
     &arcee_family,
+    &bailingmoe_family,
+    &bailingmoe2_family,
     &bert_family,
     &bloom_family,
     &chatglm_family,

@@ -1,0 +1,118 @@
+/* Ling and Ring 1 and 2, the first two generations of Bailing. conversion/bailingmoe.py. */
+#include "models/families/experts.h"
+#include "models/families/nextn.h"
+
+#include <math.h>
+
+static const struct family_name names[] = {{"BailingMoeForCausalLM"}, {0}};
+static const struct family_name names2[] = {{"BailingMoeV2ForCausalLM"}, {0}};
+
+static const struct relation_row common_tensors[] = {
+    {"model.word_embeddings", "token_embd", .parallel = "row"},
+    {"model.layers.{}.attention.dense", "blk.{}.attn_output", .parallel = "column"},
+    {0},
+};
+
+/* "query", "key" and "value" are 1. */
+static const struct relation_row tensors[] = {
+    {"model.layers.{}.attention.query_key_value", "blk.{}.attn_q, blk.{}.attn_k, blk.{}.attn_v",
+     "(query head half pair + key kv_head half pair + value kv_head half pair) ... -> "
+     "(query head pair half) ..., (key kv_head pair half) ..., (value kv_head half pair) ...",
+     "head kv_head"},
+    {0},
+};
+
+static const struct relation_row tensors2[] = {
+    {"model.layers.{}.attention.query_key_value", "blk.{}.attn_qkv"},
+    {"model.layers.{}.attention.query_layernorm", "blk.{}.attn_q_norm"},
+    {"model.layers.{}.attention.key_layernorm", "blk.{}.attn_k_norm"},
+    {"model.layers.{}.mlp.gate.expert_bias", "blk.{}.exp_probs_b.bias"},
+    {"model.layers.{}.final_layernorm", "blk.{}.layer_output_norm"},
+    {0},
+};
+
+static const struct key_row keys[] = {
+    {"rope.dimension_count", GGUF_U32, .compute = compute_head_dim},
+    {"leading_dense_block_count", GGUF_U32, REQUIRED, "first_k_dense_replace"},
+    {"vocab_size", GGUF_U32, REQUIRED, "vocab_size"},
+    {"expert_feed_forward_length", GGUF_U32, REQUIRED, "moe_intermediate_size"},
+    {"expert_weights_scale", GGUF_F32, ALWAYS, .value = 1},
+    {"expert_shared_count", GGUF_U32, REQUIRED, "num_shared_experts"},
+    {"expert_weights_norm", GGUF_BOOL, REQUIRED, "norm_topk_prob"},
+    {0},
+};
+
+static bool compute_rotary(const struct synthesis *synthesis, double *ret_value, struct error *error)
+{
+    double head_dim, factor;
+    if (!compute_head_dim(synthesis, &head_dim, error) ||
+        !synthesis_number(synthesis, "rope.partial_rotary_factor", 0.5, &factor, error))
+        return false;
+    *ret_value = trunc(head_dim * factor);
+    return true;
+}
+
+static bool compute_shared_width(const struct synthesis *synthesis, double *ret_value, struct error *error)
+{
+    double width, n_shared;
+    if (!synthesis_number(synthesis, "moe_shared_expert_intermediate_size", NAN, ret_value, error) ||
+        !synthesis_number(synthesis, "moe_intermediate_size", 0, &width, error) ||
+        !synthesis_number(synthesis, "num_shared_experts", 1, &n_shared, error))
+        return false;
+    if (isnan(*ret_value))
+        *ret_value = width * n_shared;
+    return true;
+}
+
+static const struct key_row keys2[] = {
+    {"rope.dimension_count", GGUF_U32, .compute = compute_rotary},
+    {"leading_dense_block_count", GGUF_U32, REQUIRED, "first_k_dense_replace"},
+    {"vocab_size", GGUF_U32, REQUIRED, "vocab_size"},
+    {"expert_feed_forward_length", GGUF_U32, REQUIRED, "moe_intermediate_size"},
+    {"expert_shared_feed_forward_length", GGUF_U32, .compute = compute_shared_width},
+    {"expert_weights_scale", GGUF_F32, REQUIRED, "routed_scaling_factor"},
+    {"expert_shared_count", GGUF_U32, REQUIRED, "num_shared_experts"},
+    {"expert_weights_norm", GGUF_BOOL, REQUIRED, "norm_topk_prob"},
+    {"nextn_predict_layers", GGUF_U32, IF_PRESENT, "num_nextn_predict_layers"},
+    {0},
+};
+
+static void add_facts(struct facts *facts, const struct hparams *hparams)
+{
+    uint64_t head_dim = 0;
+    if (!json_u64(hparams_get(hparams, "head_dim"), &head_dim) && facts_get(facts, "head") != 0)
+        head_dim = facts_get(facts, "hidden") / facts_get(facts, "head");
+    facts_set(facts, "pair", head_dim / 2);
+    facts_set(facts, "query", 1);
+    facts_set(facts, "key", 1);
+    facts_set(facts, "value", 1);
+}
+
+static bool refuse_normalized_head(struct synthesis *synthesis, struct error *error)
+{
+    if (!json_bool(hparams_get(synthesis->model->hparams, "norm_head"), false))
+        return true;
+    return error_set(error, "model.gguf: norm_head, an output that is normalized by its columns, is not supported");
+}
+
+const struct family bailingmoe_family = {
+    .name = "bailingmoe",
+    .summary = "Ling, Ring",
+    .hf = names,
+    .tensors = {tensors, common_tensors, experts_tensors, decoder_tensors},
+    .keys = {base_keys, keys},
+    .vocabs = {&bpe_vocab},
+    .add_facts = add_facts,
+    .adjust = refuse_normalized_head,
+};
+
+const struct family bailingmoe2_family = {
+    .name = "bailingmoe2",
+    .summary = "Ling 2, Ring 2",
+    .hf = names2,
+    .tensors = {tensors2, common_tensors, nextn_tensors, experts_tensors, decoder_tensors},
+    .keys = {base_keys, keys2},
+    .vocabs = {&bpe_vocab},
+    .add_facts = nextn_add_facts,
+    .adjust = nextn_count_blocks,
+};

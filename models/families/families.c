@@ -8,6 +8,8 @@ extern const struct family bailingmoe2_family;
 extern const struct family bert_family;
 extern const struct family bloom_family;
 extern const struct family chatglm_family;
+extern const struct family cohere2_family;
+extern const struct family cohere2moe_family;
 extern const struct family command_r_family;
 extern const struct family deepseek2_family;
 extern const struct family deepseek32_family;
@@ -89,6 +91,8 @@ const struct family *const families[] = {
     &bert_family,
     &bloom_family,
     &chatglm_family,
+    &cohere2_family,
+    &cohere2moe_family,
     &command_r_family,
     &deepseek2_family,
     &deepseek32_family,

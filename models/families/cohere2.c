@@ -1,0 +1,128 @@
+/* Cohere's second generation: Command A, Command R7B, and with experts. conversion/command_r.py. */
+#include "base/text.h"
+#include "models/families/experts.h"
+#include "models/families/layers.h"
+#include "models/families/nextn.h"
+#include "quant/convert.h"
+
+static const struct family_name names[] = {{"Cohere2ForCausalLM"}, {0}};
+static const struct family_name moe_names[] = {{"Cohere2MoeForCausalLM"}, {0}};
+
+static const struct key_row keys[] = {
+    {"logit_scale", GGUF_F32, REQUIRED, "logit_scale"},
+    {"attention.sliding_window", GGUF_U32, REQUIRED, "sliding_window"},
+    {"vocab_size", GGUF_U32, REQUIRED, "vocab_size"},
+    {"rope.dimension_count", GGUF_U32, .compute = compute_rotary_of_head},
+    {"rope.scaling.type", GGUF_STRING, ALWAYS, .text = "none"},
+    {0},
+};
+
+/* The first layer that is not dense. */
+static bool compute_dense_layers(const struct synthesis *synthesis, double *ret_value, struct error *error)
+{
+    const struct json *types = hparams_get(synthesis->model->hparams, "mlp_layer_types");
+    const struct json *type = json_is(types, JSON_ARRAY) ? json_first(types) : NULL;
+    if (type == NULL)
+        return synthesis_number(synthesis, "first_k_dense_replace", 0, ret_value, error);
+    for (*ret_value = 0; type != NULL && json_string_is(type, "dense"); type = json_next(type))
+        ++*ret_value;
+    return true;
+}
+
+static bool emit_shared(struct synthesis *synthesis, struct error *error)
+{
+    uint64_t n_shared = 0, width;
+    const struct hparams *hparams = synthesis->model->hparams;
+    if (!json_u64(hparams_get(hparams, "num_shared_experts"), &n_shared) || n_shared == 0)
+        return true;
+    if (!hparams_count(hparams, "num_shared_experts", 1, UINT16_MAX, &n_shared, error) ||
+        !hparams_count(hparams, "intermediate_size", 0, UINT16_MAX, &width, error))
+        return false;
+    gguf_set_u32(&synthesis->model->kvs, synthesis_key(synthesis, "expert_shared_count"), (uint32_t)n_shared);
+    gguf_set_u32(&synthesis->model->kvs, synthesis_key(synthesis, "expert_shared_feed_forward_length"),
+                 (uint32_t)(n_shared * width));
+    return true;
+}
+
+static const struct key_row moe_layer_keys[] = {
+    {"logit_scale", GGUF_F32, REQUIRED, "logit_scale"},
+    {"attention.sliding_window", GGUF_U32, REQUIRED, "sliding_window"},
+    {.emit = emit_sliding_layers},
+    {"vocab_size", GGUF_U32, REQUIRED, "vocab_size"},
+    {"expert_feed_forward_length", GGUF_U32, REQUIRED, "intermediate_size"},
+    {"leading_dense_block_count", GGUF_U32, .compute = compute_dense_layers},
+    {"expert_weights_norm", GGUF_BOOL, OR_DEFAULT, "norm_topk_prob", 0},
+    {.emit = emit_shared},
+    {.emit = nextn_emit},
+    {"rope.dimension_count", GGUF_U32, REQUIRED, "head_dim"},
+    {"rope.scaling.type", GGUF_STRING, ALWAYS, .text = "none"},
+    {0},
+};
+
+/* Whether all of a tensor is 0. */
+static bool is_zero(struct arena *arena, const struct tensor *tensor, bool *ret_zero, struct error *error)
+{
+    enum { PIECE = 4096, MOST = 1 << 20 };
+    float values[PIECE];
+    if (tensor->refusal != NULL || dtype_kernels(tensor->dtype).decode == NULL || tensor_elements(tensor) > MOST)
+        return error_set(error, "model.gguf: tensor '%.200s' is not a bias that can be read", tensor->name);
+    const struct view *view = view_convert(arena, tensor_view(tensor, arena), &f32_dtype);
+    *ret_zero = true;
+    for (uint64_t at = 0; at < view->n_elements && *ret_zero; at += PIECE) {
+        uint64_t n = view->n_elements - at < PIECE ? view->n_elements - at : PIECE;
+        if (!view_read(view, at, n, values, error))
+            return false;
+        for (uint64_t i = 0; i < n; i++)
+            *ret_zero &= values[i] == 0;
+    }
+    return true;
+}
+
+/* These models have no biases; checkpoints that have some hold zeros in them, which are left out. */
+static bool check_biases(struct synthesis *synthesis, struct error *error)
+{
+    const struct checkpoint *checkpoint = synthesis->model->checkpoint;
+    size_t n_biases = 0;
+    for (size_t i = 0; i < checkpoint->tensors->n_tensors; i++) {
+        const struct tensor *tensor = &checkpoint->tensors->tensors[i];
+        bool zero;
+        if (!text_ends_with(tensor->name, ".bias"))
+            continue;
+        if (!is_zero(synthesis->model->arena, tensor, &zero, error))
+            return false;
+        if (!zero)
+            return error_set(error, "model.gguf: tensor '%.200s' is not 0, and Cohere 2 has no biases", tensor->name);
+        n_biases++;
+    }
+    if (n_biases > 0)
+        checkpoint_note(checkpoint, "model.gguf: %zu biases that are 0 are left out; the converter fails on them", n_biases);
+    return true;
+}
+
+static const char *drop_bias(struct arena *arena, const struct facts *facts, enum direction direction, const char *name)
+{
+    (void)arena, (void)facts;
+    return direction == FORWARD && text_ends_with(name, ".bias") ? NULL : name;
+}
+
+const struct family cohere2_family = {
+    .name = "cohere2",
+    .summary = "Command A, Command R7B",
+    .hf = names,
+    .tensors = {decoder_tensors},
+    .keys = {base_keys, keys},
+    .vocabs = {&bpe_vocab},
+    .adjust = check_biases,
+    .rename = drop_bias,
+};
+
+const struct family cohere2moe_family = {
+    .name = "cohere2moe",
+    .summary = "Cohere 2 with experts",
+    .hf = moe_names,
+    .tensors = {nextn_tensors, experts_tensors, decoder_tensors},
+    .keys = {base_keys, moe_layer_keys},
+    .vocabs = {&bpe_vocab},
+    .add_facts = nextn_add_facts,
+    .adjust = nextn_count_blocks,
+};

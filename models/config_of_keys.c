@@ -38,7 +38,8 @@ const struct family *family_of_keys(const struct gguf_kvs *kvs)
     for (const struct family *const *family = families; *family != NULL && architecture != NULL; family++) {
         const char *wanted = (*family)->tokenizer_model;
         bool fits = strcmp(family_architecture(*family), architecture) == 0;
-        if (fits && (found == NULL || (wanted != NULL && tokenizer != NULL && strcmp(wanted, tokenizer) == 0)))
+        bool is_told = wanted != NULL && tokenizer != NULL && strcmp(wanted, tokenizer) == 0;
+        if (fits && (found == NULL || is_told || (found->forms == NULL && (*family)->forms != NULL)))
             found = *family;
     }
     arena_free(arena);

@@ -40,6 +40,8 @@ extern const struct family granitemoe_family;
 extern const struct family hunyuan_dense_family;
 extern const struct family hunyuan_moe_family;
 extern const struct family hy_v3_family;
+extern const struct family internlm2_family;
+extern const struct family internlm3_family;
 extern const struct family lfm2_family;
 extern const struct family lfm2moe_family;
 extern const struct family llama_family;
@@ -123,6 +125,8 @@ const struct family *const families[] = {
     &hunyuan_dense_family,
     &hunyuan_moe_family,
     &hy_v3_family,
+    &internlm2_family,
+    &internlm3_family,
     &lfm2_family,
     &lfm2moe_family,
     &llama_family,

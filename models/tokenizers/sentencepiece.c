@@ -100,3 +100,19 @@ uint64_t sentencepiece_vocab_size(const struct vocab_input *input, const sentenc
     json_u64(hparams_find(input->hparams, "vocab_size_per_layer_input|vocab_size"), &n_tokens);
     return n_tokens != 0 ? n_tokens : model->n_pieces;
 }
+
+void sentencepiece_add_decoder(struct token_list *list, const struct json *config, bool by_looks)
+{
+    const struct json *decoder = json_get(config, "added_tokens_decoder");
+    for (const struct json *token = json_first(decoder); token != NULL; token = json_next(token)) {
+        size_t length;
+        const char *text = json_string(json_get(token, "content"), &length);
+        uint64_t id = strtoull(json_key(token, NULL), NULL, 10);
+        if (text == NULL)
+            continue;
+        bool control = json_bool(json_get(token, "special"), false) || (by_looks && token_looks_special(text, length));
+        if (!control && by_looks)
+            text = token_plain_spaces(list, text, &length);
+        token_list_set(list, id, text, length, -1000.f, control ? TOKEN_CONTROL : TOKEN_USER_DEFINED);
+    }
+}

@@ -26,5 +26,9 @@ bool sentencepiece_list(const struct vocab_input *input, const sentencepiece_mod
 /* Tokens of added_tokens.json, as the converter puts them over the pieces. */
 void sentencepiece_add_file(struct token_list *list, const struct json *added_tokens);
 
+/* Tokens of added_tokens_decoder of tokenizer_config.json: {"32000": {"content": "<|end|>", "special": true}}. `by_looks`: what
+ * looks special is, and others have spaces for U+2581. */
+void sentencepiece_add_decoder(struct token_list *list, const struct json *config, bool by_looks);
+
 /* How many tokens the hyperparameters say there are; the number of pieces where they do not. */
 uint64_t sentencepiece_vocab_size(const struct vocab_input *input, const sentencepiece_model *model);

@@ -4,23 +4,6 @@
 
 #include <stdlib.h>
 
-/* added_tokens_decoder of tokenizer_config.json: {"32000": {"content": "<|end|>", "special": true}}. */
-static void add_decoder_tokens(struct token_list *list, const struct json *config, bool phi3)
-{
-    const struct json *decoder = json_get(config, "added_tokens_decoder");
-    for (const struct json *token = json_first(decoder); token != NULL; token = json_next(token)) {
-        size_t length;
-        const char *text = json_string(json_get(token, "content"), &length);
-        uint64_t id = strtoull(json_key(token, NULL), NULL, 10);
-        if (text == NULL)
-            continue;
-        bool control = json_bool(json_get(token, "special"), false) || (!phi3 && token_looks_special(text, length));
-        if (!control && !phi3)
-            text = token_plain_spaces(list, text, &length);
-        token_list_set(list, id, text, length, -1000.f, control ? TOKEN_CONTROL : TOKEN_USER_DEFINED);
-    }
-}
-
 /* Phi-3: the added tokens of tokenizer.json besides. */
 static void add_tokenizer_tokens(struct token_list *list, const struct json *tokenizer)
 {
@@ -45,7 +28,7 @@ static bool write_keys(struct gguf_kvs *kvs, const struct vocab_input *input, co
     bool written = sentencepiece_list(input, model, sentencepiece_vocab_size(input, model), &list, error);
     if (written) {
         sentencepiece_add_file(&list, files.added_tokens);
-        add_decoder_tokens(&list, files.config, phi3);
+        sentencepiece_add_decoder(&list, files.config, !phi3);
         if (phi3)
             add_tokenizer_tokens(&list, files.tokenizer);
         gguf_set_text(kvs, "tokenizer.ggml.model", "llama");

@@ -13,6 +13,7 @@ extern const struct family cohere2moe_family;
 extern const struct family command_r_family;
 extern const struct family deepseek2_family;
 extern const struct family deepseek32_family;
+extern const struct family dots1_family;
 extern const struct family ernie4_5_family;
 extern const struct family ernie4_5_moe_family;
 extern const struct family exaone_family;
@@ -98,6 +99,7 @@ const struct family *const families[] = {
     &command_r_family,
     &deepseek2_family,
     &deepseek32_family,
+    &dots1_family,
     &ernie4_5_family,
     &ernie4_5_moe_family,
     &exaone_family,

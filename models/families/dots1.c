@@ -1,0 +1,28 @@
+/* dots.llm1. conversion/dots1.py. */
+#include "models/families/experts.h"
+
+static const struct family_name names[] = {{"Dots1ForCausalLM"}, {0}};
+
+static const struct relation_row tensors[] = {
+    {"model.layers.{}.self_attn.q_norm", "blk.{}.attn_q_norm"},
+    {"model.layers.{}.self_attn.k_norm", "blk.{}.attn_k_norm"},
+    {0},
+};
+
+static const struct key_row keys[] = {
+    {"expert_feed_forward_length", GGUF_U32, IF_PRESENT, "moe_intermediate_size"},
+    {"leading_dense_block_count", GGUF_U32, REQUIRED, "first_k_dense_replace"},
+    {"expert_shared_count", GGUF_U32, REQUIRED, "n_shared_experts"},
+    {"expert_weights_scale", GGUF_F32, REQUIRED, "routed_scaling_factor"},
+    {"expert_weights_norm", GGUF_BOOL, REQUIRED, "norm_topk_prob"},
+    {0},
+};
+
+const struct family dots1_family = {
+    .name = "dots1",
+    .summary = "dots.llm1",
+    .hf = names,
+    .tensors = {tensors, experts_tensors, decoder_tensors},
+    .keys = {base_keys, keys},
+    .vocabs = {&bpe_vocab},
+};

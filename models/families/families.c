@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+extern const struct family afmoe_family;
 extern const struct family arcee_family;
 extern const struct family bailingmoe_family;
 extern const struct family bailingmoe2_family;
@@ -88,6 +89,7 @@ extern const struct family xlm_roberta_family;
 /* One row a line. */
 /* clang-format off */
 const struct family *const families[] = {
+    &afmoe_family,
     &arcee_family,
     &bailingmoe_family,
     &bailingmoe2_family,

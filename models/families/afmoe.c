@@ -1,0 +1,39 @@
+/* Trinity. conversion/afmoe.py. */
+#include "models/families/experts.h"
+#include "models/families/llama.h"
+
+static const struct family_name names[] = {{"AfmoeForCausalLM"}, {0}};
+
+static const struct relation_row tensors[] = {
+    {"model.layers.{}.self_attn.gate_proj", "blk.{}.attn_gate", .parallel = "row"},
+    {"model.layers.{}.self_attn.q_norm", "blk.{}.attn_q_norm"},
+    {"model.layers.{}.self_attn.k_norm", "blk.{}.attn_k_norm"},
+    {"model.layers.{}.post_attention_layernorm", "blk.{}.post_attention_norm"},
+    {"model.layers.{}.pre_mlp_layernorm", "blk.{}.ffn_norm"},
+    {"model.layers.{}.post_mlp_layernorm", "blk.{}.post_ffw_norm"},
+    {"model.layers.{}.mlp.router.gate", "blk.{}.ffn_gate_inp"},
+    {"model.layers.{}.mlp.expert_bias", "blk.{}.exp_probs_b.bias"},
+    {0},
+};
+
+static const struct key_row keys[] = {
+    {"expert_shared_count", GGUF_U32, REQUIRED, "num_shared_experts"},
+    {"expert_feed_forward_length", GGUF_U32, IF_PRESENT, "moe_intermediate_size"},
+    {"leading_dense_block_count", GGUF_U32, IF_PRESENT, "num_dense_layers"},
+    {"expert_weights_norm", GGUF_BOOL, IF_PRESENT, "route_norm"},
+    {"expert_weights_scale", GGUF_F32, IF_PRESENT, "route_scale"},
+    {"attention.sliding_window", GGUF_U32, IF_PRESENT, "sliding_window"},
+    {0},
+};
+
+const struct family afmoe_family = {
+    .name = "afmoe",
+    .summary = "Trinity",
+    .hf = names,
+    .tensors = {tensors, experts_gate_first_tensors, decoder_tensors},
+    .keys = {base_keys, llama_keys, keys},
+    .vocabs = {&spm_vocab, &llama_hf_vocab, &bpe_vocab},
+    .add_extras = add_rope_freqs,
+    .before_vocab = llama_before_vocab,
+    .after_vocab = llama_after_vocab,
+};

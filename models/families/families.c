@@ -77,6 +77,7 @@ extern const struct family qwen3vlmoe_family;
 extern const struct family roberta_family;
 extern const struct family rugpt3xl_family;
 extern const struct family seed_oss_family;
+extern const struct family smallthinker_family;
 extern const struct family smollm3_family;
 extern const struct family solar_open_family;
 extern const struct family stablelm_family;
@@ -164,6 +165,7 @@ const struct family *const families[] = {
     &roberta_family,
     &rugpt3xl_family,
     &seed_oss_family,
+    &smallthinker_family,
     &smollm3_family,
     &solar_open_family,
     &stablelm_family,

@@ -1,0 +1,62 @@
+/* SmallThinker. conversion/smallthinker.py. */
+#include "models/families/family.h"
+
+static const struct family_name names[] = {{"SmallThinkerForCausalLM"}, {0}};
+
+static const struct relation_row tensors[] = {
+    {"model.layers.{}.block_sparse_moe.experts.{expert}.down", "blk.{}.ffn_down_exps"},
+    {"model.layers.{}.block_sparse_moe.experts.{expert}.gate", "blk.{}.ffn_gate_exps"},
+    {"model.layers.{}.block_sparse_moe.experts.{expert}.up", "blk.{}.ffn_up_exps"},
+    {"model.layers.{}.block_sparse_moe.primary_router", "blk.{}.ffn_gate_inp"},
+    {0},
+};
+
+static bool compute_gating(const struct synthesis *synthesis, double *ret_value, struct error *error)
+{
+    enum { SOFTMAX = 1, SIGMOID = 2 };
+    (void)error;
+    *ret_value = json_bool(hparams_get(synthesis->model->hparams, "moe_primary_router_apply_softmax"), false) ? SOFTMAX : SIGMOID;
+    return true;
+}
+
+static bool emit_window(struct synthesis *synthesis, struct error *error)
+{
+    static const struct key_row rows[] = {{"attention.sliding_window", GGUF_U32, REQUIRED, "sliding_window_size"}, {0}};
+    const struct json *layout = hparams_get(synthesis->model->hparams, "sliding_window_layout");
+    for (const struct json *item = json_is(layout, JSON_ARRAY) ? json_first(layout) : NULL; item != NULL;
+         item = json_next(item)) {
+        double slides;
+        if (json_double(item, &slides) && slides != 0)
+            return synthesis_emit(synthesis, rows, error);
+    }
+    return true;
+}
+
+static const struct key_row keys[] = {
+    {"expert_count", GGUF_U32, IF_PRESENT, "num_experts|moe_num_primary_experts"},
+    {"expert_used_count", GGUF_U32, IF_PRESENT, "num_experts_per_tok|moe_num_active_primary_experts"},
+    {"expert_feed_forward_length", GGUF_U32, IF_PRESENT, "moe_ffn_hidden_size"},
+    {"feed_forward_length", GGUF_U32, IF_PRESENT, "moe_ffn_hidden_size"},
+    {"expert_gating_func", GGUF_U32, .compute = compute_gating},
+    {.emit = emit_window},
+    {0},
+};
+
+static void add_facts(struct facts *facts, const struct hparams *hparams)
+{
+    enum { MOST = 1 << 20 };
+    struct error unused;
+    uint64_t n_experts;
+    if (hparams_count(hparams, "num_experts|moe_num_primary_experts", 1, MOST, &n_experts, &unused))
+        facts_set(facts, "expert", n_experts);
+}
+
+const struct family smallthinker_family = {
+    .name = "smallthinker",
+    .summary = "SmallThinker",
+    .hf = names,
+    .tensors = {tensors, decoder_tensors},
+    .keys = {base_keys, keys},
+    .vocabs = {&bpe_vocab},
+    .add_facts = add_facts,
+};

@@ -12,6 +12,7 @@ extern const struct family chatglm_family;
 extern const struct family cohere2_family;
 extern const struct family cohere2moe_family;
 extern const struct family command_r_family;
+extern const struct family deepseek_family;
 extern const struct family deepseek2_family;
 extern const struct family deepseek32_family;
 extern const struct family dots1_family;
@@ -100,6 +101,7 @@ const struct family *const families[] = {
     &cohere2_family,
     &cohere2moe_family,
     &command_r_family,
+    &deepseek_family,
     &deepseek2_family,
     &deepseek32_family,
     &dots1_family,

@@ -55,6 +55,7 @@ extern const struct family minimax_m3_family;
 extern const struct family mistral3_family;
 extern const struct family mistral4_family;
 extern const struct family mpt_family;
+extern const struct family nemotron_family;
 extern const struct family nemotron_h_family;
 extern const struct family nemotron_h_moe_family;
 extern const struct family nomic_bert_family;
@@ -144,6 +145,7 @@ const struct family *const families[] = {
     &mistral3_family,
     &mistral4_family,
     &mpt_family,
+    &nemotron_family,
     &nemotron_h_family,
     &nemotron_h_moe_family,
     &nomic_bert_family,

@@ -1,0 +1,64 @@
+/* Nemotron 4, Minitron. conversion/nemotron.py. */
+#include "models/families/family.h"
+
+#include <math.h>
+
+static const struct family_name names[] = {{"NemotronForCausalLM"}, {0}};
+
+/* Norms are stored less one. */
+static const struct relation_row tensors[] = {
+    {"model.norm.weight", "output_norm.weight", .map = &plus_one},
+    {"model.layers.{}.input_layernorm.weight", "blk.{}.attn_norm.weight", .map = &plus_one},
+    {"model.layers.{}.post_attention_layernorm.weight", "blk.{}.ffn_norm.weight", .map = &plus_one},
+    {0},
+};
+
+static bool compute_rotary(const struct synthesis *synthesis, double *ret_value, struct error *error)
+{
+    uint64_t head = facts_get(&synthesis->facts, "head"), hidden = facts_get(&synthesis->facts, "hidden");
+    double factor;
+    if (head == 0 || hidden == 0)
+        return error_set(error, "config.json: hidden_size or num_attention_heads is missing, 0, or too large");
+    if (!synthesis_number(synthesis, "rope.partial_rotary_factor", 0.5, &factor, error))
+        return false;
+    *ret_value = floor(trunc(factor * (double)hidden) / (double)head);
+    return true;
+}
+
+static bool emit_scaling(struct synthesis *synthesis, struct error *error)
+{
+    static const struct key_row scaled[] = {
+        {"rope.scaling.type", GGUF_STRING, ALWAYS, .text = "linear"},
+        {"rope.scaling.factor", GGUF_F32, REQUIRED, "factor|rope_scaling.factor"},
+        {0},
+    };
+    static const struct key_row plain[] = {{"rope.scaling.type", GGUF_STRING, ALWAYS, .text = "none"}, {0}};
+    const struct json *scaling = hparams_get(synthesis->model->hparams, "rope_scaling");
+    return synthesis_emit(synthesis, json_is(scaling, JSON_OBJECT) ? scaled : plain, error);
+}
+
+static const struct key_row keys[] = {
+    {"vocab_size", GGUF_U32, REQUIRED, "vocab_size"},
+    {"attention.layer_norm_epsilon", GGUF_F32, REQUIRED, "norm_eps|layer_norm_eps"},
+    {"rope.dimension_count", GGUF_U32, .compute = compute_rotary},
+    {.emit = emit_scaling},
+    {0},
+};
+
+static bool after_vocab(struct synthesis *synthesis, const struct vocab_input *input, struct error *error)
+{
+    (void)input, (void)error;
+    gguf_set_u32(&synthesis->model->kvs, "tokenizer.ggml.padding_token_id", 0);
+    gguf_set_u32(&synthesis->model->kvs, "tokenizer.ggml.unknown_token_id", 1);
+    return true;
+}
+
+const struct family nemotron_family = {
+    .name = "nemotron",
+    .summary = "Nemotron 4, Minitron",
+    .hf = names,
+    .tensors = {tensors, decoder_tensors},
+    .keys = {base_keys, keys},
+    .vocabs = {&spm_vocab},
+    .after_vocab = after_vocab,
+};

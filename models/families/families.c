@@ -50,6 +50,7 @@ extern const struct family lfm2moe_family;
 extern const struct family llama_family;
 extern const struct family llama4_family;
 extern const struct family mamba_family;
+extern const struct family mamba2_family;
 extern const struct family minimax_m2_family;
 extern const struct family minimax_m3_family;
 extern const struct family mistral3_family;
@@ -140,6 +141,7 @@ const struct family *const families[] = {
     &llama_family,
     &llama4_family,
     &mamba_family,
+    &mamba2_family,
     &minimax_m2_family,
     &minimax_m3_family,
     &mistral3_family,

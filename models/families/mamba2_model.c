@@ -1,0 +1,82 @@
+/* Mamba 2, Codestral Mamba. conversion/mamba.py. */
+#include "models/families/mamba2.h"
+
+static const struct family_name names[] = {{"Mamba2ForCausalLM"}, {0}};
+
+static const struct relation_row tensors[] = {
+    {"backbone.embeddings", "token_embd", .parallel = "row"},
+    {"backbone.embedding", "token_embd", .forward_only = true},
+    {"backbone.norm_f", "output_norm"},
+    {"backbone.layers.{}.norm", "blk.{}.attn_norm"},
+    {"lm_head", "output", .parallel = "row"},
+    {0},
+};
+
+static bool compute_inner_size(const struct synthesis *synthesis, double *ret_value, struct error *error)
+{
+    double width, expand;
+    if (!synthesis_number(synthesis, "hidden_size|d_model", 0, &width, error) ||
+        !synthesis_number(synthesis, "expand", 2, &expand, error) ||
+        !synthesis_number(synthesis, "intermediate_size|d_inner", width * expand, ret_value, error))
+        return false;
+    return width > 0 || error_set(error, "config.json: hidden_size|d_model is missing");
+}
+
+static bool compute_heads(const struct synthesis *synthesis, double *ret_value, struct error *error)
+{
+    double inner, head_dim;
+    if (!compute_inner_size(synthesis, &inner, error) ||
+        !synthesis_number(synthesis, "mamba_d_head|head_dim", 64, &head_dim, error))
+        return false;
+    if (!(head_dim >= 1))
+        return error_set(error, "config.json: head_dim is %g, below 1", head_dim);
+    *ret_value = (double)(uint64_t)(inner / head_dim);
+    return true;
+}
+
+static const struct key_row keys[] = {
+    {"context_length", GGUF_U32, ALWAYS, .value = MAMBA2_CONTEXT},
+    {"embedding_length", GGUF_U32, REQUIRED, "hidden_size|d_model|dim"},
+    {"feed_forward_length", GGUF_U32, ALWAYS, .value = 0},
+    {"attention.head_count", GGUF_U32, ALWAYS, .value = 0},
+    {"block_count", GGUF_U32, REQUIRED, BLOCK_COUNT},
+    {"ssm.conv_kernel", GGUF_U32, OR_DEFAULT, "conv_kernel|d_conv", 4},
+    {"ssm.inner_size", GGUF_U32, .compute = compute_inner_size},
+    {"ssm.state_size", GGUF_U32, OR_DEFAULT, "state_size|d_state", 128},
+    {"ssm.time_step_rank", GGUF_U32, .compute = compute_heads},
+    {"ssm.group_count", GGUF_U32, OR_DEFAULT, "n_groups", 1},
+    {"attention.layer_norm_rms_epsilon", GGUF_F32, OR_DEFAULT, "layer_norm_epsilon|rms_norm_eps", 1e-5},
+    FILE_TYPE_KEY,
+    {0},
+};
+
+static void add_facts(struct facts *facts, const struct hparams *hparams)
+{
+    facts_set(facts, "group", 1);
+    mamba2_add_groups(facts, hparams, "n_groups");
+}
+
+static bool pad_vocabulary(struct synthesis *synthesis, const struct vocab_input *input, struct error *error)
+{
+    enum { MOST = 1 << 16 };
+    uint64_t multiple = 16;
+    (void)input;
+    if (hparams_get(synthesis->model->hparams, "pad_vocab_size_multiple") != NULL &&
+        !hparams_count(synthesis->model->hparams, "pad_vocab_size_multiple", 1, MOST, &multiple, error))
+        return false;
+    return mamba2_pad_vocabulary(synthesis, multiple, error);
+}
+
+static const char *const prefixes[] = {"model.", NULL};
+
+const struct family mamba2_family = {
+    .name = "mamba2",
+    .summary = "Mamba 2, Codestral Mamba",
+    .hf = names,
+    .tensors = {tensors, mamba2_backbone_tensors},
+    .keys = {keys},
+    .vocabs = {&spm_vocab, &bpe_vocab},
+    .dropped_prefixes = prefixes,
+    .add_facts = add_facts,
+    .before_vocab = pad_vocabulary,
+};

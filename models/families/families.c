@@ -45,6 +45,7 @@ extern const struct family hunyuan_moe_family;
 extern const struct family hy_v3_family;
 extern const struct family internlm2_family;
 extern const struct family internlm3_family;
+extern const struct family jamba_family;
 extern const struct family lfm2_family;
 extern const struct family lfm2moe_family;
 extern const struct family llama_family;
@@ -136,6 +137,7 @@ const struct family *const families[] = {
     &hy_v3_family,
     &internlm2_family,
     &internlm3_family,
+    &jamba_family,
     &lfm2_family,
     &lfm2moe_family,
     &llama_family,

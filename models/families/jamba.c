@@ -1,0 +1,119 @@
+/* Jamba: layers of Mamba and of attention, some with experts. conversion/jamba.py. */
+#include "models/families/layers.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static const struct family_name names[] = {{"JambaForCausalLM"}, {0}};
+
+static const struct relation_row tensors[] = {
+    {"model.final_layernorm", "output_norm"},
+    {"model.layers.{}.pre_ff_layernorm", "blk.{}.ffn_norm"},
+    {"model.layers.{}.mamba.in_proj", "blk.{}.ssm_in"},
+    {"model.layers.{}.mamba.conv1d.weight", "blk.{}.ssm_conv1d.weight", "c 1 k -> c k", "c"},
+    {"model.layers.{}.mamba.conv1d.bias", "blk.{}.ssm_conv1d.bias", .parallel = "row"},
+    {"model.layers.{}.mamba.x_proj", "blk.{}.ssm_x"},
+    {"model.layers.{}.mamba.dt_proj", "blk.{}.ssm_dt"},
+    {"model.layers.{}.mamba.A_log", "blk.{}.ssm_a", .map = &minus_exp},
+    {"model.layers.{}.mamba.D", "blk.{}.ssm_d"},
+    {"model.layers.{}.mamba.out_proj", "blk.{}.ssm_out"},
+    {"model.layers.{}.mamba.b_layernorm", "blk.{}.ssm_b_norm"},
+    {"model.layers.{}.mamba.c_layernorm", "blk.{}.ssm_c_norm"},
+    {"model.layers.{}.mamba.dt_layernorm", "blk.{}.ssm_dt_norm"},
+    {"model.layers.{}.feed_forward.router", "blk.{}.ffn_gate_inp"},
+    {"model.layers.{}.feed_forward.experts.{expert}.down_proj", "blk.{}.ffn_down_exps"},
+    {"model.layers.{}.feed_forward.experts.{expert}.gate_proj", "blk.{}.ffn_gate_exps"},
+    {"model.layers.{}.feed_forward.experts.{expert}.up_proj", "blk.{}.ffn_up_exps"},
+    {"model.layers.{}.feed_forward.down_proj", "blk.{}.ffn_down", .parallel = "column"},
+    {"model.layers.{}.feed_forward.gate_proj", "blk.{}.ffn_gate", .parallel = "row"},
+    {"model.layers.{}.feed_forward.up_proj", "blk.{}.ffn_up", .parallel = "row"},
+    {0},
+};
+
+/* Key heads of the layers with attention, which come once in a period. */
+static bool emit_kv_heads(struct synthesis *synthesis, struct error *error)
+{
+    struct layers layers;
+    uint64_t period, offset;
+    const struct hparams *hparams = synthesis->model->hparams;
+    if (!layers_new(synthesis, &layers, error) || !hparams_count(hparams, "attn_layer_period", 1, UINT32_MAX, &period, error) ||
+        !hparams_count(hparams, "attn_layer_offset", 0, UINT32_MAX, &offset, error))
+        return false;
+    for (uint64_t i = 0; i < layers.n; i++)
+        layers.values[i] = i % period == offset;
+    return layers_set_kv_heads(synthesis, &layers, error);
+}
+
+static bool compute_inner_size(const struct synthesis *synthesis, double *ret_value, struct error *error)
+{
+    double width, expand;
+    if (!synthesis_number(synthesis, "hidden_size|mamba_d_model", 0, &width, error) ||
+        !synthesis_number(synthesis, "mamba_expand", 2, &expand, error))
+        return false;
+    *ret_value = width * expand;
+    return true;
+}
+
+static const struct key_row keys[] = {
+    {"block_count", GGUF_U32, REQUIRED, BLOCK_COUNT},
+    {"context_length", GGUF_U32, REQUIRED, "max_position_embeddings|n_ctx"},
+    {"embedding_length", GGUF_U32, REQUIRED, "hidden_size|mamba_d_model"},
+    {"feed_forward_length", GGUF_U32, REQUIRED, "intermediate_size"},
+    {"attention.head_count", GGUF_U32, REQUIRED, "num_attention_heads"},
+    {.emit = emit_kv_heads},
+    {"ssm.conv_kernel", GGUF_U32, OR_DEFAULT, "mamba_d_conv", 4},
+    {"ssm.inner_size", GGUF_U32, .compute = compute_inner_size},
+    {"ssm.state_size", GGUF_U32, OR_DEFAULT, "mamba_d_state", 16},
+    {"ssm.time_step_rank", GGUF_U32, REQUIRED, "mamba_dt_rank"},
+    {"attention.layer_norm_rms_epsilon", GGUF_F32, OR_DEFAULT, "rms_norm_eps", 1e-6},
+    {"expert_count", GGUF_U32, REQUIRED, "num_experts|num_local_experts"},
+    {"expert_used_count", GGUF_U32, REQUIRED, "num_experts_per_tok|num_experts_per_token"},
+    FILE_TYPE_KEY,
+    {0},
+};
+
+/* Layers without experts have one all the same, in some checkpoints. */
+static const char *rename_tensor(struct arena *arena, const struct facts *facts, enum direction direction, const char *name)
+{
+    static const char layer[] = "model.layers.", expert[] = "feed_forward.experts.0.";
+    uint64_t numbers[PATTERN_NUMBERS], period = facts_get(facts, "expert_period"), offset = facts_get(facts, "expert_offset");
+    if (direction == BACKWARD || period == 0 || strncmp(name, layer, sizeof layer - 1) != 0)
+        return name;
+    const char *number = name + sizeof layer - 1;
+    size_t digits = strspn(number, "0123456789");
+    if (number[digits] != '.' || !pattern_match("{}", number, digits, numbers) || numbers[0] % period == offset ||
+        strncmp(number + digits + 1, expert, sizeof expert - 1) != 0)
+        return name;
+    return arena_printf(arena, "%s%" PRIu64 ".feed_forward.%s", layer, numbers[0], number + digits + sizeof expert);
+}
+
+static void add_facts(struct facts *facts, const struct hparams *hparams)
+{
+    struct error unused;
+    uint64_t period, offset;
+    if (hparams_count(hparams, "expert_layer_period", 1, UINT32_MAX, &period, &unused) &&
+        hparams_count(hparams, "expert_layer_offset", 0, UINT32_MAX, &offset, &unused)) {
+        facts_set(facts, "expert_period", period);
+        facts_set(facts, "expert_offset", offset);
+    }
+}
+
+static bool after_vocab(struct synthesis *synthesis, const struct vocab_input *input, struct error *error)
+{
+    (void)error;
+    if (checkpoint_side_file(input->checkpoint, "tokenizer.model") == NULL)
+        gguf_set_bool(&synthesis->model->kvs, "tokenizer.ggml.add_space_prefix", false);
+    return true;
+}
+
+const struct family jamba_family = {
+    .name = "jamba",
+    .summary = "Jamba",
+    .hf = names,
+    .tensors = {tensors, decoder_tensors},
+    .keys = {keys},
+    .vocabs = {&spm_vocab, &llama_hf_vocab},
+    .add_facts = add_facts,
+    .rename = rename_tensor,
+    .after_vocab = after_vocab,
+};

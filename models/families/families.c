@@ -68,6 +68,7 @@ extern const struct family olmoe_family;
 extern const struct family paddleocr_family;
 extern const struct family phi2_family;
 extern const struct family phi3_family;
+extern const struct family phimoe_family;
 extern const struct family qwen2_family;
 extern const struct family qwen2moe_family;
 extern const struct family qwen2vl_family;
@@ -160,6 +161,7 @@ const struct family *const families[] = {
     &paddleocr_family,
     &phi2_family,
     &phi3_family,
+    &phimoe_family,
     &qwen2_family,
     &qwen2moe_family,
     &qwen2vl_family,

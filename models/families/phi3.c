@@ -1,5 +1,5 @@
 /* Phi 3 and 4. conversion/phi.py. */
-#include "models/families/family.h"
+#include "models/families/phi3.h"
 
 #include <math.h>
 #include <string.h>
@@ -15,7 +15,7 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-static const struct key_row keys[] = {
+const struct key_row phi3_keys[] = {
     {"context_length", GGUF_U32, REQUIRED, "n_positions|max_position_embeddings"},
     {"rope.scaling.original_context_length", GGUF_U32, REQUIRED, "rope.original_max_position_embeddings"},
     {"embedding_length", GGUF_U32, REQUIRED, "hidden_size|n_embd"},
@@ -73,21 +73,27 @@ static bool add_factors(struct synthesis *synthesis, const char *name, const str
     return true;
 }
 
-static bool add_rope_factors(struct synthesis *synthesis, struct error *error)
+bool add_rope_factor_tensors(struct synthesis *synthesis, uint64_t n_factors, struct error *error)
 {
     const struct hparams *hparams = synthesis->model->hparams;
     const struct json *factors[] = {hparams_rope(hparams, "long_factor"), hparams_rope(hparams, "short_factor")};
+    if (factors[0] == NULL && factors[1] == NULL)
+        return true;
+    return add_factors(synthesis, "rope_factors_long.weight", factors[0], n_factors, error) &&
+           add_factors(synthesis, "rope_factors_short.weight", factors[1], n_factors, error);
+}
+
+bool phi3_add_rope_factors(struct synthesis *synthesis, struct error *error)
+{
     double attention = 0, dimensions = 0;
-    if (json_count(factors[0]) == 0)
+    if (json_count(hparams_rope(synthesis->model->hparams, "long_factor")) == 0)
         return true;
     if (!attention_factor(synthesis, &attention, error) || !compute_rotary_of_hidden(synthesis, &dimensions, error))
         return false;
     if (dimensions < 0 || dimensions > 2.0 * MAX_FACTORS)
         return error_set(error, "config.json: partial_rotary_factor makes no sense");
     gguf_set_f32(&synthesis->model->kvs, synthesis_key(synthesis, "rope.scaling.attn_factor"), attention);
-    uint64_t n_factors = (uint64_t)dimensions / 2;
-    return add_factors(synthesis, "rope_factors_long.weight", factors[0], n_factors, error) &&
-           add_factors(synthesis, "rope_factors_short.weight", factors[1], n_factors, error);
+    return add_rope_factor_tensors(synthesis, (uint64_t)dimensions / 2, error);
 }
 
 static const struct config_row config_rows[] = {
@@ -109,7 +115,7 @@ const struct family phi3_family = {
     .hf = names,
     .tensors = {tensors, decoder_tensors},
     .forms = forms,
-    .keys = {keys},
+    .keys = {phi3_keys},
     .vocabs = {&phi3_vocab, &bpe_vocab},
-    .add_extras = add_rope_factors,
+    .add_extras = phi3_add_rope_factors,
 };

@@ -52,6 +52,8 @@ extern const struct family llama_family;
 extern const struct family llama4_family;
 extern const struct family mamba_family;
 extern const struct family mamba2_family;
+extern const struct family minicpm_family;
+extern const struct family minicpm3_family;
 extern const struct family minimax_m2_family;
 extern const struct family minimax_m3_family;
 extern const struct family mistral3_family;
@@ -145,6 +147,8 @@ const struct family *const families[] = {
     &llama4_family,
     &mamba_family,
     &mamba2_family,
+    &minicpm_family,
+    &minicpm3_family,
     &minimax_m2_family,
     &minimax_m3_family,
     &mistral3_family,

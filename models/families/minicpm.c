@@ -1,0 +1,114 @@
+/* MiniCPM 1, 2, 4 and 3. conversion/minicpm.py. */
+#include "models/families/llama.h"
+#include "models/families/phi3.h"
+
+#include <math.h>
+
+static const struct family_name names[] = {{"MiniCPMForCausalLM"}, {0}};
+static const struct family_name names3[] = {{"MiniCPM3ForCausalLM"}, {0}};
+
+static const struct relation_row tensors[] = {
+    {"model.layers.{}.self_attn.q_proj.weight", "blk.{}.attn_q.weight", QUERY_ROTARY, "head"},
+    {"model.layers.{}.self_attn.k_proj.weight", "blk.{}.attn_k.weight", KEY_ROTARY, "kv_head"},
+    {0},
+};
+
+static const struct relation_row tensors3[] = {
+    {"model.layers.{}.self_attn.q_a_proj", "blk.{}.attn_q_a"},
+    {"model.layers.{}.self_attn.q_a_layernorm", "blk.{}.attn_q_a_norm"},
+    {"model.layers.{}.self_attn.q_b_proj", "blk.{}.attn_q_b", .parallel = "row"},
+    {"model.layers.{}.self_attn.kv_a_proj_with_mqa", "blk.{}.attn_kv_a_mqa"},
+    {"model.layers.{}.self_attn.kv_a_layernorm", "blk.{}.attn_kv_a_norm"},
+    {"model.layers.{}.self_attn.kv_b_proj", "blk.{}.attn_kv_b", .parallel = "row"},
+    {0},
+};
+
+static bool compute_residual_scale(const struct synthesis *synthesis, double *ret_value, struct error *error)
+{
+    double depth;
+    if (!synthesis_number(synthesis, "scale_depth", NAN, &depth, error))
+        return false;
+    if (isnan(depth) || synthesis->facts.n_layers == 0)
+        return error_set(error, "config.json: scale_depth or num_hidden_layers is missing");
+    *ret_value = depth / sqrt((double)synthesis->facts.n_layers);
+    return true;
+}
+
+static bool compute_logit_scale(const struct synthesis *synthesis, double *ret_value, struct error *error)
+{
+    double hidden, base;
+    if (!synthesis_number(synthesis, "hidden_size", 0, &hidden, error) ||
+        !synthesis_number(synthesis, "dim_model_base", 0, &base, error))
+        return false;
+    if (!(base > 0))
+        return error_set(error, "config.json: dim_model_base is missing, or not above 0");
+    *ret_value = hidden / base;
+    return true;
+}
+
+static const struct key_row keys[] = {
+    {"embedding_scale", GGUF_F32, REQUIRED, "scale_emb"},
+    {"residual_scale", GGUF_F32, .compute = compute_residual_scale},
+    {"logit_scale", GGUF_F32, .compute = compute_logit_scale},
+    {0},
+};
+
+static bool compute_key_length(const struct synthesis *synthesis, double *ret_value, struct error *error)
+{
+    double nope, rope;
+    if (!synthesis_number(synthesis, "qk_nope_head_dim", 0, &nope, error) ||
+        !synthesis_number(synthesis, "qk_rope_head_dim", 0, &rope, error))
+        return false;
+    *ret_value = nope + rope;
+    return true;
+}
+
+static const struct key_row keys3[] = {
+    FILE_TYPE_KEY,
+    {"context_length", GGUF_U32, REQUIRED, "max_position_embeddings"},
+    {"embedding_length", GGUF_U32, REQUIRED, "hidden_size"},
+    {"block_count", GGUF_U32, REQUIRED, BLOCK_COUNT},
+    {"feed_forward_length", GGUF_U32, REQUIRED, "intermediate_size"},
+    {"attention.head_count", GGUF_U32, REQUIRED, "num_attention_heads"},
+    {"attention.head_count_kv", GGUF_U32, REQUIRED, "num_key_value_heads"},
+    {"attention.layer_norm_rms_epsilon", GGUF_F32, REQUIRED, "rms_norm_eps"},
+    {"vocab_size", GGUF_U32, REQUIRED, "vocab_size"},
+    {"attention.q_lora_rank", GGUF_U32, IF_PRESENT, "q_lora_rank"},
+    {"attention.kv_lora_rank", GGUF_U32, REQUIRED, "kv_lora_rank"},
+    {"attention.key_length", GGUF_U32, .compute = compute_key_length},
+    {"rope.dimension_count", GGUF_U32, REQUIRED, "qk_rope_head_dim"},
+    {0},
+};
+
+static bool add_factors(struct synthesis *synthesis, struct error *error)
+{
+    uint64_t head = facts_get(&synthesis->facts, "head");
+    return head == 0 || add_rope_factor_tensors(synthesis, facts_get(&synthesis->facts, "hidden") / head / 2, error);
+}
+
+static bool add_factors3(struct synthesis *synthesis, struct error *error)
+{
+    uint64_t dimensions;
+    return !json_u64(hparams_get(synthesis->model->hparams, "qk_rope_head_dim"), &dimensions) ||
+           add_rope_factor_tensors(synthesis, dimensions / 2, error);
+}
+
+const struct family minicpm_family = {
+    .name = "minicpm",
+    .summary = "MiniCPM 1, 2 and 4",
+    .hf = names,
+    .tensors = {tensors, decoder_tensors},
+    .keys = {base_keys, keys},
+    .vocabs = {&spm_vocab},
+    .add_extras = add_factors,
+};
+
+const struct family minicpm3_family = {
+    .name = "minicpm3",
+    .summary = "MiniCPM 3",
+    .hf = names3,
+    .tensors = {tensors3, decoder_tensors},
+    .keys = {keys3},
+    .vocabs = {&spm_vocab},
+    .add_extras = add_factors3,
+};

@@ -15,9 +15,11 @@ extern const struct family command_r_family;
 extern const struct family deepseek_family;
 extern const struct family deepseek2_family;
 extern const struct family deepseek32_family;
+extern const struct family distilbert_family;
 extern const struct family dots1_family;
 extern const struct family ernie4_5_family;
 extern const struct family ernie4_5_moe_family;
+extern const struct family eurobert_family;
 extern const struct family exaone_family;
 extern const struct family exaone4_family;
 extern const struct family exaone_moe_family;
@@ -58,10 +60,12 @@ extern const struct family minimax_m2_family;
 extern const struct family minimax_m3_family;
 extern const struct family mistral3_family;
 extern const struct family mistral4_family;
+extern const struct family modern_bert_family;
 extern const struct family mpt_family;
 extern const struct family nemotron_family;
 extern const struct family nemotron_h_family;
 extern const struct family nemotron_h_moe_family;
+extern const struct family neo_bert_family;
 extern const struct family nomic_bert_family;
 extern const struct family nomic_bert_moe_family;
 extern const struct family olmo_family;
@@ -110,9 +114,11 @@ const struct family *const families[] = {
     &deepseek_family,
     &deepseek2_family,
     &deepseek32_family,
+    &distilbert_family,
     &dots1_family,
     &ernie4_5_family,
     &ernie4_5_moe_family,
+    &eurobert_family,
     &exaone_family,
     &exaone4_family,
     &exaone_moe_family,
@@ -153,10 +159,12 @@ const struct family *const families[] = {
     &minimax_m3_family,
     &mistral3_family,
     &mistral4_family,
+    &modern_bert_family,
     &mpt_family,
     &nemotron_family,
     &nemotron_h_family,
     &nemotron_h_moe_family,
+    &neo_bert_family,
     &nomic_bert_family,
     &nomic_bert_moe_family,
     &olmo_family,

@@ -1,0 +1,50 @@
+/* NeoBERT. conversion/bert.py, NeoBert. */
+#include "models/families/bert.h"
+
+#include <math.h>
+
+static const struct family_name names[] = {{"NeoBERT"}, {"NeoBERTLMHead"}, {"NeoBERTForSequenceClassification"}, {0}};
+
+static const struct relation_row tensors[] = {
+    {"decoder*", NULL},
+    {"encoder", "token_embd", .parallel = "row"},
+    {"layer_norm", "enc.output_norm"},
+    {"transformer_encoder.{}.qkv", "blk.{}.attn_qkv"},
+    {"transformer_encoder.{}.wo", "blk.{}.attn_output", .parallel = "column"},
+    {"transformer_encoder.{}.ffn.w12", "blk.{}.ffn_up"},
+    {"transformer_encoder.{}.ffn.w3", "blk.{}.ffn_down", .parallel = "column"},
+    {"transformer_encoder.{}.attention_norm", "blk.{}.attn_norm"},
+    {"transformer_encoder.{}.ffn_norm", "blk.{}.ffn_norm"},
+    {0},
+};
+
+static bool compute_feed_forward(const struct synthesis *synthesis, double *ret_value, struct error *error)
+{
+    double width;
+    if (!synthesis_number(synthesis, "intermediate_size", 0, &width, error))
+        return false;
+    *ret_value = trunc(2 * width / 3);
+    return true;
+}
+
+static const struct key_row keys[] = {
+    {"feed_forward_length", GGUF_U32, .compute = compute_feed_forward},
+    {"rope.freq_base", GGUF_F32, ALWAYS, .value = 10000},
+    {"rope.scaling.type", GGUF_STRING, ALWAYS, .text = "none"},
+    {"attention.layer_norm_rms_epsilon", GGUF_F32, OR_DEFAULT, "norm_eps", 1e-6},
+    {"pooling_type", GGUF_U32, ALWAYS, .value = 2}, /* of the first token */
+    {0},
+};
+
+static const char *const prefixes[] = {"model.", NULL};
+
+const struct family neo_bert_family = {
+    .name = "neo-bert",
+    .summary = "NeoBERT",
+    .hf = names,
+    .tensors = {tensors},
+    .keys = {base_keys, bert_keys, keys},
+    .vocabs = {&wordpiece_vocab},
+    .dropped_prefixes = prefixes,
+    .add_facts = bert_add_facts,
+};

@@ -1,0 +1,137 @@
+#include "formats/json_write.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void new_line(struct json_writer *writer)
+{
+    buffer_append(writer->out, "\n", 1);
+    for (unsigned i = 0; i < writer->indent + writer->depth; i++)
+        buffer_append(writer->out, "  ", 2);
+}
+
+/* What stands before a value: the comma after the one before it, and its key. */
+static void begin(struct json_writer *writer, const char *key, size_t key_length)
+{
+    if (writer->depth == 0)
+        return;
+    unsigned level = writer->depth - 1;
+    if (writer->has_members[level])
+        buffer_append(writer->out, ",", 1);
+    writer->has_members[level] = true;
+    new_line(writer);
+    if (!writer->is_object[level])
+        return;
+    buffer_append_json_text(writer->out, key, key_length, writer->letters);
+    buffer_append(writer->out, ": ", 2);
+}
+
+static void begin_text(struct json_writer *writer, const char *key)
+{
+    begin(writer, key, key != NULL ? strlen(key) : 0);
+}
+
+static void open_bracket(struct json_writer *writer, const char *key, bool is_object)
+{
+    begin_text(writer, key);
+    assert(writer->depth < JSON_WRITER_DEPTH);
+    buffer_append(writer->out, is_object ? "{" : "[", 1);
+    writer->is_object[writer->depth] = is_object;
+    writer->has_members[writer->depth++] = false;
+}
+
+void json_begin_object(struct json_writer *writer, const char *key)
+{
+    open_bracket(writer, key, true);
+}
+
+void json_begin_array(struct json_writer *writer, const char *key)
+{
+    open_bracket(writer, key, false);
+}
+
+void json_end(struct json_writer *writer)
+{
+    unsigned level = --writer->depth;
+    if (writer->has_members[level])
+        new_line(writer);
+    buffer_append(writer->out, writer->is_object[level] ? "}" : "]", 1);
+}
+
+void json_put_text(struct json_writer *writer, const char *key, const char *text)
+{
+    json_put_text_n(writer, key, text, strlen(text));
+}
+
+void json_put_text_n(struct json_writer *writer, const char *key, const char *text, size_t length)
+{
+    begin_text(writer, key);
+    buffer_append_json_text(writer->out, text, length, writer->letters);
+}
+
+void json_put_number(struct json_writer *writer, const char *key, uint64_t number)
+{
+    begin_text(writer, key);
+    buffer_printf(writer->out, "%" PRIu64, number);
+}
+
+void json_put_number_of(struct json_writer *writer, const char *key, size_t key_length, uint64_t number)
+{
+    begin(writer, key, key_length);
+    buffer_printf(writer->out, "%" PRIu64, number);
+}
+
+void json_put_bool(struct json_writer *writer, const char *key, bool value)
+{
+    json_put_raw(writer, key, value ? "true" : "false");
+}
+
+void json_put_null(struct json_writer *writer, const char *key)
+{
+    json_put_raw(writer, key, "null");
+}
+
+void json_put_raw(struct json_writer *writer, const char *key, const char *text)
+{
+    begin_text(writer, key);
+    buffer_append_text(writer->out, text);
+}
+
+void json_put_f32(struct json_writer *writer, const char *key, float value)
+{
+    char text[32];
+    json_put_raw(writer, key, json_f32_text(value, text));
+}
+
+const char *json_f32_text(float value, char *out)
+{
+    enum { DIGITS = 9, SMALLEST = -4, LARGEST = 16 }; /* digits that tell every F32; exponents that are written out */
+    char shortest[32], digits[DIGITS + 1];
+    int precision = 0;
+    if (!isfinite(value)) {
+        strcpy(out, isnan(value) ? "NaN" : value < 0 ? "-Infinity" : "Infinity");
+        return out;
+    }
+    do
+        snprintf(shortest, sizeof shortest, "%.*e", precision, (double)value);
+    while (strtof(shortest, NULL) != value && ++precision < DIGITS);
+    const char *at = shortest + (*shortest == '-'), *sign = *shortest == '-' ? "-" : "";
+    int exponent = atoi(strchr(at, 'e') + 1), n_digits = precision + 1;
+    digits[0] = at[0];
+    memcpy(digits + 1, at + 2, (size_t)precision);
+    digits[n_digits] = '\0';
+    if (exponent < SMALLEST || exponent >= LARGEST)
+        snprintf(out, 32, "%s%c%s%s%s%02d", sign, digits[0], n_digits > 1 ? "." : "", digits + 1, exponent < 0 ? "e-" : "e+",
+                 abs(exponent));
+    else if (exponent < 0)
+        snprintf(out, 32, "%s0.%.*s%s", sign, -exponent - 1, "000", digits);
+    else if (exponent + 1 >= n_digits)
+        snprintf(out, 32, "%s%s%.*s.0", sign, digits, exponent + 1 - n_digits, "000000000000000");
+    else
+        snprintf(out, 32, "%s%.*s.%s", sign, exponent + 1, digits, digits + exponent + 1);
+    return out;
+}

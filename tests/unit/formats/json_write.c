@@ -1,0 +1,61 @@
+/* Expected: json.dumps(value, indent=2) of Python 3.11, with ensure_ascii and without; numbers as Python shows the shortest
+ * decimal that numpy.float32() makes the same value of. */
+#include "formats/json_write.h"
+#include "tests/unit/check.h"
+
+#include <stdlib.h>
+
+static void write_document(struct buffer *out, enum json_letters letters)
+{
+    struct json_writer writer = {.out = out, .letters = letters};
+    json_begin_object(&writer, NULL);
+    json_begin_array(&writer, "a");
+    json_end(&writer);
+    json_begin_object(&writer, "b");
+    json_end(&writer);
+    json_begin_array(&writer, "\xc3\xa9\"");
+    json_put_number(&writer, NULL, 1);
+    json_begin_object(&writer, NULL);
+    json_put_bool(&writer, "c", true);
+    json_put_null(&writer, "d");
+    json_end(&writer);
+    json_end(&writer);
+    json_begin_array(&writer, "f");
+    json_put_f32(&writer, NULL, 0.1f);
+    json_end(&writer);
+    json_end(&writer);
+    buffer_append(out, "", 1);
+}
+
+static void documents(void)
+{
+    struct buffer ascii = {0}, utf8 = {0};
+    write_document(&ascii, JSON_ASCII);
+    write_document(&utf8, JSON_UTF8);
+    CHECK_TEXT((const char *)utf8.bytes,
+               "{\n  \"a\": [],\n  \"b\": {},\n  \"\xc3\xa9\\\"\": [\n    1,\n    {\n      \"c\": true,\n"
+               "      \"d\": null\n    }\n  ],\n  \"f\": [\n    0.1\n  ]\n}");
+    CHECK_TEXT((const char *)ascii.bytes,
+               "{\n  \"a\": [],\n  \"b\": {},\n  \"\\u00e9\\\"\": [\n    1,\n    {\n      \"c\": true,\n"
+               "      \"d\": null\n    }\n  ],\n  \"f\": [\n    0.1\n  ]\n}");
+    buffer_free(&ascii);
+    buffer_free(&utf8);
+}
+
+static void numbers(void)
+{
+    static const char *const rows[] = {
+        "1e-05", "0.22",      "10000.0",       "500000.0",           "1e+16", "123456790.0", "0.0001",    "1.5e-07", "0.0",
+        "-0.5",  "999999.44", "3.4028235e+38", "1000000000000000.0", "1e-45", "0.1",         "16777216.0"};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char text[32];
+        CHECK_TEXT(json_f32_text(strtof(rows[i], NULL), text), rows[i]);
+    }
+}
+
+int main(void)
+{
+    documents();
+    numbers();
+    return check_done();
+}

@@ -1,0 +1,418 @@
+#include "models/tokenizers/rebuild.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char block[] = "\xe2\x96\x81"; /* U+2581, which stands for a space */
+
+bool token_is_added(const struct token *token)
+{
+    return token->type == TOKEN_CONTROL || token->type == TOKEN_USER_DEFINED || token->type == TOKEN_UNKNOWN;
+}
+
+bool rebuild_flag(const struct stored_vocab *vocab, const char *key, bool otherwise)
+{
+    bool value;
+    return gguf_get_bool(vocab->kvs, key, &value) ? value : otherwise;
+}
+
+static int64_t token_id(const struct stored_vocab *vocab, const char *key)
+{
+    uint64_t id;
+    return gguf_get_u64(vocab->kvs, key, &id) && id < vocab->n_tokens ? (int64_t)id : NO_TOKEN;
+}
+
+/* Rows of the embedding that no token has. */
+static bool is_padding(const struct token *token, uint64_t id)
+{
+    char text[32];
+    size_t length = (size_t)snprintf(text, sizeof text, "[PAD%" PRIu64 "]", id);
+    size_t mark = token->length > length && memcmp(token->text, block, 3) == 0 ? 3 : 0; /* as WordPiece's words have it */
+    return token->type == TOKEN_UNUSED && token->length == mark + length && memcmp(token->text + mark, text, length) == 0;
+}
+
+static bool load_tokens(struct stored_vocab *vocab, struct error *error)
+{
+    struct gguf_array texts, types, scores;
+    bool has_types = gguf_kvs_find(vocab->kvs, "tokenizer.ggml.token_type") != NULL;
+    bool has_scores = gguf_kvs_find(vocab->kvs, "tokenizer.ggml.scores") != NULL;
+    if (!gguf_get_array(vocab->kvs, "tokenizer.ggml.tokens", vocab->arena, &texts, error) ||
+        (has_types && !gguf_get_array(vocab->kvs, "tokenizer.ggml.token_type", vocab->arena, &types, error)) ||
+        (has_scores && !gguf_get_array(vocab->kvs, "tokenizer.ggml.scores", vocab->arena, &scores, error)))
+        return false;
+    if ((has_types && types.count != texts.count) || (has_scores && scores.count != texts.count))
+        return error_set(error, "%" PRIu64 " tokens have %" PRIu64 " types and %" PRIu64 " scores", texts.count,
+                         has_types ? types.count : texts.count, has_scores ? scores.count : texts.count);
+    vocab->tokens = arena_array(vocab->arena, texts.count, sizeof *vocab->tokens);
+    vocab->n_tokens = texts.count;
+    for (uint64_t i = 0; i < texts.count; i++) {
+        struct token *token = &vocab->tokens[i];
+        int64_t type;
+        double score;
+        token->text = gguf_array_string(&texts, i, &token->length);
+        if (token->text == NULL)
+            return error_set(error, "tokenizer.ggml.tokens is not an array of strings");
+        token->type = has_types && gguf_array_i64(&types, i, &type) ? (enum token_type)type : TOKEN_NORMAL;
+        token->score = has_scores && gguf_array_f64(&scores, i, &score) ? (float)score : 0;
+    }
+    while (vocab->n_tokens > 0 && is_padding(&vocab->tokens[vocab->n_tokens - 1], vocab->n_tokens - 1))
+        vocab->n_tokens--;
+    return true;
+}
+
+static bool load(struct stored_vocab *vocab, struct error *error)
+{
+    struct error absent;
+    size_t length;
+    vocab->model = gguf_get_string(vocab->kvs, "tokenizer.ggml.model", vocab->arena, &length, error);
+    if (vocab->model == NULL || !load_tokens(vocab, error))
+        return false;
+    vocab->pre = gguf_get_string(vocab->kvs, "tokenizer.ggml.pre", vocab->arena, &length, &absent);
+    if (vocab->pre == NULL)
+        vocab->pre = "";
+    vocab->bos = token_id(vocab, "tokenizer.ggml.bos_token_id");
+    vocab->eos = token_id(vocab, "tokenizer.ggml.eos_token_id");
+    vocab->unknown = token_id(vocab, "tokenizer.ggml.unknown_token_id");
+    vocab->separator = token_id(vocab, "tokenizer.ggml.seperator_token_id");
+    vocab->padding = token_id(vocab, "tokenizer.ggml.padding_token_id");
+    vocab->mask = token_id(vocab, "tokenizer.ggml.mask_token_id");
+    for (uint64_t i = 0; i < vocab->n_tokens && strcmp(vocab->model, "llama") == 0; i++)
+        vocab->has_scores |= vocab->tokens[i].type == TOKEN_NORMAL && vocab->tokens[i].score != TOKEN_NO_PIECE;
+    return true;
+}
+
+static void write_added_tokens(const struct stored_vocab *vocab, struct json_writer *writer)
+{
+    json_begin_array(writer, "added_tokens");
+    for (uint64_t i = 0; i < vocab->n_tokens; i++) {
+        const struct token *token = &vocab->tokens[i];
+        if (!token_is_added(token) || token->length == 0)
+            continue;
+        json_begin_object(writer, NULL);
+        json_put_number(writer, "id", i);
+        json_put_text_n(writer, "content", token->text, token->length);
+        json_put_bool(writer, "single_word", false);
+        json_put_bool(writer, "lstrip", false);
+        json_put_bool(writer, "rstrip", false);
+        json_put_bool(writer, "normalized", false);
+        json_put_bool(writer, "special", token->type != TOKEN_USER_DEFINED);
+        json_end(writer);
+    }
+    json_end(writer);
+}
+
+void rebuild_begin(const struct stored_vocab *vocab, struct json_writer *writer)
+{
+    json_begin_object(writer, NULL);
+    json_put_text(writer, "version", "1.0");
+    json_put_null(writer, "truncation");
+    json_put_null(writer, "padding");
+    write_added_tokens(vocab, writer);
+}
+
+/* Post-processing. */
+
+static void put_special(const struct stored_vocab *vocab, int64_t id, unsigned type, struct json_writer *writer)
+{
+    if (id == NO_TOKEN)
+        return;
+    json_begin_object(writer, NULL);
+    json_begin_object(writer, "SpecialToken");
+    json_put_text_n(writer, "id", vocab->tokens[id].text, vocab->tokens[id].length);
+    json_put_number(writer, "type_id", type);
+    json_end(writer);
+    json_end(writer);
+}
+
+static void put_sequence(const char *name, unsigned type, struct json_writer *writer)
+{
+    json_begin_object(writer, NULL);
+    json_begin_object(writer, "Sequence");
+    json_put_text(writer, "id", name);
+    json_put_number(writer, "type_id", type);
+    json_end(writer);
+    json_end(writer);
+}
+
+static void put_token(const struct stored_vocab *vocab, int64_t id, struct json_writer *writer)
+{
+    const struct token *token = &vocab->tokens[id];
+    char *key = arena_strndup(vocab->arena, token->text, token->length);
+    json_begin_object(writer, key);
+    json_put_text_n(writer, "id", token->text, token->length);
+    json_begin_array(writer, "ids");
+    json_put_number(writer, NULL, (uint64_t)id);
+    json_end(writer);
+    json_begin_array(writer, "tokens");
+    json_put_text_n(writer, NULL, token->text, token->length);
+    json_end(writer);
+    json_end(writer);
+}
+
+void rebuild_template(const struct stored_vocab *vocab, const struct template *template, const char *key,
+                      struct json_writer *writer)
+{
+    json_begin_object(writer, key);
+    json_put_text(writer, "type", "TemplateProcessing");
+    json_begin_array(writer, "single");
+    put_special(vocab, template->before, 0, writer);
+    put_sequence("A", 0, writer);
+    put_special(vocab, template->after, 0, writer);
+    json_end(writer);
+    json_begin_array(writer, "pair");
+    put_special(vocab, template->before, 0, writer);
+    put_sequence("A", 0, writer);
+    for (unsigned i = 0; i < template->n_between; i++)
+        put_special(vocab, template->after, 0, writer);
+    put_special(vocab, template->second, template->second_type, writer);
+    put_sequence("B", template->second_type, writer);
+    put_special(vocab, template->after, template->second_type, writer);
+    json_end(writer);
+    json_begin_object(writer, "special_tokens");
+    if (template->before != NO_TOKEN)
+        put_token(vocab, template->before, writer);
+    if (template->after != NO_TOKEN && template->after != template->before)
+        put_token(vocab, template->after, writer);
+    json_end(writer);
+    json_end(writer);
+}
+
+bool rebuild_usual_template(const struct stored_vocab *vocab, bool adds_bos, struct template *ret_template)
+{
+    bool bos = rebuild_flag(vocab, "tokenizer.ggml.add_bos_token", adds_bos) && vocab->bos != NO_TOKEN;
+    bool eos = rebuild_flag(vocab, "tokenizer.ggml.add_eos_token", false) && vocab->eos != NO_TOKEN;
+    bool sep = rebuild_flag(vocab, "tokenizer.ggml.add_sep_token", false) && vocab->eos != NO_TOKEN;
+    *ret_template = (struct template){NO_TOKEN, NO_TOKEN, NO_TOKEN, eos, 1};
+    if (bos)
+        ret_template->before = vocab->bos;
+    if (bos && gguf_kvs_find(vocab->kvs, "tokenizer.ggml.add_sep_token") != NULL) /* which is there if something stands between */
+        ret_template->second = vocab->bos;
+    if (eos || sep)
+        ret_template->after = vocab->eos;
+    if (sep) { /* as RoBERTa: <s> A </s></s> B </s> */
+        ret_template->second = NO_TOKEN;
+        ret_template->n_between = 2;
+        ret_template->second_type = 0;
+    }
+    return bos || eos || sep;
+}
+
+/* tokenizer_config.json, special_tokens_map.json and the templates. */
+
+/* Whether the configuration of the tokenizer names the token of a key: its ids come in a fixed order, and those that config.json
+ * alone has after them. */
+static bool is_named_in_config(const struct stored_vocab *vocab, const char *key)
+{
+    static const char *const keys[] = {"tokenizer.ggml.bos_token_id",     "tokenizer.ggml.eos_token_id",
+                                       "tokenizer.ggml.unknown_token_id", "tokenizer.ggml.seperator_token_id",
+                                       "tokenizer.ggml.padding_token_id", "tokenizer.ggml.mask_token_id"};
+    size_t latest = 0;
+    for (size_t i = 0; i < vocab->kvs->n_kvs; i++)
+        for (size_t j = 0; j < sizeof keys / sizeof *keys; j++) {
+            if (strcmp(vocab->kvs->kvs[i].key, keys[j]) != 0)
+                continue;
+            if (j < latest || strcmp(keys[j], key) == 0)
+                return j >= latest;
+            latest = j;
+        }
+    return false;
+}
+
+static void put_token_text(const struct stored_vocab *vocab, const char *name, const char *key, struct json_writer *writer)
+{
+    int64_t id = token_id(vocab, key);
+    if (id != NO_TOKEN && is_named_in_config(vocab, key))
+        json_put_text_n(writer, name, vocab->tokens[id].text, vocab->tokens[id].length);
+}
+
+static bool is_bert(const struct stored_vocab *vocab)
+{
+    return strcmp(vocab->model, "bert") == 0;
+}
+
+/* The tokens with a meaning, in the order of their names: from bos_token or cls_token on, up to mask_token, and after it. */
+static void put_first_name(const struct stored_vocab *vocab, struct json_writer *writer)
+{
+    put_token_text(vocab, is_bert(vocab) ? "cls_token" : "bos_token", "tokenizer.ggml.bos_token_id", writer);
+}
+
+static void put_middle_names(const struct stored_vocab *vocab, struct json_writer *writer)
+{
+    if (!is_bert(vocab))
+        put_token_text(vocab, "eos_token", "tokenizer.ggml.eos_token_id", writer);
+    put_token_text(vocab, "mask_token", "tokenizer.ggml.mask_token_id", writer);
+}
+
+static void put_last_names(const struct stored_vocab *vocab, struct json_writer *writer)
+{
+    bool has_separator = vocab->separator != NO_TOKEN;
+    put_token_text(vocab, "pad_token", "tokenizer.ggml.padding_token_id", writer);
+    if (is_bert(vocab))
+        put_token_text(vocab, "sep_token", has_separator ? "tokenizer.ggml.seperator_token_id" : "tokenizer.ggml.eos_token_id",
+                       writer);
+}
+
+/* Tokens that are pieces of a SentencePiece model besides are left to it. */
+static void write_decoder(const struct stored_vocab *vocab, struct json_writer *writer)
+{
+    char id[24];
+    json_begin_object(writer, "added_tokens_decoder");
+    for (uint64_t i = 0; i < vocab->n_tokens; i++) {
+        const struct token *token = &vocab->tokens[i];
+        if (!token_is_added(token) || token->length == 0 || (vocab->has_scores && token->score != TOKEN_NO_PIECE))
+            continue;
+        snprintf(id, sizeof id, "%" PRIu64, i);
+        json_begin_object(writer, id);
+        json_put_text_n(writer, "content", token->text, token->length);
+        json_put_bool(writer, "lstrip", false);
+        json_put_bool(writer, "normalized", false);
+        json_put_bool(writer, "rstrip", false);
+        json_put_bool(writer, "single_word", false);
+        json_put_bool(writer, "special", token->type != TOKEN_USER_DEFINED);
+        json_end(writer);
+    }
+    json_end(writer);
+}
+
+static void put_flag(const struct stored_vocab *vocab, const char *name, const char *key, struct json_writer *writer)
+{
+    bool value;
+    if (gguf_get_bool(vocab->kvs, key, &value))
+        json_put_bool(writer, name, value);
+}
+
+static void put_model_max_length(const struct stored_vocab *vocab, struct json_writer *writer)
+{
+    struct error absent;
+    size_t length;
+    uint64_t context;
+    const char *architecture = gguf_get_string(vocab->kvs, "general.architecture", vocab->arena, &length, &absent);
+    if (architecture != NULL && gguf_get_u64(vocab->kvs, arena_printf(vocab->arena, "%s.context_length", architecture), &context))
+        json_put_number(writer, "model_max_length", context);
+}
+
+static bool write_config(const struct stored_vocab *vocab, struct buffer *out, struct error *error)
+{
+    struct json_writer writer = {.out = out, .letters = JSON_UTF8};
+    (void)error;
+    json_begin_object(&writer, NULL);
+    put_flag(vocab, "add_bos_token", "tokenizer.ggml.add_bos_token", &writer);
+    put_flag(vocab, "add_eos_token", "tokenizer.ggml.add_eos_token", &writer);
+    put_flag(vocab, "add_prefix_space", "tokenizer.ggml.add_space_prefix", &writer);
+    write_decoder(vocab, &writer);
+    if (!is_bert(vocab))
+        put_first_name(vocab, &writer);
+    json_put_bool(&writer, "clean_up_tokenization_spaces", false);
+    if (is_bert(vocab))
+        put_first_name(vocab, &writer);
+    put_middle_names(vocab, &writer);
+    json_begin_object(&writer, "extra_special_tokens");
+    json_end(&writer);
+    put_model_max_length(vocab, &writer);
+    put_last_names(vocab, &writer);
+    json_put_text(&writer, "tokenizer_class", "PreTrainedTokenizerFast");
+    put_token_text(vocab, "unk_token", "tokenizer.ggml.unknown_token_id", &writer);
+    json_end(&writer);
+    buffer_append_text(out, "\n");
+    return true;
+}
+
+static bool write_special_map(const struct stored_vocab *vocab, struct buffer *out, struct error *error)
+{
+    struct json_writer writer = {.out = out, .letters = JSON_UTF8};
+    (void)error;
+    json_begin_object(&writer, NULL);
+    put_first_name(vocab, &writer);
+    put_middle_names(vocab, &writer);
+    put_last_names(vocab, &writer);
+    put_token_text(vocab, "unk_token", "tokenizer.ggml.unknown_token_id", &writer);
+    json_end(&writer);
+    buffer_append_text(out, "\n");
+    return true;
+}
+
+static bool has_template(const struct gguf_kvs *kvs)
+{
+    return gguf_kvs_find(kvs, "tokenizer.chat_template") != NULL;
+}
+
+static bool write_chat_template(const struct stored_vocab *vocab, struct buffer *out, struct error *error)
+{
+    size_t length;
+    const char *text = gguf_get_string(vocab->kvs, "tokenizer.chat_template", vocab->arena, &length, error);
+    if (text == NULL)
+        return false;
+    buffer_append(out, text, length);
+    return true;
+}
+
+/* A vocabulary that came from a tokenizer.json alone has one score for all: a SentencePiece model of it would be another one. */
+static bool has_scores(const struct gguf_kvs *kvs)
+{
+    return gguf_kvs_find(kvs, "tokenizer.ggml.scores") != NULL;
+}
+
+const struct rebuilt_file rebuilt_files[] = {
+    {"tokenizer.json", "gpt2", rebuild_bpe_json, NULL},
+    {"tokenizer.json", "llama", rebuild_spm_json, NULL},
+    {"tokenizer.model", "llama", rebuild_spm_model, has_scores},
+    {"tokenizer.json", "t5", rebuild_unigram_json, has_scores},
+    {"spiece.model", "t5", rebuild_spm_model, has_scores},
+    {"tokenizer.json", "bert", rebuild_wordpiece_json, NULL},
+    {"vocab.txt", "bert", rebuild_wordpiece_text, NULL},
+    {"tokenizer_config.json", NULL, write_config, NULL},
+    {"special_tokens_map.json", NULL, write_special_map, NULL},
+    {"chat_template.jinja", NULL, write_chat_template, has_template},
+    {0},
+};
+
+bool rebuilt_file_applies(const struct rebuilt_file *file, const struct gguf_kvs *kvs)
+{
+    enum gguf_type type;
+    uint64_t count;
+    struct error absent;
+    size_t length;
+    const struct gguf_kv *tokens = gguf_kvs_find(kvs, "tokenizer.ggml.tokens");
+    if (tokens == NULL || !gguf_array_outline(tokens, &type, &count) || type != GGUF_STRING)
+        return false;
+    struct arena *arena = arena_new();
+    const char *model = gguf_get_string(kvs, "tokenizer.ggml.model", arena, &length, &absent);
+    bool applies = model != NULL && (file->model == NULL || strcmp(file->model, model) == 0) &&
+                   (file->applies == NULL || file->applies(kvs));
+    arena_free(arena);
+    return applies;
+}
+
+/* The texts of llama's user-defined tokens have spaces where their tokenizers have U+2581. */
+static void restore_blocks(struct stored_vocab *vocab)
+{
+    for (uint64_t i = 0; i < vocab->n_tokens; i++) {
+        struct token *token = &vocab->tokens[i];
+        size_t n_spaces = 0;
+        for (size_t at = 0; at < token->length; at++)
+            n_spaces += token->text[at] == ' ';
+        if (token->type != TOKEN_USER_DEFINED || n_spaces == 0)
+            continue;
+        char *text = arena_alloc(vocab->arena, token->length + 2 * n_spaces + 1), *to = text;
+        for (size_t at = 0; at < token->length; at++)
+            if (token->text[at] == ' ')
+                to = (char *)memcpy(to, block, 3) + 3;
+            else
+                *to++ = token->text[at];
+        token->text = text;
+        token->length = (size_t)(to - text);
+    }
+}
+
+bool rebuilt_file_write(const struct rebuilt_file *file, const struct gguf_kvs *kvs, struct buffer *out, struct error *error)
+{
+    struct stored_vocab vocab = {.arena = arena_new(), .kvs = kvs};
+    bool written = load(&vocab, error);
+    if (written && strcmp(vocab.model, "llama") == 0)
+        restore_blocks(&vocab);
+    written = written && file->write(&vocab, out, error);
+    arena_free(vocab.arena);
+    return written;
+}

@@ -1,0 +1,88 @@
+/* Tokenizers read backwards: the files of a Hugging Face directory from the tokenizer.* keys of a GGUF.
+ *
+ * What a GGUF does not keep is chosen as the tokenizers it comes from usually have it: flags of added tokens (stripping,
+ * normalization), the normalizer of byte-level BPE (by the name of the pre-tokenizer), training options. Ids of texts are those
+ * of the original but for such cases. Memory and time are those of the keys, times a logarithm.
+ *
+ * Sources: transformers 4.57 (convert_slow_tokenizer.py, tokenization_utils_base.py), tokenizers 0.22, the SentencePiece format.
+ */
+#pragma once
+
+#include "base/arena.h"
+#include "formats/gguf/kv.h"
+#include "formats/json_write.h"
+#include "models/tokenizers/token_list.h"
+
+enum { NO_TOKEN = -1, TOKEN_NO_PIECE = -1000 /* the score that the converter gives to tokens that are no pieces */ };
+
+/* The vocabulary of a GGUF. */
+struct stored_vocab {
+    struct arena *arena;
+    const struct gguf_kvs *kvs;
+    const char *model, *pre; /* tokenizer.ggml.model and .pre; pre is "" where there is none */
+    struct token *tokens;
+    uint64_t n_tokens; /* without the padding at the end */
+    bool has_scores;   /* of a SentencePiece BPE: those of its pieces */
+
+    /* Of the tokens with a meaning, or NO_TOKEN. */
+    int64_t bos, eos, unknown, separator, padding, mask;
+};
+
+/* A file that can be made. */
+struct rebuilt_file {
+    const char *name;
+    const char *model; /* of vocabularies that have it; NULL: of all */
+    bool (*write)(const struct stored_vocab *vocab, struct buffer *out, struct error *error);
+    bool (*applies)(const struct gguf_kvs *kvs); /* looks at small keys only; NULL: always */
+};
+
+/* All kinds, up to one without a name. */
+extern const struct rebuilt_file rebuilt_files[];
+
+/* Whether these keys have a vocabulary that the file can be made of. Reads no long value. */
+bool rebuilt_file_applies(const struct rebuilt_file *file, const struct gguf_kvs *kvs);
+
+/* Appends the text of the file. */
+bool rebuilt_file_write(const struct rebuilt_file *file, const struct gguf_kvs *kvs, struct buffer *out, struct error *error);
+
+/* For those that write files. */
+
+bool rebuild_bpe_json(const struct stored_vocab *vocab, struct buffer *out, struct error *error);
+bool rebuild_spm_json(const struct stored_vocab *vocab, struct buffer *out, struct error *error);
+bool rebuild_spm_model(const struct stored_vocab *vocab, struct buffer *out, struct error *error);
+bool rebuild_unigram_json(const struct stored_vocab *vocab, struct buffer *out, struct error *error);
+bool rebuild_wordpiece_json(const struct stored_vocab *vocab, struct buffer *out, struct error *error);
+bool rebuild_wordpiece_text(const struct stored_vocab *vocab, struct buffer *out, struct error *error);
+
+/* Whether a token is one that is found in texts before they are split: control and user-defined ones, and the unknown one. */
+bool token_is_added(const struct token *token);
+
+/* Begins tokenizer.json, up to added_tokens. */
+void rebuild_begin(const struct stored_vocab *vocab, struct json_writer *writer);
+
+/* A value of the keys, or what it is where there is none. */
+bool rebuild_flag(const struct stored_vocab *vocab, const char *key, bool otherwise);
+
+/* {"type": "TemplateProcessing"}: of one text and of two, which tokens go in front of, between and behind them. */
+struct template
+{
+    int64_t before, after, second; /* NO_TOKEN: none. `second` stands in front of the second text */
+    unsigned n_between;            /* how often `after` stands between two texts */
+    unsigned second_type;          /* type_id of the second text and of what follows it */
+};
+void rebuild_template(const struct stored_vocab *vocab, const struct template *template, const char *key,
+                      struct json_writer *writer);
+
+/* The usual one, of add_bos_token and add_eos_token; false where there is nothing to add. */
+bool rebuild_usual_template(const struct stored_vocab *vocab, bool adds_bos, struct template *ret_template);
+
+/* The pre-tokenizer of byte-level BPE by its name in llama.cpp; the usual one of GPT-2 for names that are not known. */
+struct pre_row {
+    const char *names[20];
+    const char *normalizer;    /* "NFC", or NULL */
+    const char *const *splits; /* regular expressions in the order in which they split, up to a NULL; NULL: none */
+    enum { BYTES_ALONE, SPLIT_BYTES, DIGITS_BYTES, SPLIT_DIGITS_BYTES, FALCON_BYTES } form;
+    bool ignores_merges, adds_bos;
+};
+const struct pre_row *pre_row_find(const char *name, bool *ret_known);
+void rebuild_pre_tokenizer(const struct pre_row *row, struct json_writer *writer);

@@ -1,0 +1,166 @@
+/* tokenizer.json of byte-level BPE. */
+#include "base/text_index.h"
+#include "models/tokenizers/rebuild.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* Tokens that are found before texts are split, and are no entries of the model's vocabulary unless they stand among its own. */
+struct outer_tokens {
+    struct text_index index;
+    bool *wanted; /* by id: a merge makes or takes it, so that the model needs it as well */
+    uint64_t first;
+};
+
+static bool is_inner(const struct stored_vocab *vocab, const struct outer_tokens *outer, uint64_t id)
+{
+    return id < outer->first || !token_is_added(&vocab->tokens[id]) || outer->wanted[id];
+}
+
+static void find_outer(const struct stored_vocab *vocab, struct outer_tokens *outer)
+{
+    *outer = (struct outer_tokens){.first = vocab->n_tokens};
+    outer->wanted = arena_alloc(vocab->arena, vocab->n_tokens + 1);
+    while (outer->first > 0 && token_is_added(&vocab->tokens[outer->first - 1]))
+        outer->first--;
+    for (uint64_t i = outer->first; i < vocab->n_tokens; i++)
+        text_index_add(&outer->index, vocab->tokens[i].text, vocab->tokens[i].length, i);
+}
+
+static void want(struct outer_tokens *outer, const char *text, size_t length)
+{
+    size_t id;
+    if (text_index_find(&outer->index, text, length, &id))
+        outer->wanted[id] = true;
+}
+
+struct parted {
+    const char *left, *right;
+    size_t left_length, right_length;
+};
+
+static bool part_merge(const struct gguf_array *merges, uint64_t index, struct parted *ret_parted, struct error *error)
+{
+    size_t length;
+    const char *text = gguf_array_string(merges, index, &length);
+    const char *space = text != NULL && length > 1 ? memchr(text + 1, ' ', length - 1) : NULL;
+    if (space == NULL || space + 1 == text + length)
+        return error_set(error, "tokenizer.ggml.merges: number %" PRIu64 " is not two tokens", index);
+    *ret_parted = (struct parted){text, space + 1, (size_t)(space - text), length - (size_t)(space + 1 - text)};
+    return true;
+}
+
+static bool want_merged(const struct stored_vocab *vocab, const struct gguf_array *merges, struct outer_tokens *outer,
+                        struct error *error)
+{
+    struct buffer made = {0};
+    bool good = true;
+    for (uint64_t i = 0; good && i < merges->count; i++) {
+        struct parted parted = {0};
+        good = part_merge(merges, i, &parted, error);
+        if (!good || outer->first == vocab->n_tokens)
+            continue;
+        made.length = 0;
+        buffer_append(&made, parted.left, parted.left_length);
+        buffer_append(&made, parted.right, parted.right_length);
+        want(outer, parted.left, parted.left_length);
+        want(outer, parted.right, parted.right_length);
+        want(outer, (const char *)made.bytes, made.length);
+    }
+    buffer_free(&made);
+    return good;
+}
+
+static bool write_merges(const struct gguf_array *merges, struct json_writer *writer, struct error *error)
+{
+    json_begin_array(writer, "merges");
+    for (uint64_t i = 0; i < merges->count; i++) {
+        struct parted parted = {0};
+        if (!part_merge(merges, i, &parted, error))
+            return false;
+        json_begin_array(writer, NULL);
+        json_put_text_n(writer, NULL, parted.left, parted.left_length);
+        json_put_text_n(writer, NULL, parted.right, parted.right_length);
+        json_end(writer);
+    }
+    json_end(writer);
+    return true;
+}
+
+static bool write_model(const struct stored_vocab *vocab, const struct pre_row *row, struct json_writer *writer,
+                        struct error *error)
+{
+    struct gguf_array merges = {.type = GGUF_STRING};
+    struct outer_tokens outer;
+    if (gguf_kvs_find(vocab->kvs, "tokenizer.ggml.merges") != NULL &&
+        !gguf_get_array(vocab->kvs, "tokenizer.ggml.merges", vocab->arena, &merges, error))
+        return false;
+    find_outer(vocab, &outer);
+    bool good = want_merged(vocab, &merges, &outer, error);
+    json_begin_object(writer, "model");
+    json_put_text(writer, "type", "BPE");
+    json_put_null(writer, "dropout");
+    json_put_null(writer, "unk_token");
+    json_put_null(writer, "continuing_subword_prefix");
+    json_put_null(writer, "end_of_word_suffix");
+    json_put_bool(writer, "fuse_unk", false);
+    json_put_bool(writer, "byte_fallback", false);
+    json_put_bool(writer, "ignore_merges", row->ignores_merges);
+    json_begin_object(writer, "vocab");
+    for (uint64_t i = 0; i < vocab->n_tokens; i++)
+        if (is_inner(vocab, &outer, i))
+            json_put_number_of(writer, vocab->tokens[i].text, vocab->tokens[i].length, i);
+    json_end(writer);
+    good = good && write_merges(&merges, writer, error);
+    json_end(writer);
+    text_index_free(&outer.index);
+    return good;
+}
+
+static void put_byte_level(const char *key, bool trims_offsets, struct json_writer *writer)
+{
+    json_begin_object(writer, key);
+    json_put_text(writer, "type", "ByteLevel");
+    json_put_bool(writer, "add_prefix_space", true);
+    json_put_bool(writer, "trim_offsets", trims_offsets);
+    json_put_bool(writer, "use_regex", true);
+    json_end(writer);
+}
+
+static void write_post_processor(const struct stored_vocab *vocab, const struct pre_row *row, struct json_writer *writer)
+{
+    struct template template;
+    if (!rebuild_usual_template(vocab, row->adds_bos, &template)) {
+        put_byte_level("post_processor", false, writer);
+        return;
+    }
+    json_begin_object(writer, "post_processor");
+    json_put_text(writer, "type", "Sequence");
+    json_begin_array(writer, "processors");
+    put_byte_level(NULL, false, writer);
+    rebuild_template(vocab, &template, NULL, writer);
+    json_end(writer);
+    json_end(writer);
+}
+
+bool rebuild_bpe_json(const struct stored_vocab *vocab, struct buffer *out, struct error *error)
+{
+    struct json_writer writer = {.out = out, .letters = JSON_UTF8};
+    bool known;
+    const struct pre_row *row = pre_row_find(vocab->pre, &known);
+    rebuild_begin(vocab, &writer);
+    if (row->normalizer != NULL) {
+        json_begin_object(&writer, "normalizer");
+        json_put_text(&writer, "type", row->normalizer);
+        json_end(&writer);
+    } else {
+        json_put_null(&writer, "normalizer");
+    }
+    rebuild_pre_tokenizer(row, &writer);
+    write_post_processor(vocab, row, &writer);
+    put_byte_level("decoder", true, &writer);
+    if (!write_model(vocab, row, &writer, error))
+        return false;
+    json_end(&writer);
+    return true;
+}

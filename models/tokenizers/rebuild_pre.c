@@ -1,0 +1,173 @@
+/* Pre-tokenizers by the names that llama.cpp has for them: which normalizer and which steps the tokenizers had that these names
+ * were given to. Regular expressions are the published ones, of which llama.cpp's own are sometimes approximations. */
+#include "models/tokenizers/rebuild.h"
+
+#include <string.h>
+
+#define CONTRACTIONS "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
+#define SPACES       "\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
+#define WORDS        "[^\\r\\n\\p{L}\\p{N}]?\\p{L}+"
+#define SIGNS        " ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*"
+#define UPPER        "[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]"
+#define LOWER        "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]"
+#define CASED_SIGNS  " ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|" SPACES
+#define LLAMA3       CONTRACTIONS "|" WORDS "|\\p{N}{1,3}|" SIGNS "|" SPACES
+#define QWEN2        CONTRACTIONS "|" WORDS "|\\p{N}|" SIGNS "|" SPACES
+#define O200K        UPPER "*" LOWER "+" CONTRACTIONS "?|" UPPER "+" LOWER "*" CONTRACTIONS "?|\\p{N}{1,3}|" CASED_SIGNS
+#define BLOOM        " ?[^(\\s|[.,!?\xe2\x80\xa6\xe3\x80\x82\xef\xbc\x8c\xe3\x80\x81\xe0\xa5\xa4\xdb\x94\xd8\x8c])]+"
+#define CJK          "[\xe4\xb8\x80-\xe9\xbe\xa5\xe3\x81\x80-\xe3\x82\x9f\xe3\x82\xa0-\xe3\x83\xbf]+"
+#define CJK_HANGUL   "[\xe4\xb8\x80-\xe9\xbe\xa5\xe0\xa0\x80-\xe4\xb8\x80\xea\xb0\x80-\xed\x9f\xbf]+"
+#define LETTERS      "[^\\r\\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+"
+
+static const char *const llama3[] = {LLAMA3, NULL};
+static const char *const qwen2[] = {QWEN2, NULL};
+static const char *const qwen35[] = {
+    CONTRACTIONS "|[^\\r\\n\\p{L}\\p{N}]?[\\p{L}\\p{M}]+|\\p{N}| ?[^\\s\\p{L}\\p{M}\\p{N}]+[\\r\\n]*|" SPACES, NULL};
+static const char *const tekken[] = {UPPER "*" LOWER "+|" UPPER "+" LOWER "*|\\p{N}|" CASED_SIGNS, NULL};
+static const char *const o200k[] = {O200K, NULL};
+static const char *const grouped_o200k[] = {"\\d{1,3}(?=(?:\\d{3})*\\b)", O200K, NULL};
+static const char *const deepseek3[] = {
+    "\\p{N}{1,3}", CJK, "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|" LETTERS "| ?[\\p{P}\\p{S}]+[\\r\\n]*|" SPACES,
+    NULL};
+static const char *const deepseek_coder[] = {"[\\r\\n]", "\\s?\\p{L}+", "\\s?\\p{P}+", CJK_HANGUL, NULL};
+static const char *const bloom[] = {BLOOM, NULL};
+static const char *const minicpm5[] = {"\\p{N}{1,3}", CONTRACTIONS "|" WORDS "|\\p{N}+|" SIGNS "|" SPACES, NULL};
+static const char *const seed[] = {CONTRACTIONS "|" WORDS "|\\p{N}{1}| ?[^\\s\\p{L}\\p{N}\\r\\n]+|" SPACES, NULL};
+static const char *const bailing[] = {
+    "'(?i:[sdmt]|ll|ve|re)|[^\\r\\n\\p{L}\\p{N}]?+\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]++[\\r\\n]*|"
+    "\\s*[\\r\\n]|\\s+(?!\\S)|\\s+",
+    NULL};
+static const char *const superbpe[] = {"\\p{N}+", "(?=(\\d{3})+(?!\\d))", NULL};
+static const char *const laguna[] = {"[^\\n]+|[\\n]+", QWEN2, NULL};
+static const char *const exaone_moe[] = {CONTRACTIONS "|[^\\r\\n\\p{L}\\p{N}]?(?:\\p{L}\\p{M}*(?: \\p{L}\\p{M}*)*)+|\\p{N}|"
+                                                      " ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]?|\\s*[\\r\\n]|\\s+(?!\\S)|\\s+",
+                                         NULL};
+static const char *const jais2[] = {
+    CONTRACTIONS "|" WORDS "|\\p{N}{1,3}|" SIGNS "|\\s*[\\r\\n]+|\\s{512}(?!\\S)|\\s{256}(?!\\S)|\\s{128}(?!\\S)|\\s{64}(?!\\S)|"
+                 "\\s{32}(?!\\S)|\\s{16}(?!\\S)|\\s{8}(?!\\S)|\\s{4}(?!\\S)|\\s{1,2}(?!\\S)|\\s{1}",
+    NULL};
+static const char *const falcon[] = {"[0-9][0-9][0-9]", NULL};
+
+static const struct pre_row rows[] = {
+    {{"gpt-2", "phi-2", "gigachat", "mellum", "a.x-4.0", "exaone4", "granite-docling", "trillion", "jais", "jina-v2-es",
+      "jina-v2-de", "jina-v1-en", "jina-v2-code", "roberta-bpe"},
+     NULL,
+     NULL,
+     BYTES_ALONE,
+     false,
+     false},
+    {{"olmo", "mpt", "modern-bert"}, "NFC", NULL, BYTES_ALONE, false, false},
+    {{"starcoder", "refact", "smollm", "codeshell", "exaone", "minerva-7b", "mellum2"}, NULL, NULL, DIGITS_BYTES, false, false},
+    {{"command-r"}, "NFC", NULL, DIGITS_BYTES, false, false},
+    {{"llama-bpe", "llama3", "llama-v3", "falcon3", "falcon-h1", "pixtral", "midm-2.0", "lfm2", "jina-v5-nano"},
+     NULL,
+     llama3,
+     SPLIT_BYTES,
+     true,
+     true},
+    {{"smaug-bpe", "dbrx", "glm4", "chatglm-bpe"}, NULL, llama3, SPLIT_BYTES, false, false},
+    {{"qwen2", "deepseek-r1-qwen", "stablelm2", "megrez", "hunyuan", "grok-2", "kormo", "f2llmv2", "solar-open"},
+     "NFC",
+     qwen2,
+     SPLIT_BYTES,
+     false,
+     false},
+    {{"qwen35"}, "NFC", qwen35, SPLIT_BYTES, false, false},
+    {{"tekken"}, NULL, tekken, SPLIT_BYTES, true, true},
+    {{"chameleon"}, NULL, NULL, BYTES_ALONE, false, true},
+    {{"gpt-4o", "llama4", "kanana2", "talkie", "minimax-m2"}, NULL, o200k, SPLIT_BYTES, false, false},
+    {{"granite-embed-multi-97m"}, NULL, o200k, SPLIT_BYTES, true, false},
+    {{"tiny_aya", "cohere2moe"}, NULL, grouped_o200k, SPLIT_BYTES, false, false},
+    {{"deepseek-v3", "hunyuan-dense", "joyai-llm"}, NULL, deepseek3, SPLIT_BYTES, false, false},
+    {{"deepseek-coder"}, NULL, deepseek_coder, SPLIT_DIGITS_BYTES, false, false},
+    {{"falcon"}, NULL, falcon, FALCON_BYTES, false, false},
+    {{"bloom", "gpt3-finnish", "poro-chat"}, NULL, bloom, SPLIT_BYTES, false, false},
+    {{"viking"}, NULL, bloom, SPLIT_DIGITS_BYTES, false, false},
+    {{"minicpm5"}, NULL, minicpm5, SPLIT_BYTES, true, false},
+    {{"seed-coder"}, NULL, seed, SPLIT_BYTES, false, false},
+    {{"bailingmoe", "bailingmoe2", "llada-moe"}, NULL, bailing, SPLIT_BYTES, false, false},
+    {{"superbpe"}, NULL, superbpe, SPLIT_BYTES, false, false},
+    {{"laguna"}, NULL, laguna, SPLIT_BYTES, false, false},
+    {{"exaone-moe"}, NULL, exaone_moe, SPLIT_BYTES, false, false},
+    {{"jais-2"}, NULL, jais2, SPLIT_BYTES, false, false},
+};
+
+const struct pre_row *pre_row_find(const char *name, bool *ret_known)
+{
+    *ret_known = true;
+    for (size_t row = 0; row < sizeof rows / sizeof *rows; row++)
+        for (const char *const *known = rows[row].names; *known != NULL; known++)
+            if (strcmp(*known, name) == 0)
+                return &rows[row];
+    *ret_known = false;
+    return &rows[0];
+}
+
+static void put_split(const char *regex, struct json_writer *writer)
+{
+    json_begin_object(writer, NULL);
+    json_put_text(writer, "type", "Split");
+    json_begin_object(writer, "pattern");
+    json_put_text(writer, "Regex", regex);
+    json_end(writer);
+    json_put_text(writer, "behavior", "Isolated");
+    json_put_bool(writer, "invert", false);
+    json_end(writer);
+}
+
+static void put_bytes(const char *key, bool splits, struct json_writer *writer)
+{
+    json_begin_object(writer, key);
+    json_put_text(writer, "type", "ByteLevel");
+    json_put_bool(writer, "add_prefix_space", false);
+    json_put_bool(writer, "trim_offsets", true);
+    json_put_bool(writer, "use_regex", splits);
+    json_end(writer);
+}
+
+static void put_digits(bool individual, struct json_writer *writer)
+{
+    json_begin_object(writer, NULL);
+    json_put_text(writer, "type", "Digits");
+    json_put_bool(writer, "individual_digits", individual);
+    json_end(writer);
+}
+
+static void put_punctuation(struct json_writer *writer)
+{
+    json_begin_object(writer, NULL);
+    json_put_text(writer, "type", "Punctuation");
+    json_put_text(writer, "behavior", "Contiguous");
+    json_end(writer);
+}
+
+/* The steps of a row that has several. */
+static void put_steps(const struct pre_row *row, struct json_writer *writer)
+{
+    bool is_falcon = row->form == FALCON_BYTES;
+    if (is_falcon) {
+        put_punctuation(writer);
+        put_bytes(NULL, true, writer);
+        put_digits(false, writer);
+    }
+    for (const char *const *regex = row->splits; regex != NULL && *regex != NULL; regex++)
+        put_split(*regex, writer);
+    if (row->form == DIGITS_BYTES || row->form == SPLIT_DIGITS_BYTES)
+        put_digits(true, writer);
+    if (!is_falcon)
+        put_bytes(NULL, row->form == DIGITS_BYTES, writer);
+}
+
+void rebuild_pre_tokenizer(const struct pre_row *row, struct json_writer *writer)
+{
+    if (row->form == BYTES_ALONE) {
+        put_bytes("pre_tokenizer", true, writer);
+        return;
+    }
+    json_begin_object(writer, "pre_tokenizer");
+    json_put_text(writer, "type", "Sequence");
+    json_begin_array(writer, "pretokenizers");
+    put_steps(row, writer);
+    json_end(writer);
+    json_end(writer);
+}

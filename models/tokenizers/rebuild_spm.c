@@ -1,0 +1,418 @@
+/* tokenizer.json and tokenizer.model of SentencePiece vocabularies.
+ *
+ * The merges of the former are all pairs of pieces that make a piece, as transformers finds them. Pairs are found by length: of
+ * each piece, the pieces that it begins with and those that it ends with are chains, each the longest of the one before, which
+ * sorting the pieces gives, forwards and backwards. So n pieces of N bytes cost O(N log n), whatever they are. */
+#include "base/text.h"
+#include "models/sentencepiece_model.pb-c.h"
+#include "models/tokenizers/rebuild.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MODEL_UNIGRAM = 1, MODEL_BPE = 2 };
+
+static bool is_unigram(const struct stored_vocab *vocab)
+{
+    return strcmp(vocab->model, "t5") == 0;
+}
+
+/* The id of the one unknown token. */
+static uint64_t unknown_id(const struct stored_vocab *vocab)
+{
+    if (vocab->unknown != NO_TOKEN)
+        return (uint64_t)vocab->unknown;
+    for (uint64_t i = 0; i < vocab->n_tokens; i++)
+        if (vocab->tokens[i].type == TOKEN_UNKNOWN)
+            return i;
+    for (uint64_t i = 0; i < vocab->n_tokens; i++)
+        if (vocab->tokens[i].length == 5 && memcmp(vocab->tokens[i].text, "<unk>", 5) == 0)
+            return i;
+    return 0;
+}
+
+/* Merges. */
+
+enum { NONE = UINT32_MAX };
+
+struct merge {
+    uint32_t left, right, order;
+    float score;
+    uint32_t left_characters, right_characters;
+};
+
+struct chains {
+    uint32_t *shorter[2]; /* by id: the longest piece that it begins with, and that it ends with */
+    uint32_t *ends;       /* room for the second chain of any piece */
+};
+
+struct sorted_piece {
+    const char *text;
+    uint32_t length, id;
+};
+
+static int compare_forwards(const void *a, const void *b)
+{
+    const struct sorted_piece *x = a, *y = b;
+    int order = text_compare(x->text, x->length, y->text, y->length);
+    return order != 0 ? order : (x->id > y->id) - (x->id < y->id);
+}
+
+static int compare_backwards(const void *a, const void *b)
+{
+    const struct sorted_piece *x = a, *y = b;
+    uint32_t shorter = x->length < y->length ? x->length : y->length;
+    for (uint32_t i = 1; i <= shorter; i++) {
+        unsigned char of_x = (unsigned char)x->text[x->length - i], of_y = (unsigned char)y->text[y->length - i];
+        if (of_x != of_y)
+            return of_x < of_y ? -1 : 1;
+    }
+    if (x->length != y->length)
+        return x->length < y->length ? -1 : 1;
+    return (x->id > y->id) - (x->id < y->id);
+}
+
+static bool is_part(const struct sorted_piece *part, const struct sorted_piece *whole, bool at_end)
+{
+    return part->length < whole->length &&
+           memcmp(part->text, whole->text + (at_end ? whole->length - part->length : 0), part->length) == 0;
+}
+
+/* In sorted order a piece comes after those that it begins with: the last one of them is the one before it, or that one's, and so
+ * on. */
+static void find_chains(struct sorted_piece *pieces, size_t n_pieces, bool at_end, uint32_t *shorter)
+{
+    qsort(pieces, n_pieces, sizeof *pieces, at_end ? compare_backwards : compare_forwards);
+    size_t *above = memory_alloc((n_pieces + 1) * sizeof *above), depth = 0;
+    for (size_t i = 0; i < n_pieces; i++) {
+        while (depth > 0 && !is_part(&pieces[above[depth - 1]], &pieces[i], at_end))
+            depth--;
+        shorter[pieces[i].id] = depth > 0 ? pieces[above[depth - 1]].id : NONE;
+        above[depth++] = i;
+    }
+    free(above);
+}
+
+static struct chains make_chains(const struct stored_vocab *vocab)
+{
+    struct chains chains;
+    struct sorted_piece *pieces = memory_alloc((vocab->n_tokens + 1) * sizeof *pieces);
+    size_t n_pieces = 0, longest = 0;
+    for (uint64_t i = 0; i < vocab->n_tokens; i++) {
+        const struct token *token = &vocab->tokens[i];
+        longest = token->length > longest ? token->length : longest;
+        if (token->length > 0)
+            pieces[n_pieces++] = (struct sorted_piece){token->text, (uint32_t)token->length, (uint32_t)i};
+    }
+    chains.ends = arena_array(vocab->arena, longest + 1, sizeof *chains.ends);
+    for (int side = 0; side < 2; side++) {
+        chains.shorter[side] = arena_array(vocab->arena, vocab->n_tokens + 1, sizeof(uint32_t));
+        find_chains(pieces, n_pieces, side == 1, chains.shorter[side]);
+    }
+    free(pieces);
+    return chains;
+}
+
+static uint32_t count_characters(const struct token *token)
+{
+    uint32_t count = 0;
+    for (size_t at = 0; at < token->length; at++)
+        count += (token->text[at] & 0xc0) != 0x80;
+    return count;
+}
+
+static int compare_pairs(const void *a, const void *b)
+{
+    const struct merge *x = a, *y = b;
+    if (x->left != y->left)
+        return x->left < y->left ? -1 : 1;
+    return (x->right > y->right) - (x->right < y->right);
+}
+
+static int compare_merges(const void *a, const void *b)
+{
+    const struct merge *x = a, *y = b;
+    if (x->score != y->score)
+        return x->score > y->score ? -1 : 1;
+    if (x->left_characters != y->left_characters)
+        return x->left_characters > y->left_characters ? -1 : 1;
+    if (x->right_characters != y->right_characters)
+        return x->right_characters > y->right_characters ? -1 : 1;
+    return (x->order > y->order) - (x->order < y->order);
+}
+
+struct merges {
+    struct merge *merges;
+    size_t n_merges, capacity;
+};
+
+static void add_merge(const struct stored_vocab *vocab, uint32_t left, uint32_t right, float score, struct merges *merges)
+{
+    if (merges->n_merges == merges->capacity) {
+        merges->capacity = merges->capacity * 2 + 1024;
+        merges->merges = memory_resize(merges->merges, merges->capacity * sizeof *merges->merges);
+    }
+    merges->merges[merges->n_merges++] =
+        (struct merge){left, right, 0, score, count_characters(&vocab->tokens[left]), count_characters(&vocab->tokens[right])};
+}
+
+/* All pairs of pieces that make this one, in the order of their ids. */
+static void add_pairs(const struct stored_vocab *vocab, const struct chains *chains, uint32_t id, float score,
+                      struct merges *merges)
+{
+    size_t first = merges->n_merges, length = vocab->tokens[id].length, n_ends = 0;
+    uint32_t *ends = chains->ends; /* turned around: while beginnings get shorter, ends get longer */
+    for (uint32_t end = chains->shorter[1][id]; end != NONE; end = chains->shorter[1][end])
+        ends[n_ends++] = end;
+    for (uint32_t left = chains->shorter[0][id]; left != NONE && n_ends > 0; left = chains->shorter[0][left]) {
+        size_t rest = length - vocab->tokens[left].length;
+        while (n_ends > 0 && vocab->tokens[ends[n_ends - 1]].length < rest)
+            n_ends--;
+        if (n_ends > 0 && vocab->tokens[ends[n_ends - 1]].length == rest)
+            add_merge(vocab, left, ends[n_ends - 1], score, merges);
+    }
+    if (merges->n_merges > first + 1)
+        qsort(merges->merges + first, merges->n_merges - first, sizeof *merges->merges, compare_pairs);
+}
+
+static struct merges find_merges(const struct stored_vocab *vocab)
+{
+    struct merges merges = {0};
+    struct chains chains = make_chains(vocab);
+    uint64_t unknown = unknown_id(vocab);
+    for (uint64_t i = 0; i < vocab->n_tokens; i++) {
+        const struct token *token = &vocab->tokens[i];
+        bool is_piece = token->type == TOKEN_NORMAL || token->type == TOKEN_USER_DEFINED || token->type == TOKEN_UNUSED;
+        if (is_piece && i != unknown && token->length > 0)
+            add_pairs(vocab, &chains, (uint32_t)i, vocab->has_scores ? token->score : -(float)i, &merges);
+    }
+    for (size_t i = 0; i < merges.n_merges; i++)
+        merges.merges[i].order = (uint32_t)i;
+    if (merges.n_merges > 0)
+        qsort(merges.merges, merges.n_merges, sizeof *merges.merges, compare_merges);
+    return merges;
+}
+
+/* tokenizer.json. */
+
+static void put_replace(const char *key, const char *from, const char *to, struct json_writer *writer)
+{
+    json_begin_object(writer, key);
+    json_put_text(writer, "type", "Replace");
+    json_begin_object(writer, "pattern");
+    json_put_text(writer, "String", from);
+    json_end(writer);
+    json_put_text(writer, "content", to);
+    json_end(writer);
+}
+
+static void put_type(const char *type, struct json_writer *writer)
+{
+    json_begin_object(writer, NULL);
+    json_put_text(writer, "type", type);
+    json_end(writer);
+}
+
+/* How spaces become part of the pieces, the first one with one in front of it or not. */
+static void write_normalizer(bool adds_prefix, struct json_writer *writer)
+{
+    if (!adds_prefix) {
+        put_replace("normalizer", " ", "\xe2\x96\x81", writer);
+        json_begin_object(writer, "pre_tokenizer");
+        json_put_text(writer, "type", "Split");
+        json_begin_object(writer, "pattern");
+        json_put_text(writer, "String", " ");
+        json_end(writer);
+        json_put_text(writer, "behavior", "MergedWithPrevious");
+        json_put_bool(writer, "invert", false);
+        json_end(writer);
+        return;
+    }
+    json_begin_object(writer, "normalizer");
+    json_put_text(writer, "type", "Sequence");
+    json_begin_array(writer, "normalizers");
+    json_begin_object(writer, NULL);
+    json_put_text(writer, "type", "Prepend");
+    json_put_text(writer, "prepend", "\xe2\x96\x81");
+    json_end(writer);
+    put_replace(NULL, " ", "\xe2\x96\x81", writer);
+    json_end(writer);
+    json_end(writer);
+    json_put_null(writer, "pre_tokenizer");
+}
+
+static void write_decoder(bool adds_prefix, struct json_writer *writer)
+{
+    json_begin_object(writer, "decoder");
+    json_put_text(writer, "type", "Sequence");
+    json_begin_array(writer, "decoders");
+    put_replace(NULL, "\xe2\x96\x81", " ", writer);
+    put_type("ByteFallback", writer);
+    put_type("Fuse", writer);
+    if (adds_prefix) {
+        json_begin_object(writer, NULL);
+        json_put_text(writer, "type", "Strip");
+        json_put_text(writer, "content", " ");
+        json_put_number(writer, "start", 1);
+        json_put_number(writer, "stop", 0);
+        json_end(writer);
+    }
+    json_end(writer);
+    json_end(writer);
+}
+
+static void write_merges(const struct stored_vocab *vocab, struct json_writer *writer)
+{
+    struct merges merges = find_merges(vocab);
+    json_begin_array(writer, "merges");
+    for (size_t i = 0; i < merges.n_merges; i++) {
+        const struct token *left = &vocab->tokens[merges.merges[i].left], *right = &vocab->tokens[merges.merges[i].right];
+        json_begin_array(writer, NULL);
+        json_put_text_n(writer, NULL, left->text, left->length);
+        json_put_text_n(writer, NULL, right->text, right->length);
+        json_end(writer);
+    }
+    json_end(writer);
+    free(merges.merges);
+}
+
+static void write_model(const struct stored_vocab *vocab, struct json_writer *writer)
+{
+    uint64_t unknown = unknown_id(vocab);
+    json_begin_object(writer, "model");
+    json_put_text(writer, "type", "BPE");
+    json_put_null(writer, "dropout");
+    if (vocab->n_tokens > 0)
+        json_put_text_n(writer, "unk_token", vocab->tokens[unknown].text, vocab->tokens[unknown].length);
+    json_put_null(writer, "continuing_subword_prefix");
+    json_put_null(writer, "end_of_word_suffix");
+    json_put_bool(writer, "fuse_unk", true);
+    json_put_bool(writer, "byte_fallback", true);
+    json_put_bool(writer, "ignore_merges", false);
+    json_begin_object(writer, "vocab");
+    for (uint64_t i = 0; i < vocab->n_tokens; i++)
+        json_put_number_of(writer, vocab->tokens[i].text, vocab->tokens[i].length, i);
+    json_end(writer);
+    write_merges(vocab, writer);
+    json_end(writer);
+}
+
+bool rebuild_spm_json(const struct stored_vocab *vocab, struct buffer *out, struct error *error)
+{
+    struct json_writer writer = {.out = out, .letters = JSON_UTF8};
+    struct template template;
+    bool adds_prefix = rebuild_flag(vocab, "tokenizer.ggml.add_space_prefix", true);
+    (void)error;
+    rebuild_begin(vocab, &writer);
+    write_normalizer(adds_prefix, &writer);
+    if (rebuild_usual_template(vocab, true, &template))
+        rebuild_template(vocab, &template, "post_processor", &writer);
+    else
+        json_put_null(&writer, "post_processor");
+    write_decoder(adds_prefix, &writer);
+    write_model(vocab, &writer);
+    json_end(&writer);
+    return true;
+}
+
+/* tokenizer.model. */
+
+static ProtobufCBinaryData bytes_of(const char *text, size_t length)
+{
+    return (ProtobufCBinaryData){.len = length, .data = (uint8_t *)text};
+}
+
+static int32_t piece_type(const struct stored_vocab *vocab, uint64_t id, uint64_t unknown)
+{
+    enum token_type type = vocab->tokens[id].type;
+    if (id == unknown)
+        return TOKEN_UNKNOWN;
+    if (type == TOKEN_UNKNOWN || type < TOKEN_NORMAL || type > TOKEN_BYTE)
+        return TOKEN_NORMAL;
+    return type;
+}
+
+typedef Wfs__Sentencepiece__Model__Piece piece;
+typedef Wfs__Sentencepiece__Model__Trainer trainer;
+
+static piece **make_pieces(const struct stored_vocab *vocab, uint64_t unknown)
+{
+    piece *pieces = arena_array(vocab->arena, vocab->n_tokens, sizeof *pieces);
+    piece **pointers = arena_array(vocab->arena, vocab->n_tokens, sizeof *pointers);
+    for (uint64_t i = 0; i < vocab->n_tokens; i++) {
+        const struct token *token = &vocab->tokens[i];
+        bool is_filled = (token->type == TOKEN_CONTROL || token->type == TOKEN_USER_DEFINED) && token->score == TOKEN_NO_PIECE;
+        wfs__sentencepiece__model__piece__init(&pieces[i]);
+        pieces[i].has_piece = pieces[i].has_score = true;
+        pieces[i].piece = bytes_of(token->text, token->length);
+        pieces[i].score = is_filled ? 0 : token->score;
+        pieces[i].type = piece_type(vocab, i, unknown);
+        pieces[i].has_type = pieces[i].type != TOKEN_NORMAL;
+        pointers[i] = &pieces[i];
+    }
+    return pointers;
+}
+
+static bool has_bytes(const struct stored_vocab *vocab)
+{
+    for (uint64_t i = 0; i < vocab->n_tokens; i++)
+        if (vocab->tokens[i].type == TOKEN_BYTE)
+            return true;
+    return false;
+}
+
+static void set_special(const struct stored_vocab *vocab, int64_t id, int32_t *ret_id, protobuf_c_boolean *ret_has,
+                        ProtobufCBinaryData *ret_piece)
+{
+    *ret_id = (int32_t)id;
+    *ret_has = id != NO_TOKEN;
+    if (id != NO_TOKEN)
+        *ret_piece = bytes_of(vocab->tokens[id].text, vocab->tokens[id].length);
+}
+
+static trainer make_trainer(const struct stored_vocab *vocab, uint64_t unknown)
+{
+    static const char surface[] = " \xe2\x81\x87 ";
+    trainer made;
+    wfs__sentencepiece__model__trainer__init(&made);
+    made.has_model_type = made.has_vocab_size = made.has_byte_fallback = made.has_unk_id = made.has_bos_id = made.has_eos_id =
+        made.has_pad_id = made.has_unk_surface = true;
+    made.model_type = is_unigram(vocab) ? MODEL_UNIGRAM : MODEL_BPE;
+    made.vocab_size = (int32_t)vocab->n_tokens;
+    made.byte_fallback = has_bytes(vocab);
+    made.unk_surface = bytes_of(surface, sizeof surface - 1);
+    set_special(vocab, (int64_t)unknown, &made.unk_id, &made.has_unk_piece, &made.unk_piece);
+    set_special(vocab, vocab->bos, &made.bos_id, &made.has_bos_piece, &made.bos_piece);
+    set_special(vocab, vocab->eos, &made.eos_id, &made.has_eos_piece, &made.eos_piece);
+    set_special(vocab, vocab->padding, &made.pad_id, &made.has_pad_piece, &made.pad_piece);
+    return made;
+}
+
+bool rebuild_spm_model(const struct stored_vocab *vocab, struct buffer *out, struct error *error)
+{
+    Wfs__Sentencepiece__Model model = WFS__SENTENCEPIECE__MODEL__INIT;
+    Wfs__Sentencepiece__Model__Normalizer normalizer = WFS__SENTENCEPIECE__MODEL__NORMALIZER__INIT;
+    struct gguf_array charsmap = {0};
+    uint64_t unknown = unknown_id(vocab);
+    trainer made = make_trainer(vocab, unknown);
+    if (!is_unigram(vocab) && !vocab->has_scores)
+        return error_set(error, "%s", ""); /* it comes from a tokenizer.json alone, and a SentencePiece model is another one */
+    if (gguf_kvs_find(vocab->kvs, "tokenizer.ggml.precompiled_charsmap") != NULL &&
+        !gguf_get_array(vocab->kvs, "tokenizer.ggml.precompiled_charsmap", vocab->arena, &charsmap, error))
+        return false;
+    normalizer.has_name = normalizer.has_precompiled_charsmap = normalizer.has_add_dummy_prefix =
+        normalizer.has_remove_extra_whitespaces = normalizer.has_escape_whitespaces = true;
+    normalizer.name = is_unigram(vocab) ? bytes_of("nmt_nfkc", 8) : bytes_of("identity", 8);
+    normalizer.precompiled_charsmap = bytes_of((const char *)charsmap.elements, charsmap.count);
+    normalizer.add_dummy_prefix = rebuild_flag(vocab, "tokenizer.ggml.add_space_prefix", true);
+    normalizer.remove_extra_whitespaces = rebuild_flag(vocab, "tokenizer.ggml.remove_extra_whitespaces", is_unigram(vocab));
+    normalizer.escape_whitespaces = true;
+    model.n_pieces = vocab->n_tokens;
+    model.pieces = make_pieces(vocab, unknown);
+    model.trainer = &made;
+    model.normalizer = &normalizer;
+    unsigned char *packed = memory_alloc(wfs__sentencepiece__model__get_packed_size(&model) + 1);
+    buffer_append(out, packed, wfs__sentencepiece__model__pack(&model, packed));
+    free(packed);
+    return true;
+}

@@ -1,0 +1,101 @@
+/* tokenizer.json and vocab.txt of WordPiece vocabularies: the mark of a word's start becomes that of its rest again. */
+#include "models/tokenizers/rebuild.h"
+
+#include <string.h>
+
+static const char block[] = "\xe2\x96\x81";
+
+/* The token as WordPiece has it; *ret_prefix stands in front of it. */
+static const char *plain_text(const struct token *token, size_t *ret_length, const char **ret_prefix)
+{
+    bool marked = token->length >= 3 && memcmp(token->text, block, 3) == 0;
+    bool as_it_is = token->type == TOKEN_CONTROL || token->type == TOKEN_UNUSED;
+    *ret_prefix = as_it_is || marked ? "" : "##";
+    *ret_length = token->length - (marked && !as_it_is ? 3 : 0);
+    return token->text + (marked && !as_it_is ? 3 : 0);
+}
+
+bool rebuild_wordpiece_text(const struct stored_vocab *vocab, struct buffer *out, struct error *error)
+{
+    (void)error;
+    for (uint64_t i = 0; i < vocab->n_tokens; i++) {
+        size_t length;
+        const char *prefix, *text = plain_text(&vocab->tokens[i], &length, &prefix);
+        buffer_append_text(out, prefix);
+        buffer_append(out, text, length);
+        buffer_append_text(out, "\n");
+    }
+    return true;
+}
+
+/* Uncased vocabularies have no capital letter, which files without the key tell by that. */
+static bool has_capitals(const struct stored_vocab *vocab)
+{
+    for (uint64_t i = 0; i < vocab->n_tokens; i++)
+        for (size_t at = 0; vocab->tokens[i].type == TOKEN_NORMAL && at < vocab->tokens[i].length; at++)
+            if (vocab->tokens[i].text[at] >= 'A' && vocab->tokens[i].text[at] <= 'Z')
+                return true;
+    return false;
+}
+
+static void write_normalizer(const struct stored_vocab *vocab, struct json_writer *writer)
+{
+    bool value;
+    json_begin_object(writer, "normalizer");
+    json_put_text(writer, "type", "BertNormalizer");
+    json_put_bool(writer, "clean_text", true);
+    json_put_bool(writer, "handle_chinese_chars", true);
+    if (gguf_get_bool(vocab->kvs, "tokenizer.ggml.normalizer.strip_accents", &value))
+        json_put_bool(writer, "strip_accents", value);
+    else
+        json_put_null(writer, "strip_accents");
+    json_put_bool(writer, "lowercase", rebuild_flag(vocab, "tokenizer.ggml.normalizer.lowercase", !has_capitals(vocab)));
+    json_end(writer);
+}
+
+static void write_model(const struct stored_vocab *vocab, struct json_writer *writer)
+{
+    struct buffer key = {0};
+    json_begin_object(writer, "model");
+    json_put_text(writer, "type", "WordPiece");
+    if (vocab->unknown != NO_TOKEN)
+        json_put_text_n(writer, "unk_token", vocab->tokens[vocab->unknown].text, vocab->tokens[vocab->unknown].length);
+    else
+        json_put_text(writer, "unk_token", "[UNK]");
+    json_put_text(writer, "continuing_subword_prefix", "##");
+    json_put_number(writer, "max_input_chars_per_word", 100);
+    json_begin_object(writer, "vocab");
+    for (uint64_t i = 0; i < vocab->n_tokens; i++) {
+        size_t length;
+        const char *prefix, *text = plain_text(&vocab->tokens[i], &length, &prefix);
+        key.length = 0;
+        buffer_append_text(&key, prefix);
+        buffer_append(&key, text, length);
+        json_put_number_of(writer, (const char *)key.bytes, key.length, i);
+    }
+    buffer_free(&key);
+    json_end(writer);
+    json_end(writer);
+}
+
+bool rebuild_wordpiece_json(const struct stored_vocab *vocab, struct buffer *out, struct error *error)
+{
+    struct json_writer writer = {.out = out, .letters = JSON_UTF8};
+    int64_t separator = vocab->separator != NO_TOKEN ? vocab->separator : vocab->eos;
+    (void)error;
+    rebuild_begin(vocab, &writer);
+    write_normalizer(vocab, &writer);
+    json_begin_object(&writer, "pre_tokenizer");
+    json_put_text(&writer, "type", "BertPreTokenizer");
+    json_end(&writer);
+    const struct template template = {vocab->bos, separator, NO_TOKEN, 1, 1};
+    rebuild_template(vocab, &template, "post_processor", &writer);
+    json_begin_object(&writer, "decoder");
+    json_put_text(&writer, "type", "WordPiece");
+    json_put_text(&writer, "prefix", "##");
+    json_put_bool(&writer, "cleanup", true);
+    json_end(&writer);
+    write_model(vocab, &writer);
+    json_end(&writer);
+    return true;
+}

@@ -3,6 +3,8 @@
 #include "base/text.h"
 #include "formats/format.h"
 #include "formats/safetensors/write.h"
+#include "models/canonical_gguf.h"
+#include "models/from_gguf.h"
 #include "models/hparams.h"
 #include "models/left_out.h"
 #include "quant/convert.h"
@@ -108,11 +110,12 @@ static const struct dtype *written_type(const struct tensor *tensor, const struc
     return wanted != NULL && is_number ? wanted : tensor->dtype;
 }
 
-/* Why a tensor cannot be in the file as that type; NULL where it can. */
-static const char *refusal(const struct tensor *tensor, const struct dtype *type)
+const char *canonical_refusal(const struct tensor *tensor, const struct dtype *type)
 {
     if (tensor->refusal != NULL)
         return tensor->refusal;
+    if (type != tensor->dtype && dtype_kernels(tensor->dtype).decode == NULL)
+        return "its values cannot be told from its blocks";
     return safetensors_refusal(tensor->name, tensor->name_length, type);
 }
 
@@ -146,7 +149,7 @@ static bool take_stored(struct canonical_model *model, const struct dtype *wante
     for (size_t i = 0; i < set->n_tensors; i++) {
         const struct tensor *tensor = &set->tensors[i];
         const struct dtype *type = written_type(tensor, wanted);
-        const char *reason = tied[i] ? NULL : refusal(tensor, type);
+        const char *reason = tied[i] ? NULL : canonical_refusal(tensor, type);
         is_all = is_all && !tied[i] && reason == NULL && type == tensor->dtype;
         if (reason != NULL)
             left_out_add(left_out, reason, tensor->name);
@@ -168,10 +171,19 @@ struct canonical_model *canonical_model_new(const struct checkpoint *checkpoint,
     struct canonical_model *model = memory_alloc(sizeof *model);
     struct arena *arena = arena_new();
     *model = (struct canonical_model){.arena = arena, .checkpoint = checkpoint, .tensors = tensor_set_new(arena)};
-    if (take_stored(model, type, error))
+    if (gguf_is_source(checkpoint) ? canonical_take_gguf(model, type, error) : take_stored(model, type, error))
         return model;
     canonical_model_free(model);
     return NULL;
+}
+
+bool canonical_generates(const struct canonical_model *model)
+{
+    static const char *const heads[] = {"ForCausalLM", "LMHeadModel", "ForConditionalGeneration"};
+    for (size_t i = 0; model->architecture != NULL && i < sizeof heads / sizeof *heads; i++)
+        if (text_ends_with(model->architecture, heads[i]))
+            return true;
+    return false;
 }
 
 void canonical_model_free(struct canonical_model *model)

@@ -12,7 +12,10 @@ struct canonical_model {
     struct tensor_set *tensors; /* without those that a file of safetensors cannot have; sealed */
     const struct dtype **types; /* what each is written as */
     const char *model_type;     /* of config.json; NULL: none */
-    struct source *whole;       /* where the model is one file of safetensors already: that file; else NULL */
+    const char *config;         /* the text of config.json, where it is not the source's own; NULL: none */
+    size_t config_length;
+    const char *architecture; /* the class that this config.json names */
+    struct source *whole;     /* where the model is one file of safetensors already: that file; else NULL */
 };
 
 /* NULL where nothing can be shown: the error says why. `type` is what floating-point tensors are written as; NULL: as the source
@@ -22,3 +25,9 @@ struct canonical_model {
  * embedding, the names that its class derives from others. All others are written as often as they are named. */
 struct canonical_model *canonical_model_new(const struct checkpoint *checkpoint, const struct dtype *type, struct error *error);
 void canonical_model_free(struct canonical_model *model); /* NULL is allowed */
+
+/* Whether its class generates texts, and has a generation_config.json. */
+bool canonical_generates(const struct canonical_model *model);
+
+/* For those that fill it in: why a tensor cannot be in a file of safetensors as that type; NULL where it can. */
+const char *canonical_refusal(const struct tensor *tensor, const struct dtype *type);

@@ -3,6 +3,7 @@
 #include "formats/json.h"
 #include "models/config_class.h"
 #include "models/families/family.h"
+#include "models/rope_of_tensors.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -245,8 +246,15 @@ static void add_rope(struct draft *draft)
     size_t length;
     const struct gguf_kv *theta = gguf_kvs_find(draft->kvs, key_name(draft, "rope.freq_base"));
     const char *type = gguf_get_string(draft->kvs, key_name(draft, "rope.scaling.type"), draft->arena, &length, &error);
+    double base = 10000;
     if (theta != NULL)
         set_line(draft, "rope_theta", value_text(draft, theta));
+    key_number(draft, "rope.freq_base", &base);
+    const char *of_tensors = rope_of_tensors(draft->tensors, base, draft->arena);
+    if (of_tensors != NULL) {
+        set_line(draft, "rope_scaling", of_tensors);
+        return;
+    }
     if (type == NULL || (strcmp(type, "linear") != 0 && strcmp(type, "yarn") != 0))
         return;
     const char *object = arena_printf(draft->arena, "{\n    \"rope_type\": \"%s\"", type);
@@ -254,6 +262,11 @@ static void add_rope(struct draft *draft)
         const struct gguf_kv *kv = gguf_kvs_find(draft->kvs, key_name(draft, parts[i].key));
         if (kv != NULL)
             object = arena_printf(draft->arena, "%s,\n    \"%s\": %s", object, parts[i].name, value_text(draft, kv));
+    }
+    double scale;
+    if (key_number(draft, "rope.scaling.yarn_log_multiplier", &scale)) { /* DeepSeek's; only their ratio and the latter matter */
+        const char *value = float_text(draft, (double)(float)(scale * 10), true);
+        object = arena_printf(draft->arena, "%s,\n    \"mscale\": %s,\n    \"mscale_all_dim\": %s", object, value, value);
     }
     set_line(draft, "rope_scaling", arena_printf(draft->arena, "%s\n  }", object));
 }

@@ -4,6 +4,7 @@
 #include "models/front_matter.h"
 
 #include <float.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -382,4 +383,64 @@ void general_add(struct gguf_kvs *kvs, const struct checkpoint *checkpoint, cons
     add_array(&general, "general.tags", "tags", "pipeline_tag");
     add_array(&general, "general.languages", "languages", "language");
     arena_free(arena);
+}
+
+/* Backwards. */
+
+static void append_card_text(struct buffer *out, const struct gguf_kvs *kvs, const char *key, const char *indent,
+                             const char *name)
+{
+    struct arena *arena = arena_new();
+    struct error error;
+    size_t length;
+    const char *text = gguf_get_string(kvs, key, arena, &length, &error);
+    if (text != NULL) {
+        buffer_printf(out, "%s%s: ", indent, name);
+        buffer_append_json_text(out, text, length, JSON_ASCII);
+        buffer_append_text(out, "\n");
+    }
+    arena_free(arena);
+}
+
+static void append_card_entries(struct buffer *out, const struct gguf_kvs *kvs, const char *kind, const char *name)
+{
+    enum { MOST_ENTRIES = 10000 };
+    char key[128];
+    uint64_t count;
+    snprintf(key, sizeof key, "general.%s.count", kind);
+    if (!gguf_get_u64(kvs, key, &count) || count > MOST_ENTRIES)
+        return;
+    buffer_printf(out, "%s:\n", name);
+    for (uint64_t i = 0; i < count; i++) {
+        buffer_append_text(out, "-\n");
+        for (size_t j = 0; j < N_ENTRY_FIELDS; j++) {
+            snprintf(key, sizeof key, "general.%s.%" PRIu64 ".%s", kind, i, entry_fields[j]);
+            append_card_text(out, kvs, key, "  ", entry_fields[j]);
+        }
+    }
+}
+
+static void append_card_array(struct buffer *out, const struct gguf_kvs *kvs, const char *key, const char *name)
+{
+    enum { MOST_ELEMENTS = 10000 };
+    const struct gguf_kv *kv = gguf_kvs_find(kvs, key);
+    enum gguf_type type;
+    uint64_t count;
+    if (kv == NULL || !gguf_array_outline(kv, &type, &count) || count > MOST_ELEMENTS)
+        return;
+    buffer_printf(out, "%s: ", name);
+    gguf_append_json(out, kv, MOST_ELEMENTS);
+    buffer_append_text(out, "\n");
+}
+
+void general_write_card(const struct gguf_kvs *kvs, struct buffer *out)
+{
+    buffer_append_text(out, "---\n");
+    for (size_t i = 0; i < sizeof text_fields / sizeof *text_fields; i++)
+        append_card_text(out, kvs, text_fields[i].key, "", text_fields[i].card_keys[0]);
+    append_card_entries(out, kvs, "base_model", "base_model");
+    append_card_entries(out, kvs, "dataset", "datasets");
+    append_card_array(out, kvs, "general.tags", "tags");
+    append_card_array(out, kvs, "general.languages", "language");
+    buffer_append_text(out, "---\n");
 }

@@ -14,3 +14,6 @@
 /* Sets general.sampling.* and general.name ... general.languages. `raw_config` is config.json or NULL. */
 void general_add(struct gguf_kvs *kvs, const struct checkpoint *checkpoint, const struct json *raw_config,
                  const struct parameter_count *count);
+
+/* The front matter of a README.md that gives general.* back: a model card with names, license, base models, tags ... */
+void general_write_card(const struct gguf_kvs *kvs, struct buffer *out);

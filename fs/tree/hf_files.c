@@ -3,11 +3,16 @@
  * The model that the weights are made of is made when the first of them is asked for, and kept. How many shards hf/ has must be
  * known to name them: where the tensors may be more than one holds, it is made at once. */
 #include "fs/tree/content.h"
-#include "fs/tree/safetensors_file.h"
 #include "fs/tree/side_files.h"
 
+#include "formats/safetensors/write.h"
 #include "models/canonical.h"
+#include "models/from_gguf.h"
+#include "models/general.h"
+#include "models/generation_config.h"
+#include "models/pooling_of_keys.h"
 #include "models/shards.h"
+#include "models/tokenizers/rebuild.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -40,18 +45,36 @@ static const struct canonical_model *model_of(struct hf_files *files)
     return files->model;
 }
 
+/* The file of `n_places` tensors. */
+static bool render(const struct canonical_model *model, struct safetensors_place *places, size_t n_places, struct arena *arena,
+                   struct vfile *ret_file, struct error *error)
+{
+    static const struct safetensors_metadata metadata[] = {{"format", "pt"}, {0}};
+    struct buffer header;
+    uint64_t data_size;
+    if (!safetensors_lay_out(places, n_places, metadata, &header, &data_size, error))
+        return false;
+    struct vfile_builder builder = {
+        .arena = arena, .capacity = n_places + 1, .origin = origin_of_model(model->checkpoint, arena)};
+    builder.spans = arena_array(arena, builder.capacity, sizeof *builder.spans);
+    vfile_add_literal(&builder, arena_copy(arena, header.bytes, header.length), header.length);
+    for (size_t i = 0; i < n_places; i++)
+        vfile_add_view(&builder, tensor_view(places[i].tensor, arena), encoding_of(places[i].type));
+    *ret_file = vfile_finish(&builder);
+    buffer_free(&header);
+    return true;
+}
+
 /* The tensors of one shard, or of all where `shards` is NULL. */
 static bool render_shard(const struct canonical_model *model, const struct shards *shards, size_t shard, struct arena *arena,
                          struct vfile *ret_file, struct error *error)
 {
-    static const struct safetensors_metadata metadata[] = {{"format", "pt"}, {0}};
     size_t n_places = 0;
     struct safetensors_place *places = memory_alloc((model->tensors->n_tensors + 1) * sizeof *places);
     for (size_t i = 0; i < model->tensors->n_tensors; i++)
         if (shards == NULL || shards->shard_of[i] == shard)
             places[n_places++] = (struct safetensors_place){.tensor = &model->tensors->tensors[i], .type = model->types[i]};
-    struct origin origin = origin_of_model(model->checkpoint, arena);
-    bool rendered = safetensors_file_plan(places, n_places, metadata, origin, arena, ret_file, error);
+    bool rendered = render(model, places, n_places, arena, ret_file, error);
     free(places);
     return rendered;
 }
@@ -74,17 +97,110 @@ static bool plan_shard(const void *context, struct arena *arena, struct vfile *r
     return render_shard(shard->files->model, &shard->files->shards, shard->number, arena, ret_file, error);
 }
 
+static struct vfile file_of_text(const void *bytes, size_t length, struct origin origin, struct arena *arena)
+{
+    struct vfile_builder builder = {.arena = arena, .origin = origin};
+    vfile_add_literal(&builder, arena_copy(arena, bytes, length), length);
+    return vfile_finish(&builder);
+}
+
 static bool plan_index(const void *context, struct arena *arena, struct vfile *ret_file, struct error *error)
 {
     (void)error;
     const struct hf_files *files = context;
     struct buffer text = {0};
     shards_write_index(files->model, &files->shards, &text);
-    struct vfile_builder builder = {.arena = arena, .origin = origin_of_model(files->model->checkpoint, arena)};
-    vfile_add_literal(&builder, arena_copy(arena, text.bytes, text.length), text.length);
+    *ret_file = file_of_text(text.bytes, text.length, origin_of_model(files->model->checkpoint, arena), arena);
     buffer_free(&text);
-    *ret_file = vfile_finish(&builder);
     return true;
+}
+
+/* What is made of keys. */
+
+static bool plan_config(const void *context, struct arena *arena, struct vfile *ret_file, struct error *error)
+{
+    const struct canonical_model *model = model_of((struct hf_files *)context);
+    if (model == NULL || model->config == NULL)
+        return error_set(error, "%s", ""); /* said where the tensors' names are */
+    *ret_file = file_of_text(model->config, model->config_length, origin_of_weights(model->checkpoint), arena);
+    return true;
+}
+
+static bool plan_generation_config(const void *context, struct arena *arena, struct vfile *ret_file, struct error *error)
+{
+    const struct canonical_model *model = model_of((struct hf_files *)context);
+    struct buffer text = {0};
+    if (model == NULL || !canonical_generates(model))
+        return error_set(error, "%s", "");
+    generation_config_of_keys(&model->checkpoint->metadata, &text);
+    *ret_file = file_of_text(text.bytes, text.length, origin_of_weights(model->checkpoint), arena);
+    buffer_free(&text);
+    return true;
+}
+
+/* A file that is made of keys alone. */
+struct key_file {
+    const struct checkpoint *checkpoint;
+    void (*write)(const struct gguf_kvs *kvs, struct buffer *out);
+};
+
+static bool plan_key_file(const void *context, struct arena *arena, struct vfile *ret_file, struct error *error)
+{
+    const struct key_file *file = context;
+    struct buffer text = {0};
+    (void)error;
+    file->write(&file->checkpoint->metadata, &text);
+    *ret_file = file_of_text(text.bytes, text.length, origin_of_weights(file->checkpoint), arena);
+    buffer_free(&text);
+    return true;
+}
+
+static void add_key_file(struct tree *tree, node_id directory, const char *name,
+                         void (*write)(const struct gguf_kvs *kvs, struct buffer *out))
+{
+    struct key_file *file = arena_alloc(tree_arena(tree), sizeof *file);
+    *file = (struct key_file){tree_checkpoint(tree), write};
+    tree_add_file(tree, directory, name, plan_key_file, file);
+}
+
+struct tokenizer_file {
+    const struct checkpoint *checkpoint;
+    const struct rebuilt_file *file;
+};
+
+static bool plan_tokenizer(const void *context, struct arena *arena, struct vfile *ret_file, struct error *error)
+{
+    const struct tokenizer_file *tokenizer = context;
+    const struct checkpoint *checkpoint = tokenizer->checkpoint;
+    struct buffer text = {0};
+    bool written = rebuilt_file_write(tokenizer->file, &checkpoint->metadata, &text, error);
+    if (written)
+        *ret_file = file_of_text(text.bytes, text.length, origin_of_weights(checkpoint), arena);
+    buffer_free(&text);
+    return written;
+}
+
+/* Files that the source does not have beside it. */
+static void add_rebuilt(struct hf_files *files, node_id directory)
+{
+    struct tree *tree = files->tree;
+    const struct checkpoint *checkpoint = tree_checkpoint(tree);
+    tree_add_file(tree, directory, "config.json", plan_config, files);
+    tree_add_file(tree, directory, "generation_config.json", plan_generation_config, files);
+    add_key_file(tree, directory, "README.md", general_write_card);
+    if (pooling_is_known(&checkpoint->metadata)) {
+        add_key_file(tree, directory, "modules.json", pooling_write_modules);
+        node_id pooling = tree_add_directory(tree, directory, "1_Pooling");
+        if (pooling != 0)
+            add_key_file(tree, pooling, "config.json", pooling_write_config);
+    }
+    for (const struct rebuilt_file *file = rebuilt_files; file->name != NULL; file++) {
+        if (!rebuilt_file_applies(file, &checkpoint->metadata))
+            continue;
+        struct tokenizer_file *tokenizer = arena_alloc(tree_arena(tree), sizeof *tokenizer);
+        *tokenizer = (struct tokenizer_file){checkpoint, file};
+        tree_add_file(tree, directory, file->name, plan_tokenizer, tokenizer);
+    }
 }
 
 /* The most bytes that all tensors may have together. */
@@ -152,6 +268,8 @@ static bool add(struct tree *tree, struct error *error)
     add_weights(files, directory);
     for (size_t i = 0; i < checkpoint->n_side_files; i++)
         side_files_add(tree, directory, &checkpoint->side_files[i]);
+    if (gguf_is_source(checkpoint))
+        add_rebuilt(files, directory);
     return true;
 }
 

@@ -72,6 +72,7 @@ bool gemma3_after_vocab(struct synthesis *synthesis, const struct vocab_input *i
 static const struct config_row config_rows[] = {
     {"hidden_activation", FROM_TEXT, .text = "'gelu_pytorch_tanh'"},
     {"head_dim", FROM_KEY, "attention.key_length"},
+    {"sliding_window", FROM_KEY, "attention.sliding_window"},
     {"rope_local_base_freq", FROM_KEY, "rope.freq_base_swa", .text = "10000.0"},
     {"query_pre_attn_scalar", FROM_KEY, "attention.key_length"},
     {"attention_bias", FROM_TENSOR, "blk.0.attn_q.bias"},

@@ -67,7 +67,7 @@ static const char *const dropped_parts[] = {"text_model.", NULL};
 
 static const struct config_row config_mixtral_rows[] = {
     {"hidden_act", FROM_TEXT, .text = "'silu'"},
-    {"head_dim", FROM_KEY, "rope.dimension_count"},
+    {"head_dim", FROM_KEY, "attention.key_length"},
     {"sliding_window", FROM_TEXT, .text = "null"},
     {0},
 };

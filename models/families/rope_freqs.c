@@ -2,6 +2,8 @@
  *
  * Computed in F32, each operation rounded in the order in which torch does it (conversion/llama.py,
  * generate_extra_tensors), so that the bits are the same. */
+#include "models/families/rope_freqs.h"
+
 #include "models/families/family.h"
 
 #include <math.h>
@@ -9,11 +11,7 @@
 
 enum { MAX_ROTARY_DIMENSIONS = 65536 };
 
-struct scaling {
-    double theta, factor, low_factor, high_factor, old_context;
-};
-
-static bool read_scaling(const struct synthesis *synthesis, struct scaling *ret_scaling, struct error *error)
+static bool read_scaling(const struct synthesis *synthesis, struct rope_freqs *ret_scaling, struct error *error)
 {
     return synthesis_number(synthesis, "rope.rope_theta", 10000.0, &ret_scaling->theta, error) &&
            synthesis_number(synthesis, "rope.factor", 8.0, &ret_scaling->factor, error) &&
@@ -22,7 +20,7 @@ static bool read_scaling(const struct synthesis *synthesis, struct scaling *ret_
            synthesis_number(synthesis, "rope.original_max_position_embeddings", 8192, &ret_scaling->old_context, error);
 }
 
-static float scaled_factor(const struct scaling *scaling, float exponent)
+float rope_freq_factor(const struct rope_freqs *scaling, float exponent)
 {
     float frequency = 1.0f / powf((float)scaling->theta, exponent);
     float wavelength = (1.0f / frequency) * (float)(2 * M_PI);
@@ -40,7 +38,7 @@ bool add_rope_freqs(struct synthesis *synthesis, struct error *error)
     const char *type = json_string(hparams_rope(synthesis->model->hparams, "rope_type"), NULL);
     if (type == NULL || strcasecmp(type, "llama3") != 0)
         return true;
-    struct scaling scaling;
+    struct rope_freqs scaling;
     double dimensions;
     if (!read_scaling(synthesis, &scaling, error) || !compute_head_dim(synthesis, &dimensions, error))
         return false;
@@ -50,7 +48,7 @@ bool add_rope_freqs(struct synthesis *synthesis, struct error *error)
     uint64_t n_factors = ((uint64_t)dimensions + 1) / 2;
     float *factors = arena_array(arena, n_factors, sizeof *factors);
     for (uint64_t i = 0; i < n_factors; i++)
-        factors[i] = scaled_factor(&scaling, (float)(2 * i) / (float)dimensions);
+        factors[i] = rope_freq_factor(&scaling, (float)(2 * i) / (float)dimensions);
     synthesis_add_tensor(synthesis, "rope_freqs.weight", view_literal(arena, &f32_dtype, 1, &n_factors, factors), NULL);
     return true;
 }

@@ -345,5 +345,4 @@ def same_times(root, source):
         assert status.st_mtime_ns == status.st_ctime_ns == wanted, f"{path}: {status.st_mtime_ns} instead of {wanted}"
 
 
-if __name__ == "__main__":
-    globals()[sys.argv[1]](*sys.argv[2:])
+globals()[sys.argv[1]](*sys.argv[2:])

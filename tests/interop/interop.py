@@ -5,6 +5,7 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import time
 
 WFS = os.environ.get("WFS", "build/wfs")
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -57,7 +58,11 @@ def mounted(source, *options):
         try:
             yield mountpoint
         finally:
-            wfs("umount", mountpoint)
+            for _ in range(100):  # who read it may still be about to end
+                wfs("umount", mountpoint)
+                if not os.path.ismount(mountpoint):
+                    break
+                time.sleep(0.1)
 
 
 def golden_checkpoints():

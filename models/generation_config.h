@@ -1,0 +1,7 @@
+/* generation_config.json from the keys of a GGUF: the tokens with a meaning, and general.sampling.*. */
+#pragma once
+
+#include "base/buffer.h"
+#include "formats/gguf/kv.h"
+
+void generation_config_of_keys(const struct gguf_kvs *kvs, struct buffer *out);

@@ -1,0 +1,141 @@
+"""Hugging Face to GGUF and back: hf/ of the F32 GGUF of a checkpoint has its tensors, bit for bit, its tokenizer and its logits; and the
+model.gguf of the mounted hf/ of a mounted GGUF is the same file. For the golden checkpoints that WFS_GOLDEN names."""
+import pathlib
+import shutil
+import sys
+import tempfile
+
+import interop
+
+try:
+    import sentencepiece
+    import torch
+    import transformers
+    from safetensors.torch import load_file
+except ImportError as error:
+    interop.skip(str(error))
+
+# Of Gemma's norms, which GGUF has with 1 added: as close as F32 gives it back, and F16's 10 bits where the checkpoint is F16.
+NORM_LIMIT = {torch.float16: 4.9e-4, torch.bfloat16: 6e-8, torch.float32: 6e-8}
+
+WORDS = ["Hello", "world", "the", "quick", "brown", "fox", "12345", "3.14159", "don't", "I'll", "we've", "naïve", "Straße", "日本語",
+         "テスト", "한국어", "Привет", "мир", "العربية", "हिन्दी", "ไทย", "👩‍👩‍👧‍👦", "🚀🚀", "é́", "#include <stdio.h>", "def f(x):",
+         "x = [1, 2, 3]", "https://example.com/a?b=c&d=e", "user@example.com", "C:\\dir\\file.txt", "\t\tif", "a\r\nb", "\n\n\n", "   ",
+         " leading", "trailing ", "...!!!", "(((", "“quoted”", "—", "½ ¾", "ﬁ ligature", "ＦＵＬＬ", "e = mc²", "\u200b", "ℝ ∑ ∫",
+         "SHOUTING", "camelCaseWord", "snake_case_word", "kebab-case", "0x1F", "1,000,000", "$9.99", "50%", "@home", "~/.bashrc"]  # fmt: skip
+
+
+def texts():
+    """At least 400, each of the words in several settings."""
+    for i, word in enumerate(WORDS):
+        other, third = WORDS[(i * 7 + 3) % len(WORDS)], WORDS[(i * 11 + 5) % len(WORDS)]
+        yield from (word, f" {word}", f"{word} {other}", f"{word}{other}", f"{word}\n{other} {third}", f"{word * 3}",
+                    f"  {other}  {word}  ", f"{third}, {word}. {other}!")  # fmt: skip
+
+
+TEXTS = list(texts())
+assert len(TEXTS) >= 400
+
+
+def stored(folder):
+    tensors = {}
+    for path in sorted(folder.glob("*.safetensors")):
+        tensors.update(load_file(path))
+    return tensors
+
+
+def same_tensors(name, folder, shown):
+    original, back = stored(folder), load_file(shown)
+    for key, tensor in back.items():
+        wanted = original.get(key)
+        if wanted is None:  # with and without the prefix of the class
+            wanted = original.get(key.split(".", 1)[1]) if "." in key else None
+        if not interop.check(wanted is not None and wanted.shape == tensor.shape, f"{name}: {key} of {list(tensor.shape)}"):
+            continue
+        limit = NORM_LIMIT[wanted.dtype] if "gemma" in name and "norm" in key else 0
+        off = (wanted.float() - tensor.float()).abs().max().item()
+        interop.check(off <= limit if limit else torch.equal(wanted.float(), tensor.float()), f"{name}: {key} is off by {off}")
+
+
+def same_tokens(name, folder, hf):
+    after = transformers.AutoTokenizer.from_pretrained(hf)
+    if (folder / "tokenizer.model").exists():
+        before = sentencepiece.SentencePieceProcessor(model_file=str(folder / "tokenizer.model"))
+        again = sentencepiece.SentencePieceProcessor(model_file=str(hf / "tokenizer.model"))
+        encode = before.encode
+        if "gemma" in name:  # whose class never puts a space in front, whatever the model says
+            encode = lambda text: before.encode("\x01" + text)[len(before.encode("\x01")) :]
+        differing = [text for text in TEXTS if encode(text) != again.encode(text)]
+        interop.check(not differing, f"{name}: tokenizer.model: {len(differing)} of {len(TEXTS)} texts have other ids: {differing[:5]}")
+        ids = [(text, encode(text), after(text, add_special_tokens=False)["input_ids"]) for text in TEXTS]
+    else:
+        before = transformers.AutoTokenizer.from_pretrained(folder)
+        ids = [(text, before(text)["input_ids"], after(text)["input_ids"]) for text in TEXTS]
+    differing = [row for row in ids if row[1] != row[2]]
+    if not interop.check(not differing, f"{name}: {len(differing)} of {len(TEXTS)} texts have other ids"):
+        for text, wanted, found in differing[:5]:
+            print(f"#   {text!r}: {wanted[:12]} {found[:12]}")
+
+
+def same_logits(name, folder, hf):
+    if name == "gemma-2-2b-it":  # its query_pre_attn_scalar is in no GGUF, and its F16 norms lost bits when 1 was added
+        return
+    kind = transformers.AutoModel if "bge" in name else transformers.AutoModelForCausalLM
+    more = {"add_pooling_layer": False} if "bge" in name else {}
+    ids = torch.tensor([[i * 37 % 1000 + 5 for i in range(40)]])
+    results = []
+    for directory in (folder, hf):
+        model = kind.from_pretrained(directory, dtype=torch.float32, **more).eval()
+        with torch.no_grad():
+            output = model(ids)
+        results.append(output[0].clone())
+        del model, output
+    off = (results[0] - results[1]).abs().max().item()
+    interop.check(torch.equal(*results), f"{name}: logits are off by {off}")
+
+
+def round_trip(name, gguf, n_shards):
+    """Of a checkpoint in shards the converter puts the tensors in their order, which one file does not tell: so the order may differ."""
+    with interop.mounted(gguf) as outer, interop.mounted(outer / "hf") as inner:
+        with open(outer / "model.gguf", "rb") as a, open(inner / "model.gguf", "rb") as b:
+            while True:
+                left, right = a.read(1 << 24), b.read(1 << 24)
+                if left != right:
+                    at = next((i for i, (x, y) in enumerate(zip(left, right)) if x != y), min(len(left), len(right)))
+                    interop.check(n_shards > 1, f"{name}: model.gguf again differs near {a.tell() - len(left) + at}")
+                    return
+                if not left:
+                    break
+    interop.check(True, name)
+
+
+def main():
+    transformers.utils.logging.disable_progress_bar()
+    checkpoints, _ = interop.golden_checkpoints()
+    if not checkpoints:
+        print("no golden checkpoints: WFS_GOLDEN is not set")
+        sys.exit(0)
+    transformers.logging.set_verbosity_error()
+    for name, folder in checkpoints.items():
+        if len(sys.argv) > 1 and name not in sys.argv[1:]:
+            continue
+        with tempfile.TemporaryDirectory() as directory:
+            gguf = pathlib.Path(directory) / f"{name}.gguf"
+            for path, checks in (("gguf/model-F32.gguf", True), ("model.gguf", False)):
+                result = interop.wfs("cp", folder, path, gguf)
+                interop.check(result.returncode == 0, f"{name}: {result.stderr.decode()}")
+                hf = pathlib.Path(directory) / "hf"
+                if checks:
+                    result = interop.wfs("cp", "-r", gguf, "hf", hf)
+                    interop.check(result.returncode == 0, f"{name}: {result.stderr.decode()}")
+                    same_tensors(name, folder, hf / "model.safetensors")
+                    same_tokens(name, folder, hf)
+                    same_logits(name, folder, hf)
+                    shutil.rmtree(hf)
+                else:
+                    round_trip(name, gguf, len(list(folder.glob("*.safetensors"))))
+                gguf.unlink()
+    interop.done()
+
+
+main()

@@ -143,6 +143,19 @@ static bool serve(struct execution *execution, struct tree *tree, const struct i
     return done;
 }
 
+/* Says why where an argument is a file that is not there: the program knows just that it is not. What a shell is to read is left
+ * to it. */
+static void explain_absences(struct tree *tree, char **program)
+{
+    struct node_attributes unused;
+    struct error error;
+    for (; *program != NULL; program++) {
+        const char *place = strstr(*program, "{}/");
+        if (place != NULL && strpbrk(place, " \t\n*?[$|;&<>()'\"`\\,:") == NULL && !tree_walk(tree, place + 3, &unused, &error))
+            report("note: %s", error.message);
+    }
+}
+
 static int run(const struct invocation *invocation)
 {
     struct tree *tree = command_open(invocation->arguments[0], invocation->options);
@@ -153,7 +166,8 @@ static int run(const struct invocation *invocation)
     const char *parent = getenv("TMPDIR");
     bool done = mountpoint_make_temporary(&execution.mountpoint, parent != NULL && *parent == '/' ? parent : "/tmp", &error);
     if (done)
-        hide_mounts();
+        explain_absences(tree, invocation->program);
+    hide_mounts();
     if (!done || !serve(&execution, tree, invocation, &error))
         report("%s", error.message);
     command_close(tree);

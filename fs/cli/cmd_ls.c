@@ -1,6 +1,8 @@
 #include "base/report.h"
 #include "base/text.h"
 #include "fs/cli/command.h"
+#include "fs/cli/paths.h"
+#include "fs/cli/progress.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -9,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { FLAG_LONG, FLAG_RECURSIVE };
+enum { FLAG_LONG, FLAG_RECURSIVE, FLAG_HUMAN_READABLE, FLAG_ALL, FLAG_DIRECTORY };
 
 struct entry {
     const char *name;
@@ -44,32 +46,44 @@ static void print_name(const char *name)
         fputs(name, stdout);
 }
 
-static int size_width(const struct listing *listing)
+/* As many bytes, or as people say it. */
+static void size_of(const struct node_attributes *attributes, bool for_people, char out[SIZE_TEXT + 8])
+{
+    if (for_people)
+        size_text(attributes->size, out);
+    else
+        snprintf(out, SIZE_TEXT + 8, "%" PRIu64, attributes->size);
+}
+
+static int size_width(const struct listing *listing, bool for_people)
 {
     int widest = 1;
     for (size_t i = 0; i < listing->n_entries; i++) {
-        int width = snprintf(NULL, 0, "%" PRIu64, listing->entries[i].attributes.size);
-        widest = width > widest ? width : widest;
+        char size[SIZE_TEXT + 8];
+        size_of(&listing->entries[i].attributes, for_people, size);
+        widest = (int)strlen(size) > widest ? (int)strlen(size) : widest;
     }
     return widest;
 }
 
-static void print_long(const struct entry *entry, int width)
+static void print_long(const struct entry *entry, bool for_people, int width)
 {
-    char date[32] = "";
+    char date[32] = "", size[SIZE_TEXT + 8];
     struct tm local;
     time_t seconds = entry->attributes.mtime.tv_sec;
     if (localtime_r(&seconds, &local) != NULL)
         strftime(date, sizeof date, "%Y-%m-%d %H:%M", &local);
-    printf("%s %*" PRIu64 " %s ", entry->attributes.directory ? "dr-xr-xr-x" : "-r--r--r--", width, entry->attributes.size, date);
+    size_of(&entry->attributes, for_people, size);
+    printf("%s %*s %s ", entry->attributes.directory ? "dr-xr-xr-x" : "-r--r--r--", width, size, date);
 }
 
-static void print_listing(const struct listing *listing, bool in_full)
+static void print_listing(const struct listing *listing, const struct invocation *invocation)
 {
-    int width = in_full ? size_width(listing) : 0;
+    bool in_full = invocation->flags[FLAG_LONG], for_people = invocation->flags[FLAG_HUMAN_READABLE];
+    int width = in_full ? size_width(listing, for_people) : 0;
     for (size_t i = 0; i < listing->n_entries; i++) {
         if (in_full)
-            print_long(&listing->entries[i], width);
+            print_long(&listing->entries[i], for_people, width);
         print_name(listing->entries[i].name);
         putchar('\n');
     }
@@ -79,11 +93,16 @@ static void print_listing(const struct listing *listing, bool in_full)
 static void list_directory(struct tree *tree, node_id directory, const char *path, const struct invocation *invocation)
 {
     struct listing listing = {.arena = arena_new()};
+    struct node_attributes attributes;
+    if (invocation->flags[FLAG_ALL] && tree_attributes(tree, directory, &attributes))
+        add_entry(&listing, 0, ".", &attributes);
+    if (invocation->flags[FLAG_ALL] && tree_attributes(tree, tree_parent(tree, directory), &attributes))
+        add_entry(&listing, 0, "..", &attributes);
     tree_list(tree, directory, 0, add_entry, &listing);
-    print_listing(&listing, invocation->flags[FLAG_LONG]);
+    print_listing(&listing, invocation);
     for (size_t i = 0; i < listing.n_entries && invocation->flags[FLAG_RECURSIVE]; i++) {
         const struct entry *entry = &listing.entries[i];
-        if (!entry->attributes.directory)
+        if (!entry->attributes.directory || strcmp(entry->name, ".") == 0 || strcmp(entry->name, "..") == 0)
             continue;
         char *below = arena_printf(listing.arena, "%s%s%s", path, *path ? "/" : "", entry->name);
         putchar('\n');
@@ -95,42 +114,75 @@ static void list_directory(struct tree *tree, node_id directory, const char *pat
     arena_free(listing.arena);
 }
 
+/* What the arguments name, the files first. */
+static void list_found(struct tree *tree, const struct found_list *found, const struct invocation *invocation)
+{
+    struct listing files = {.arena = arena_new()};
+    bool with_headings = found->n_items > 1;
+    for (size_t i = 0; i < found->n_items; i++)
+        if (!found->items[i].attributes.directory || invocation->flags[FLAG_DIRECTORY])
+            add_entry(&files, i, *found->items[i].path != '\0' ? found->items[i].path : "/", &found->items[i].attributes);
+    print_listing(&files, invocation);
+    bool is_first = files.n_entries == 0;
+    for (size_t i = 0; i < found->n_items; i++) {
+        const struct found *item = &found->items[i];
+        if (!item->attributes.directory || invocation->flags[FLAG_DIRECTORY])
+            continue;
+        if (with_headings) {
+            fputs(is_first ? "" : "\n", stdout);
+            print_name(*item->path != '\0' ? item->path : "/");
+            puts(":");
+        }
+        list_directory(tree, item->attributes.id, item->path, invocation);
+        is_first = false;
+    }
+    free(files.entries);
+    arena_free(files.arena);
+}
+
 static int run(const struct invocation *invocation)
 {
     struct tree *tree = command_open(invocation->arguments[0], invocation->options);
     if (tree == NULL)
         return EXIT_BAD_INPUT;
-    const char *path = invocation->n_arguments > 1 ? invocation->arguments[1] : "";
-    struct entry entry = {.name = path};
+    struct found_list found = {0};
     struct error error;
     int status = EXIT_SUCCESS;
-    if (!tree_walk(tree, path, &entry.attributes, &error)) {
-        report("%s", error.message);
-        status = EXIT_BAD_INPUT;
-    } else if (entry.attributes.directory) {
-        list_directory(tree, entry.attributes.id, path, invocation);
-    } else {
-        print_listing(&(struct listing){.entries = &entry, .n_entries = 1}, invocation->flags[FLAG_LONG]);
-    }
+    if (invocation->n_arguments == 1)
+        paths_find(tree, "", &found, &error);
+    for (size_t i = 1; i < invocation->n_arguments; i++)
+        if (!paths_find(tree, invocation->arguments[i], &found, &error)) {
+            report("%s", error.message);
+            status = EXIT_BAD_INPUT;
+        }
+    list_found(tree, &found, invocation);
+    found_free(&found);
     command_close(tree);
     return finish_output(status);
 }
 
 const struct command ls_command = {
     .name = "ls",
-    .usage = "SOURCE [PATH]",
+    .usage = "SOURCE [PATH...]",
     .summary = "List the files that a mount of SOURCE would have, without mounting",
     .flags =
-        (const struct flag[]){{'l', "long", "with mode, size and time"}, {'R', "recursive", "and what is in directories"}, {0}},
+        (const struct flag[]){
+            {'l', "long", "with mode, size and time"},
+            {'R', "recursive", "and what is in directories"},
+            {'h', "human-readable", "with -l: sizes such as 1.23 GB"},
+            {'a', "all", "also . and .."},
+            {'d', "directory", "directories themselves, not what is in them"},
+            {0},
+        },
     .examples =
         (const struct example[]){
             {"wfs ls -l model.safetensors", "the files at the top"},
-            {"wfs ls -l Qwen/Qwen2.5-0.5B gguf", "how large each quantization would be"},
+            {"wfs ls -lh Qwen/Qwen2.5-0.5B gguf", "how large each quantization would be"},
             {"wfs ls -lR model.safetensors tensors", "every tensor in every type"},
             {0},
         },
     .min_arguments = 1,
-    .max_arguments = 2,
+    .max_arguments = SIZE_MAX,
     .takes_options = true,
     .run = run,
 };

@@ -57,6 +57,9 @@ extern const struct command mount_command;
 
 const struct command *command_find(const char *name);
 
+/* Whether the command has a flag of that letter; -h is --help where it has none. */
+bool command_has_letter(const struct command *command, char letter);
+
 /* The tree of a source; where it cannot be opened, NULL, and the error has been reported. command_close() frees the
  * checkpoint as well. */
 struct tree *command_open(const char *source, const struct options *options);

@@ -22,6 +22,14 @@ const struct command *command_find(const char *name)
     return NULL;
 }
 
+bool command_has_letter(const struct command *command, char letter)
+{
+    for (const struct flag *flag = command->flags; flag != NULL && flag->name != NULL; flag++)
+        if (flag->letter == letter)
+            return true;
+    return false;
+}
+
 struct tree *command_open(const char *source, const struct options *options)
 {
     struct error error;

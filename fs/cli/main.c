@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { LONG_FLAG = 1000 }; /* getopt's value of flag 0 of a command */
+enum { HELP = 999, LONG_FLAG = 1000 }; /* getopt's values of --help, and of flag 0 of a command */
 
 /* Descriptors 0 to 2 are ours even where the caller closed them: a source opened as number 1 would get the output. */
 static void hold_standard_descriptors(void)
@@ -32,8 +32,10 @@ static int misuse(const struct command *command, const char *why, const char *wh
 /* The words of getopt_long for a command: "+:ho:lR" and the long names. */
 static void getopt_tables(const struct command *command, char *letters, struct option *names)
 {
-    letters += sprintf(letters, "%s", command->takes_options ? ":ho:" : ":h");
-    *names++ = (struct option){"help", no_argument, NULL, 'h'};
+    letters += sprintf(letters, "%s", command->takes_options ? ":o:" : ":");
+    *names++ = (struct option){"help", no_argument, NULL, HELP};
+    if (!command_has_letter(command, 'h'))
+        *letters++ = 'h';
     for (int i = 0; command->flags != NULL && command->flags[i].name != NULL; i++) {
         const struct flag *flag = &command->flags[i];
         if (flag->letter != 0)
@@ -65,8 +67,9 @@ static int parse_arguments(int argc, char **argv, struct options *options, struc
     getopt_tables(command, letters, names);
     opterr = 0;
     while ((found = getopt_long(argc, argv, letters, names, NULL)) != -1) {
+        found = found == 'h' && !command_has_letter(command, 'h') ? HELP : found;
         switch (found) {
-        case 'h':
+        case HELP:
             usage_print_command(command);
             return EXIT_SUCCESS;
         case 'o':

@@ -84,7 +84,7 @@ void usage_print_command(const struct command *command)
                      flag->argument != NULL ? flag->argument : "", flag->argument != NULL ? "]" : "");
         print_row(words, flag->help);
     }
-    print_row("-h, --help", "this text");
+    print_row(command_has_letter(command, 'h') ? "    --help" : "-h, --help", "this text");
     if (command->takes_options)
         print_options(command->mounts);
     puts("\nExamples:");

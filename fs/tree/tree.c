@@ -1,11 +1,13 @@
 #include "fs/tree/tree.h"
 
+#include "base/text.h"
 #include "fs/tree/content.h"
 #include "fs/tree/planner.h"
 
 #include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -458,13 +460,36 @@ static const char *reason_of_absence(const struct tree *tree, const char *path)
     return NULL;
 }
 
-static bool is_absent(const struct tree *tree, const char *path, size_t length, struct error *error)
+struct nearest {
+    struct text_guess guess;
+    char best[TREE_MAX_NAME + 1];
+};
+
+static bool guess_name(void *context, uint64_t index, const char *name, const struct node_attributes *attributes)
 {
+    (void)index, (void)attributes;
+    struct nearest *nearest = context;
+    text_guess_try(&nearest->guess, name);
+    if (nearest->guess.best == name) {
+        snprintf(nearest->best, sizeof nearest->best, "%s", name);
+        nearest->guess.best = nearest->best;
+    }
+    return true;
+}
+
+/* Of a name that is not in the directory: why, or which one may be meant. `length` is that of the path up to its end. */
+static bool is_absent(struct tree *tree, node_id directory, const char *name, const char *path, size_t length,
+                      struct error *error)
+{
+    struct nearest nearest = {.guess.typed = name};
     const char *reason = reason_of_absence(tree, path), *from = path + strspn(path, "./");
     if (reason != NULL && *from != '\0' && strncmp(reason, from, strlen(from)) == 0)
         return error_set(error, "%s", reason);
-    return error_set(error, "%s: there is no '%.*s'%s%s", path, (int)length, path, reason != NULL ? ": " : "",
-                     reason != NULL ? reason : "");
+    if (reason != NULL)
+        return error_set(error, "%s: there is no '%.*s': %s", path, (int)length, path, reason);
+    tree_list(tree, directory, 0, guess_name, &nearest);
+    return error_set(error, "%s: there is no '%.*s'%s%s%s", path, (int)length, path,
+                     *nearest.best != '\0' ? "; did you mean " : "", nearest.best, *nearest.best != '\0' ? "?" : "");
 }
 
 bool tree_walk(struct tree *tree, const char *path, struct node_attributes *ret_attributes, struct error *error)
@@ -487,7 +512,7 @@ bool tree_walk(struct tree *tree, const char *path, struct node_attributes *ret_
         if (!at.directory)
             return error_set(error, "%s: '%.*s' is not a directory", path, (int)(part - path), path);
         if (!tree_lookup(tree, at.id, name, &at))
-            return is_absent(tree, path, (size_t)(part - path) + length, error);
+            return is_absent(tree, at.id, name, path, (size_t)(part - path) + length, error);
         part += length;
     }
     *ret_attributes = at;

@@ -32,6 +32,13 @@ nothing_remains() {
     nothing_remains
 }
 
+@test "why a file that is named is not there" {
+    run --separate-stderr "$WFS" exec "$SOURCE" -- test -e {}/gguf/model-Q4_0.gguf
+    [ "$status" -eq 1 ]
+    [[ $stderr == "wfs: note: gguf/model-Q4_0.gguf: there is no 'gguf/model-Q4_0.gguf': gguf/: nothing is quantized"* ]]
+    nothing_remains
+}
+
 @test "{} is the mount point, wherever it stands in an argument" {
     run "$WFS" exec "$SOURCE" -- sh -c 'cmp "{}/tensors/f32/raw" {}/tensors/f32/f32 && echo "$1" | sed "s,$0,@,g"' '{}' '<{}:{}>{'
     [ "$status" -eq 0 ]

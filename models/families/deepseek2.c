@@ -53,6 +53,11 @@ static const struct config_form forms[] = {
     {0},
 };
 
+static bool applies(const struct hparams *hparams)
+{
+    return !deepseek_is_ocr(hparams);
+}
+
 const struct family deepseek2_family = {
     .name = "deepseek2",
     .summary = "DeepSeek V2 and V3",
@@ -60,7 +65,8 @@ const struct family deepseek2_family = {
     .tensors = {tensors, mla_tensors, deepseek_moe_tensors, deepseek_expert_tensors, decoder_tensors},
     .forms = forms,
     .keys = {base_keys, mla_keys},
-    .vocabs = {&bpe_vocab},
+    .vocabs = {&bpe_vocab, &kimi_vocab},
+    .applies = applies,
     .add_facts = mla_add_facts,
     .adjust = mla_adjust,
 };

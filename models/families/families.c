@@ -14,6 +14,7 @@ extern const struct family cohere2moe_family;
 extern const struct family command_r_family;
 extern const struct family deepseek_family;
 extern const struct family deepseek2_family;
+extern const struct family deepseek2_ocr_family;
 extern const struct family deepseek32_family;
 extern const struct family distilbert_family;
 extern const struct family dots1_family;
@@ -113,6 +114,7 @@ const struct family *const families[] = {
     &command_r_family,
     &deepseek_family,
     &deepseek2_family,
+    &deepseek2_ocr_family,
     &deepseek32_family,
     &distilbert_family,
     &dots1_family,

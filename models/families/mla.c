@@ -28,8 +28,7 @@ const struct relation_row deepseek_expert_tensors[] = {
     {0},
 };
 
-/* Without first_k_dense_replace, all layers are dense where there are no experts, and none where there are. */
-static bool compute_dense_layers(const struct synthesis *synthesis, double *ret_value, struct error *error)
+bool deepseek_dense_layers(const struct synthesis *synthesis, double *ret_value, struct error *error)
 {
     bool has_experts = facts_get(&synthesis->facts, "expert") != 0;
     return synthesis_number(synthesis, "first_k_dense_replace", has_experts ? 0 : (double)synthesis->facts.n_layers, ret_value,
@@ -60,7 +59,7 @@ static bool compute_mla_key_length(const struct synthesis *synthesis, double *re
 /* Attention is written as what it becomes after absorption: all queries share one key. */
 const struct key_row mla_keys[] = {
     {"attention.head_count_kv", GGUF_U32, ALWAYS, .value = 1},
-    {"leading_dense_block_count", GGUF_U32, .compute = compute_dense_layers},
+    {"leading_dense_block_count", GGUF_U32, .compute = deepseek_dense_layers},
     {"vocab_size", GGUF_U32, REQUIRED, "vocab_size"},
     {"attention.q_lora_rank", GGUF_U32, IF_PRESENT, "q_lora_rank"},
     {"attention.kv_lora_rank", GGUF_U32, REQUIRED, "kv_lora_rank"},

@@ -57,6 +57,13 @@ struct tiktoken *tiktoken_parse(const char *text, size_t length, bool *ret_damag
 void tiktoken_free(struct tiktoken *tiktoken); /* NULL is allowed */
 size_t tiktoken_count(const struct tiktoken *tiktoken);
 
+/* Appends the token of a rank, in the alphabet of byte-level tokenizers. */
+void tiktoken_append(const struct tiktoken *tiktoken, uint32_t rank, struct buffer *out);
+
+/* The two tokens that byte pair encoding makes of this one with those that come before it; false where it makes more, or one.
+ * Takes the square of the token's length at most, which is limited. */
+bool tiktoken_split(const struct tiktoken *tiktoken, uint32_t rank, uint32_t *ret_left, uint32_t *ret_right);
+
 /* tokenizer.json as TikTokenConverter makes it: the merges of each token are all pairs of tokens that it is made of, by the
  * rank of the left and of the right one; and the 256 special tokens after the ranks, of Llama 3.1 and later or of 3. */
 void tiktoken_write_json(const struct tiktoken *tiktoken, bool llama31, struct buffer *out);

@@ -178,6 +178,59 @@ static void append_token(struct buffer *out, const char *bytes, size_t length)
     }
 }
 
+void tiktoken_append(const struct tiktoken *tiktoken, uint32_t rank, struct buffer *out)
+{
+    const struct token *token = &tiktoken->tokens[rank];
+    for (uint32_t i = 0; i < token->length; i++) {
+        char character[BYTE_CHARACTER_BYTES];
+        buffer_append(out, character, byte_character((unsigned char)token->bytes[i], character));
+    }
+}
+
+/* The rank of what two neighbouring parts would be together, UINT32_MAX where that is not a token before `most`. */
+static uint32_t rank_of_pair(const struct tiktoken *tiktoken, const char *bytes, const uint16_t *ends, size_t part, uint32_t most)
+{
+    uint32_t rank, first = part == 0 ? 0 : ends[part - 1];
+    bool found = find_rank(tiktoken, bytes + first, ends[part + 1] - first, &rank);
+    return found && rank < most ? rank : UINT32_MAX;
+}
+
+/* The pair of the lowest rank becomes one part, the first of those that are equal; false where there is none. */
+static bool merge_lowest(const struct tiktoken *tiktoken, const struct token *token, uint16_t *ends, uint32_t *pairs,
+                         size_t *n_parts, uint32_t most)
+{
+    size_t lowest = 0, n_pairs = *n_parts - 1;
+    for (size_t i = 1; i < n_pairs; i++)
+        if (pairs[i] < pairs[lowest])
+            lowest = i;
+    if (n_pairs == 0 || pairs[lowest] == UINT32_MAX)
+        return false;
+    memmove(ends + lowest, ends + lowest + 1, (*n_parts - lowest - 1) * sizeof *ends);
+    memmove(pairs + lowest, pairs + lowest + 1, (n_pairs - lowest - 1) * sizeof *pairs);
+    --*n_parts;
+    if (lowest > 0)
+        pairs[lowest - 1] = rank_of_pair(tiktoken, token->bytes, ends, lowest - 1, most);
+    if (lowest + 1 < *n_parts)
+        pairs[lowest] = rank_of_pair(tiktoken, token->bytes, ends, lowest, most);
+    return true;
+}
+
+bool tiktoken_split(const struct tiktoken *tiktoken, uint32_t rank, uint32_t *ret_left, uint32_t *ret_right)
+{
+    const struct token *token = &tiktoken->tokens[rank];
+    uint16_t ends[MAX_TOKEN_BYTES];
+    uint32_t pairs[MAX_TOKEN_BYTES];
+    size_t n_parts = token->length;
+    for (size_t i = 0; i < n_parts; i++)
+        ends[i] = (uint16_t)(i + 1);
+    for (size_t i = 0; i + 1 < n_parts; i++)
+        pairs[i] = rank_of_pair(tiktoken, token->bytes, ends, i, rank);
+    while (n_parts > 2 && merge_lowest(tiktoken, token, ends, pairs, &n_parts, rank))
+        continue;
+    return n_parts == 2 && find_rank(tiktoken, token->bytes, ends[0], ret_left) &&
+           find_rank(tiktoken, token->bytes + ends[0], token->length - ends[0], ret_right);
+}
+
 struct merge {
     uint32_t left, right;
 };

@@ -38,4 +38,4 @@ static enum vocab_result add(struct gguf_kvs *kvs, const struct vocab_input *inp
     return hf_vocabulary_add(kvs, input, llama_hf_fits, write_keys, error);
 }
 
-const struct vocab gemma4_vocab = {.name = "Gemma 4's BPE with byte fallback", .add = add};
+const struct vocab gemma4_vocab = {.name = "Gemma 4's BPE with byte fallback", .file = "tokenizer.json", .add = add};

@@ -73,7 +73,7 @@ static enum vocab_result add_chatglm(struct gguf_kvs *kvs, const struct vocab_in
     return hf_vocabulary_add(kvs, input, NULL, write_chatglm, error);
 }
 
-const struct vocab glm_vocab = {.name = "GLM's byte-level BPE", .add = add_glm};
-const struct vocab solar_vocab = {.name = "Solar Open's byte-level BPE", .add = add_solar};
-const struct vocab glm4_vocab = {.name = "GLM-4's byte-level BPE", .add = add_glm4};
-const struct vocab chatglm_vocab = {.name = "ChatGLM's byte-level BPE", .add = add_chatglm};
+const struct vocab glm_vocab = {.name = "GLM's byte-level BPE", .file = "tokenizer.json", .add = add_glm};
+const struct vocab solar_vocab = {.name = "Solar Open's byte-level BPE", .file = "tokenizer.json", .add = add_solar};
+const struct vocab glm4_vocab = {.name = "GLM-4's byte-level BPE", .file = "tokenizer.json", .add = add_glm4};
+const struct vocab chatglm_vocab = {.name = "ChatGLM's byte-level BPE", .file = "tokenizer.json", .add = add_chatglm};

@@ -33,4 +33,4 @@ static enum vocab_result add(struct gguf_kvs *kvs, const struct vocab_input *inp
     return hf_vocabulary_add(kvs, input, NULL, write_keys, error);
 }
 
-const struct vocab hunyuan_vocab = {.name = "byte-level BPE of Hunyuan", .add = add};
+const struct vocab hunyuan_vocab = {.name = "byte-level BPE of Hunyuan", .file = "tokenizer.json", .add = add};

@@ -140,5 +140,5 @@ static enum vocab_result add_3(struct gguf_kvs *kvs, const struct vocab_input *i
     return add_tokens(kvs, input, false, error);
 }
 
-const struct vocab internlm2_vocab = {.name = "SentencePiece of InternLM 2", .add = add_2};
-const struct vocab internlm3_vocab = {.name = "SentencePiece of InternLM 3", .add = add_3};
+const struct vocab internlm2_vocab = {.name = "SentencePiece of InternLM 2", .file = "tokenizer.model", .add = add_2};
+const struct vocab internlm3_vocab = {.name = "SentencePiece of InternLM 3", .file = "tokenizer.model", .add = add_3};

@@ -49,6 +49,7 @@ extern const struct vocab t5_vocab;        /* "t5", from a Unigram SentencePiece
 extern const struct vocab xlmr_vocab;      /* "t5", the XLM-RoBERTa way */
 extern const struct vocab phi3_vocab;      /* "llama" with Phi-3's added tokens */
 extern const struct vocab gemma4_vocab;    /* "gemma4", from a tokenizer.json with byte fallback */
+extern const struct vocab kimi_vocab;      /* "gpt2", from the ranks of tiktoken.model */
 extern const struct vocab glm_vocab;       /* "gpt2" with the ids of GLM's turns */
 extern const struct vocab glm4_vocab;      /* the same of GLM-4 */
 extern const struct vocab chatglm_vocab;   /* the same of ChatGLM, without one that begins a text */

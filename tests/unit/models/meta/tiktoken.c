@@ -36,6 +36,36 @@ static void check_json(void)
     buffer_free(&out);
 }
 
+/* What byte pair encoding with all tokens before a token leaves of it: two tokens, or more. */
+static void check_splits(void)
+{
+    static const char lines[] = "YQ== 0\nYg== 1\nYw== 2\nYWI= 3\nYWJj 4\nYmM= 5\nY2Fi 6\nYWE= 7\nYmNi 8\nYWNhYw== 9\nYWFh 10\n";
+    static const struct {
+        uint32_t rank;
+        bool is_merge;
+        uint32_t left, right;
+    } splits[] = {
+        {2, false, 0, 0}, /* c */
+        {3, true, 0, 1},  /* a b */
+        {4, true, 3, 2},  /* ab c: bc comes later */
+        {5, true, 1, 2},  /* b c */
+        {6, true, 2, 3},  /* c ab */
+        {8, true, 5, 1},  /* bc b */
+        {9, false, 0, 0}, /* a c a c */
+        {10, true, 7, 0}, /* aa a: the first of two pairs */
+    };
+    struct error error;
+    bool damaged;
+    struct tiktoken *tiktoken = tiktoken_parse(lines, sizeof lines - 1, &damaged, &error);
+    CHECK(tiktoken != NULL);
+    for (size_t i = 0; i < sizeof splits / sizeof *splits; i++) {
+        uint32_t left = 0, right = 0;
+        CHECK(tiktoken_split(tiktoken, splits[i].rank, &left, &right) == splits[i].is_merge);
+        CHECK(!splits[i].is_merge || (left == splits[i].left && right == splits[i].right));
+    }
+    tiktoken_free(tiktoken);
+}
+
 static void check_special_tokens(void)
 {
     static const struct {
@@ -93,6 +123,7 @@ static void check_refused(void)
 int main(void)
 {
     check_json();
+    check_splits();
     check_special_tokens();
     check_refused();
     return check_done();

@@ -7,6 +7,7 @@
 #include "models/from_gguf.h"
 #include "models/hparams.h"
 #include "models/left_out.h"
+#include "models/packings/packing.h"
 #include "quant/convert.h"
 
 #include <stdlib.h>
@@ -81,9 +82,8 @@ static void leave_out_tied(const struct tensor *const *same, size_t n_same, cons
 }
 
 /* Marks the tensors of the checkpoint that save_pretrained() would not write. */
-static void find_tied(const struct checkpoint *checkpoint, bool *left_out)
+static void find_tied(const struct tensor_set *set, bool *left_out)
 {
-    const struct tensor_set *set = checkpoint->tensors;
     const struct tensor **sorted = memory_alloc((set->n_tensors + 1) * sizeof *sorted);
     size_t n_sorted = 0, n_tied = 0;
     for (size_t i = 0; i < set->n_tensors; i++) {
@@ -135,15 +135,38 @@ static struct source *whole_source(const struct checkpoint *checkpoint)
     return end == source_size(source) ? source : NULL;
 }
 
+/* The tensors as they were before any of them was packed. */
+static bool unpack(struct canonical_model *model, struct plain_set *ret_plain, struct error *error)
+{
+    struct packing_config config;
+    struct error reason; /* which others say */
+    if (!packing_config_open(model->checkpoint, model->arena, &config, &reason))
+        config = (struct packing_config){.method = "", .dtype = &f16_dtype};
+    const struct packing_input input = {
+        .arena = model->arena,
+        .set = model->checkpoint->tensors,
+        .config = config.quantization,
+        .method = config.method,
+        .dtype = config.dtype,
+        .is_saved_again = true,
+    };
+    bool unpacked = packings_unpack(&input, ret_plain, error);
+    packing_config_close(&config);
+    return unpacked;
+}
+
 static bool take_stored(struct canonical_model *model, const struct dtype *wanted, struct error *error)
 {
     const struct checkpoint *checkpoint = model->checkpoint;
-    const struct tensor_set *set = checkpoint->tensors;
+    struct plain_set plain;
+    if (!unpack(model, &plain, error))
+        return false;
+    const struct tensor_set *set = plain.set;
     struct left_out left_out[LEFT_OUT_MAX + 1] = {{0}};
     bool *tied = memory_alloc(set->n_tensors + 1);
     memset(tied, 0, set->n_tensors + 1);
     if (read_config(model))
-        find_tied(checkpoint, tied);
+        find_tied(set, tied);
     model->types = arena_array(model->arena, set->n_tensors, sizeof *model->types);
     bool is_all = true;
     for (size_t i = 0; i < set->n_tensors; i++) {
@@ -162,7 +185,7 @@ static bool take_stored(struct canonical_model *model, const struct dtype *wante
     if (model->tensors->n_tensors == 0 && set->n_tensors > 0)
         return error_set(error, "none of the tensors can be in it: '%.200s': %s", left_out->first, left_out->reason);
     left_out_note(left_out, checkpoint, "model.safetensors");
-    model->whole = is_all ? whole_source(checkpoint) : NULL;
+    model->whole = is_all && plain.unpacked == NULL ? whole_source(checkpoint) : NULL;
     return tensor_set_seal(model->tensors, error);
 }
 

@@ -5,17 +5,20 @@
 #include "fs/tree/content.h"
 #include "fs/tree/side_files.h"
 
+#include "formats/documents.h"
 #include "formats/safetensors/write.h"
 #include "models/canonical.h"
 #include "models/from_gguf.h"
 #include "models/general.h"
 #include "models/generation_config.h"
+#include "models/plain_config.h"
 #include "models/pooling_of_keys.h"
 #include "models/shards.h"
 #include "models/tokenizers/rebuild.h"
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct hf_files {
     struct tree *tree;
@@ -204,14 +207,14 @@ static void add_rebuilt(struct hf_files *files, node_id directory)
 }
 
 /* The most bytes that all tensors may have together. */
-static uint64_t most_bytes(const struct checkpoint *checkpoint, const struct dtype *type)
+static uint64_t most_bytes(const struct tensor_set *set, const struct dtype *type)
 {
     enum { LARGEST_ELEMENT = 4 }; /* of what blocks become */
     uint64_t bytes = 0;
-    for (size_t i = 0; i < checkpoint->tensors->n_tensors; i++) {
-        const struct tensor *tensor = &checkpoint->tensors->tensors[i];
+    for (size_t i = 0; i < set->n_tensors; i++) {
+        const struct tensor *tensor = &set->tensors[i];
         uint64_t n_elements = tensor_elements(tensor), stored = dtype_bytes(tensor->dtype, n_elements);
-        bool converted = type != NULL || tensor->dtype->kind == DTYPE_BLOCK;
+        bool converted = type != NULL || tensor->dtype->kind == DTYPE_BLOCK || tensor->is_unpacked;
         bytes += converted && n_elements * LARGEST_ELEMENT > stored ? n_elements * LARGEST_ELEMENT : stored;
     }
     return bytes;
@@ -234,7 +237,7 @@ static void add_weights(struct hf_files *files, node_id directory)
     const struct tree_options *options = tree_options(tree);
     uint64_t limit = options->shard_size != 0 ? options->shard_size : shards_usual_size;
     struct error error;
-    bool planned = most_bytes(tree_checkpoint(tree), options->hf_type) <= limit;
+    bool planned = most_bytes(tree_shown(tree)->set, options->hf_type) <= limit;
     if (!planned && model_of(files) != NULL) {
         if (!shards_plan(files->model, limit, tree_arena(tree), &files->shards, &error)) {
             checkpoint_note(tree_checkpoint(tree), "hf/: the weights are left out: %s", error.message);
@@ -246,6 +249,43 @@ static void add_weights(struct hf_files *files, node_id directory)
         }
     }
     tree_add_file(tree, directory, "model.safetensors", plan_whole, files);
+}
+
+/* config.json of a packed model, which is none here. */
+static bool plan_unpacked_config(const void *context, struct arena *arena, struct vfile *ret_file, struct error *error)
+{
+    static const char *const names[] = {"quantization_config", "quantization", "compression_config", NULL};
+    struct tree *tree = (struct tree *)context;
+    const struct side_file *side = checkpoint_side_file(tree_checkpoint(tree), "config.json");
+    struct buffer plain = {0};
+    bool absent;
+    size_t length;
+    char *text = document_text(tree_checkpoint(tree), "config.json", &length, &absent, error);
+    if (text == NULL)
+        return false;
+    plain_config(text, length, names, &plain);
+    *ret_file = file_of_text(plain.bytes, plain.length, (struct origin){&side->source, 1}, arena);
+    buffer_free(&plain);
+    free(text);
+    return true;
+}
+
+/* Side files, but for those that say how a packed model is packed. */
+static void add_side_files(struct tree *tree, node_id directory)
+{
+    static const char *const of_packings[] = {"config.json", "hf_quant_config.json", "quantize_config.json",
+                                              "quantization_config.json"};
+    const struct checkpoint *checkpoint = tree_checkpoint(tree);
+    bool is_packed = tree_shown(tree)->unpacked != NULL;
+    if (is_packed && checkpoint_side_file(checkpoint, "config.json") != NULL)
+        tree_add_file(tree, directory, "config.json", plan_unpacked_config, tree);
+    for (size_t i = 0; i < checkpoint->n_side_files; i++) {
+        bool is_left_out = false;
+        for (size_t j = 0; j < sizeof of_packings / sizeof *of_packings; j++)
+            is_left_out |= is_packed && strcmp(checkpoint->side_files[i].name, of_packings[j]) == 0;
+        if (!is_left_out)
+            side_files_add(tree, directory, &checkpoint->side_files[i]);
+    }
 }
 
 static void release(void *context)
@@ -266,8 +306,7 @@ static bool add(struct tree *tree, struct error *error)
     tree_add_file(tree, TREE_ROOT, "model.safetensors", plan_whole, files);
     node_id directory = tree_add_directory(tree, TREE_ROOT, "hf");
     add_weights(files, directory);
-    for (size_t i = 0; i < checkpoint->n_side_files; i++)
-        side_files_add(tree, directory, &checkpoint->side_files[i]);
+    add_side_files(tree, directory);
     if (gguf_is_source(checkpoint))
         add_rebuilt(files, directory);
     return true;

@@ -23,6 +23,7 @@ struct packing_input {
     const struct json *config;    /* quantization_config, or what stands for it; NULL: none */
     const char *method;           /* its quant_method; "" where it names none */
     const struct dtype *dtype;    /* of the model before it was packed */
+    bool is_saved_again;          /* what is wanted is the model unpacked and saved again, whatever the converter knows */
 };
 
 /* Where plain tensors stand in the order of the converter. */

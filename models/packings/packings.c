@@ -381,7 +381,7 @@ bool packings_unpack(const struct packing_input *input, struct plain_set *ret_pl
     *ret_plain = (struct plain_set){.set = input->set};
     if (found.n_weights == 0)
         return true;
-    struct unpacking unpacking = {.input = input, .is_foreign = !is_converted(input->method)};
+    struct unpacking unpacking = {.input = input, .is_foreign = input->is_saved_again || !is_converted(input->method)};
     unpacking.plain.is_saved_again = unpacking.is_foreign;
     unpacking.fates = memory_alloc(n_tensors * sizeof *unpacking.fates);
     memset(unpacking.fates, 0, n_tensors * sizeof *unpacking.fates);

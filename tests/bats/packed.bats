@@ -64,3 +64,21 @@ END
     [ -s "$MNT/${WEIGHT}_scale_inv/f32" ]
     unmount "$MNT"
 }
+
+@test "hf/ and model.safetensors are the plain model" {
+    serve "$PACKED/gptq-4" "$MNT"
+    run -0 "$PYTHON" - "$MNT" <<'END'
+import json, struct, sys
+data = open(sys.argv[1] + "/hf/model.safetensors", "rb").read()
+assert data == open(sys.argv[1] + "/model.safetensors", "rb").read()
+length = struct.unpack("<Q", data[:8])[0]
+header = json.loads(data[8:8 + length])
+name = "model.layers.0.mlp.down_proj.weight"
+assert [key for key in header if key != "__metadata__"] == [name] and header[name]["dtype"] == "BF16", header
+assert data[8 + length:] == open(f"{sys.argv[1]}/tensors/{name}/bf16", "rb").read()
+assert json.load(open(sys.argv[1] + "/hf/config.json")) == {"architectures": ["LlamaForCausalLM"], "torch_dtype": "bfloat16"}
+assert "quantization_config" in json.load(open(sys.argv[1] + "/config.json"))
+END
+    unmount "$MNT"
+    server_is_quiet
+}

@@ -158,6 +158,22 @@ static bool set_shard_size(struct options *options, const char *value, struct er
     return shards_parse_size(value, &options->tree.shard_size, error) || error_prefix(error, "option shard-size");
 }
 
+static bool set_layout(struct options *options, const char *value, struct error *error)
+{
+    size_t count = options->tree.n_layouts;
+    struct layout_request *longer = arena_array(options->arena, count + 1, sizeof *longer);
+    if (count > 0)
+        memcpy(longer, options->tree.layouts, count * sizeof *longer);
+    if (!layout_find(value, options->arena, &longer[count], error))
+        return error_prefix(error, "option layout");
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(longer[i].file->name, longer[count].file->name) == 0)
+            return error_set(error, "option layout: '%s' is there twice", longer[count].file->name);
+    options->tree.layouts = longer;
+    options->tree.n_layouts = count + 1;
+    return true;
+}
+
 static bool set_pure(struct options *options, const char *value, struct error *error)
 {
     (void)value, (void)error;
@@ -279,6 +295,8 @@ const struct option_row option_rows[] = {
     {"split", "SIZE|N", "gguf/split/: every GGUF file in parts of at most SIZE (500M, 2G) or N tensors", false, set_split},
     {"dtype", "TYPE", "model.safetensors and hf/: floating-point tensors as f32, f16 or bf16", false, set_dtype},
     {"shard-size", "SIZE", "hf/: the most bytes of a shard, 5GB by default", false, set_shard_size},
+    {"layout", "NAME[:PARAMETERS]", "layouts/NAME/: the model as that layout or file says; may be repeated, each with its -o",
+     false, set_layout, true},
     {"allow_other", NULL, "let other users in; modes decide what they may read", true, set_allow_other},
     {"uid", "NUMBER", "owner of all files; the default is who mounts", true, set_uid},
     {"gid", "NUMBER", "group of all files; the default is that of who mounts", true, set_gid},
@@ -350,12 +368,24 @@ static bool set_word(struct options *options, const char *word, struct error *er
                      guess.best != NULL ? "; did you mean " : "", guess.best != NULL ? guess.best : "");
 }
 
+/* Whether commas belong to a word that begins so. */
+static bool takes_rest(const char *word, size_t length)
+{
+    size_t name = strcspn(word, "=");
+    for (const struct option_row *row = option_rows; row->name != NULL; row++)
+        if (row->takes_rest && name < length && same_name(row->name, word, name))
+            return memchr(word, ':', length) != NULL;
+    return false;
+}
+
 bool options_parse(struct options *options, const char *words, struct error *error)
 {
     char *word = arena_alloc(options->arena, strlen(words) + 1), *end = word;
     for (const char *from = words;; from++) {
         if (*from == '\\' && from[1] == ',') {
             *end++ = *++from;
+        } else if (*from == ',' && takes_rest(word, (size_t)(end - word))) {
+            *end++ = *from;
         } else if (*from != ',' && *from != '\0') {
             *end++ = *from;
         } else {

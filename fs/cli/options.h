@@ -27,6 +27,7 @@ struct option_row {
     const char *help;
     bool for_mounts; /* accepted everywhere, but means something only for what is mounted */
     bool (*set)(struct options *options, const char *value, struct error *error);
+    bool takes_rest; /* the value goes on after commas, to the end of the -o, where it has a ':' */
 };
 
 /* Ended by a row without a name. */

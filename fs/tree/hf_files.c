@@ -3,10 +3,10 @@
  * The model that the weights are made of is made when the first of them is asked for, and kept. How many shards hf/ has must be
  * known to name them: where the tensors may be more than one holds, it is made at once. */
 #include "fs/tree/content.h"
+#include "fs/tree/safetensors_file.h"
 #include "fs/tree/side_files.h"
 
 #include "formats/documents.h"
-#include "formats/safetensors/write.h"
 #include "models/canonical.h"
 #include "models/from_gguf.h"
 #include "models/general.h"
@@ -48,36 +48,18 @@ static const struct canonical_model *model_of(struct hf_files *files)
     return files->model;
 }
 
-/* The file of `n_places` tensors. */
-static bool render(const struct canonical_model *model, struct safetensors_place *places, size_t n_places, struct arena *arena,
-                   struct vfile *ret_file, struct error *error)
-{
-    static const struct safetensors_metadata metadata[] = {{"format", "pt"}, {0}};
-    struct buffer header;
-    uint64_t data_size;
-    if (!safetensors_lay_out(places, n_places, metadata, &header, &data_size, error))
-        return false;
-    struct vfile_builder builder = {
-        .arena = arena, .capacity = n_places + 1, .origin = origin_of_model(model->checkpoint, arena)};
-    builder.spans = arena_array(arena, builder.capacity, sizeof *builder.spans);
-    vfile_add_literal(&builder, arena_copy(arena, header.bytes, header.length), header.length);
-    for (size_t i = 0; i < n_places; i++)
-        vfile_add_view(&builder, tensor_view(places[i].tensor, arena), encoding_of(places[i].type));
-    *ret_file = vfile_finish(&builder);
-    buffer_free(&header);
-    return true;
-}
-
 /* The tensors of one shard, or of all where `shards` is NULL. */
 static bool render_shard(const struct canonical_model *model, const struct shards *shards, size_t shard, struct arena *arena,
                          struct vfile *ret_file, struct error *error)
 {
+    static const struct safetensors_metadata metadata[] = {{"format", "pt"}, {0}};
     size_t n_places = 0;
     struct safetensors_place *places = memory_alloc((model->tensors->n_tensors + 1) * sizeof *places);
     for (size_t i = 0; i < model->tensors->n_tensors; i++)
         if (shards == NULL || shards->shard_of[i] == shard)
             places[n_places++] = (struct safetensors_place){.tensor = &model->tensors->tensors[i], .type = model->types[i]};
-    bool rendered = render(model, places, n_places, arena, ret_file, error);
+    struct origin origin = origin_of_model(model->checkpoint, arena);
+    bool rendered = safetensors_file_plan(places, n_places, metadata, origin, arena, ret_file, error);
     free(places);
     return rendered;
 }

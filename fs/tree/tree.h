@@ -9,6 +9,7 @@
 
 #include "formats/checkpoint.h"
 #include "fs/tree/vfile.h"
+#include "models/layouts/find.h"
 #include "models/quantize.h"
 #include "models/shown.h"
 #include "models/split.h"
@@ -24,6 +25,8 @@ struct tree_options {
     struct split_rule split;          /* for gguf/split/ */
     const struct dtype *hf_type;      /* of floating-point tensors in model.safetensors and hf/; NULL: as the source has them */
     uint64_t shard_size;              /* for hf/; 0: the usual one */
+    const struct layout_request *layouts; /* for layouts/ */
+    size_t n_layouts;
 };
 
 struct node_attributes {

@@ -345,4 +345,5 @@ def same_times(root, source):
         assert status.st_mtime_ns == status.st_ctime_ns == wanted, f"{path}: {status.st_mtime_ns} instead of {wanted}"
 
 
-globals()[sys.argv[1]](*sys.argv[2:])
+if __name__ == "__main__":
+    globals()[sys.argv[1]](*sys.argv[2:])

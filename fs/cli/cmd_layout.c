@@ -1,0 +1,109 @@
+/* wfs layout check: what a layout file would make of a model. */
+#include "fs/cli/command.h"
+
+#include "base/report.h"
+#include "base/text.h"
+#include "formats/layout.h"
+#include "models/layouts/make.h"
+#include "quant/convert.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LISTED_SOURCES = 3 };
+
+static void print_tensor(const struct layout_tensor *tensor)
+{
+    char shape[256];
+    printf("  ");
+    text_put(tensor->name, stdout);
+    printf(" %s %s <- ", tensor->encoding.dtype->name,
+           layout_shape_text(tensor->view->shape, tensor->view->rank, shape, sizeof shape));
+    for (unsigned i = 0; i < tensor->n_sources && i < LISTED_SOURCES; i++) {
+        printf(i > 0 ? ", " : "");
+        text_put(tensor->sources[i], stdout);
+    }
+    printf("%s  (%s)\n", tensor->n_sources > LISTED_SOURCES ? ", ..." : "", tensor->row->place);
+}
+
+static uint64_t output_bytes(const struct layout_output *output)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < output->n_tensors; i++)
+        bytes += convert_bytes(output->tensors[i].view, output->tensors[i].encoding.dtype);
+    return bytes;
+}
+
+static void print_product(const struct layout_product *product, const struct tensor_set *set)
+{
+    size_t n_unused = 0;
+    for (size_t i = 0; i < product->n_outputs; i++) {
+        const struct layout_output *output = &product->outputs[i];
+        text_put(output->name, stdout);
+        printf(": %zu tensors, %" PRIu64 " bytes of values\n", output->n_tensors, output_bytes(output));
+        for (size_t j = 0; j < output->n_tensors; j++)
+            print_tensor(&output->tensors[j]);
+    }
+    for (size_t i = 0; i < product->n_texts; i++) {
+        text_put(product->texts[i].name, stdout);
+        printf(": %zu bytes\n", product->texts[i].length);
+    }
+    for (size_t i = 0; i < set->n_tensors; i++) {
+        if (product->used[i])
+            continue;
+        printf(n_unused++ == 0 ? "not used:\n  " : "  ");
+        text_put(set->tensors[i].name, stdout);
+        putchar('\n');
+    }
+}
+
+static bool check(const char *layout, const char *path, const struct options *options, struct arena *arena, struct error *error)
+{
+    struct layout_request request;
+    struct layout_product product;
+    struct canonical_model *model = NULL;
+    struct checkpoint *checkpoint =
+        layout_find(layout, arena, &request, error) ? checkpoint_open(path, &options->open, error) : NULL;
+    bool fits = checkpoint != NULL && (model = canonical_model_new(checkpoint, NULL, error)) != NULL &&
+                layout_make(request.file, request.parameters, model, arena, &product, error);
+    if (fits)
+        print_product(&product, model->tensors);
+    canonical_model_free(model);
+    checkpoint_close(checkpoint);
+    return fits;
+}
+
+static int run(const struct invocation *invocation)
+{
+    struct error error;
+    if (strcmp(invocation->arguments[0], "check") != 0) {
+        report("layout: unknown action '%s': there is check", invocation->arguments[0]);
+        return EXIT_MISUSE;
+    }
+    struct arena *arena = arena_new();
+    bool fits = check(invocation->arguments[1], invocation->arguments[2], invocation->options, arena, &error);
+    if (!fits)
+        report("%s", error.message);
+    arena_free(arena);
+    return finish_output(fits ? EXIT_SUCCESS : EXIT_BAD_INPUT);
+}
+
+const struct command layout_command = {
+    .name = "layout",
+    .usage = "check LAYOUT SOURCE",
+    .summary = "Say what a layout would make of a model, tensor by tensor, or where it does not fit",
+    .text = "LAYOUT is the name of one that is installed or a file that ends with .json, and its parameters after a colon,\n"
+            "as for -o layout=. After each tensor come the tensors that it is made of, and the row of the layout file.",
+    .examples =
+        (const struct example[]){
+            {"wfs layout check antigravity meta-llama/Llama-3.2-1B", "what an on-device engine would get"},
+            {"wfs layout check my.json:tp=2 model/", "try a layout file of one's own"},
+            {0},
+        },
+    .min_arguments = 3,
+    .max_arguments = 3,
+    .takes_options = true,
+    .run = run,
+};

@@ -1,0 +1,51 @@
+/* Expressions of layout files: "tp_rank * layers / pp", "config.head_dim || config.hidden_size / head", "!has('lm_head.weight')".
+ *
+ *     choice   either ? choice : choice
+ *     either   both || both ...            the first that is true, else the last
+ *     both     relation && relation ...    the first that is not true, else the last
+ *     relation sum < <= > >= == != sum
+ *     sum      product + - product ...
+ *     product  unary * / % unary ...       whole numbers; / rounds towards 0
+ *     unary    ! unary | - unary | primary
+ *     primary  123 | 'text' | true | false | null | name | name(choice, ...) | (choice)
+ *
+ * A name is letters, digits, _ and dots. Functions known here: min(), max(), and ceil(a, b), a / b rounded up; all others, and
+ * names, are asked of the scope. What is null, false, 0 or '' is not true. */
+#pragma once
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "formats/json.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum value_kind { VALUE_NULL, VALUE_BOOLEAN, VALUE_NUMBER, VALUE_TEXT, VALUE_JSON };
+
+struct value {
+    enum value_kind kind;
+    int64_t number;          /* of a boolean 0 or 1 */
+    const char *text;        /* in an arena that lives longer */
+    const struct json *json; /* an object, an array, or a number that is not whole */
+};
+
+struct value value_of_number(int64_t number);
+struct value value_of_boolean(bool boolean);
+struct value value_of_text(const char *text);
+struct value value_of_json(const struct json *json); /* null for NULL */
+bool value_is_true(const struct value *value);
+
+/* What names and functions mean. */
+struct names {
+    void *context;
+    bool (*look_up)(void *context, const char *name, struct value *ret_value, struct error *error);
+    bool (*call)(void *context, const char *name, const struct value *arguments, unsigned n_arguments, struct value *ret_value,
+                 struct error *error);
+};
+
+/* The value of an expression; texts in it are made in `arena`. An error has the expression and the column. */
+bool expression_evaluate(const char *text, const struct names *names, struct arena *arena, struct value *ret_value,
+                         struct error *error);
+
+/* Whether it is one, whatever names mean. */
+bool expression_check(const char *text, struct error *error);

@@ -1,0 +1,15 @@
+/* Layout files by name: "trtllm" is trtllm.json in share/wfs/layouts beside the program's bin/, or in models/layouts of the
+ * directory it was built in. What has a slash or ends with .json is a path.
+ *
+ * A layout is asked for as NAME or NAME:PARAMETER=VALUE,... */
+#pragma once
+
+#include "models/layouts/layout_file.h"
+
+struct layout_request {
+    const struct layout_file *file;
+    const char *parameters; /* NULL: none */
+};
+
+/* Reads the layout file that `text` asks for. Everything is made in the arena. */
+bool layout_find(const char *text, struct arena *arena, struct layout_request *ret_request, struct error *error);

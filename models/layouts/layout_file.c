@@ -1,0 +1,394 @@
+#include "models/layouts/layout_file.h"
+
+#include "formats/documents.h"
+#include "models/layouts/expression.h"
+
+#include <string.h>
+
+enum { MAX_SOURCES = AXES_MAX_TENSORS, MAX_ROWS = 4096 };
+
+struct reading {
+    struct arena *arena;
+    struct error *error;
+    const char *path;
+};
+
+static bool fail_at(const struct reading *reading, const char *place, const char *key, const char *reason)
+{
+    const char *dot = *place != '\0' && *key != '\0' ? "." : "";
+    return error_set(reading->error, "%s: %s%s%s: %s", reading->path, place, dot, key, reason);
+}
+
+static bool prefix_at(const struct reading *reading, const char *place, const char *key)
+{
+    struct error reason = *reading->error;
+    return fail_at(reading, place, key, reason.message);
+}
+
+/* The texts of what may be one or an array of them. */
+static bool read_texts(const struct reading *reading, const struct json *value, const char *place, const char *key,
+                       const char *const **ret_texts, unsigned *ret_count)
+{
+    bool is_array = json_is(value, JSON_ARRAY);
+    size_t count = is_array ? json_count(value) : value != NULL;
+    const char **texts = arena_array(reading->arena, count + 1, sizeof *texts);
+    const struct json *element = is_array ? json_first(value) : value;
+    if (count > MAX_SOURCES)
+        return fail_at(reading, place, key, "more than 16");
+    for (size_t i = 0; i < count; i++, element = json_next(element)) {
+        size_t length;
+        texts[i] = json_string(element, &length);
+        if (texts[i] == NULL || strlen(texts[i]) != length)
+            return fail_at(reading, place, key, "not a text or an array of texts");
+    }
+    *ret_texts = texts;
+    *ret_count = (unsigned)count;
+    return true;
+}
+
+static bool read_text(const struct reading *reading, const struct json *object, const char *place, const char *key,
+                      const char **ret_text)
+{
+    size_t length;
+    const struct json *value = json_get(object, key);
+    *ret_text = json_string(value, &length);
+    if (value != NULL && (*ret_text == NULL || strlen(*ret_text) != length))
+        return fail_at(reading, place, key, "not a text");
+    return true;
+}
+
+/* An expression, which may also be spelled as a number. */
+static bool read_expression(const struct reading *reading, const struct json *value, const char *place, const char *key,
+                            const char **ret_expression)
+{
+    *ret_expression = json_is(value, JSON_NUMBER) ? json_number_text(value) : json_string(value, NULL);
+    if (value == NULL)
+        return true;
+    if (*ret_expression == NULL)
+        return fail_at(reading, place, key, "not an expression");
+    return expression_check(*ret_expression, reading->error) || prefix_at(reading, place, key);
+}
+
+static bool check_members(const struct reading *reading, const struct json *object, const char *place, const char *const *known)
+{
+    if (!json_is(object, JSON_OBJECT))
+        return fail_at(reading, place, "", "not an object");
+    for (const struct json *member = json_first(object); member != NULL; member = json_next(member)) {
+        const char *key = json_key(member, NULL), *const *name = known;
+        while (*name != NULL && strcmp(*name, key) != 0)
+            name++;
+        if (*name == NULL)
+            return fail_at(reading, place, key, "unknown");
+    }
+    return true;
+}
+
+/* {expression} in a template. */
+static bool check_template(const struct reading *reading, const char *text, const char *place, const char *key)
+{
+    for (const char *open = strchr(text, '{'); open != NULL; open = strchr(open + 1, '{')) {
+        const char *close = strchr(open, '}');
+        if (close == NULL)
+            return fail_at(reading, place, key, "{ without }");
+        char *expression = arena_strndup(reading->arena, open + 1, (size_t)(close - open - 1));
+        if (!expression_check(expression, reading->error))
+            return prefix_at(reading, place, key);
+    }
+    return true;
+}
+
+static bool read_template(const struct reading *reading, const struct json *object, const char *place, const char *key,
+                          const char **ret_text)
+{
+    return read_text(reading, object, place, key, ret_text) &&
+           (*ret_text == NULL || check_template(reading, *ret_text, place, key));
+}
+
+static bool read_row_axes(const struct reading *reading, const struct json *object, struct layout_row *row)
+{
+    const char *const *texts;
+    unsigned count;
+    if (!read_texts(reading, json_get(object, "axes"), row->place, "axes", &texts, &count))
+        return false;
+    row->parallel = count > 0 && strcmp(texts[0], "parallel") == 0;
+    texts += row->parallel;
+    count -= row->parallel;
+    const struct rearrangement **axes = arena_array(reading->arena, count + 1, sizeof *axes);
+    for (unsigned i = 0; i < count; i++) {
+        axes[i] = rearrangement_parse(reading->arena, texts[i], reading->error);
+        if (axes[i] == NULL)
+            return prefix_at(reading, row->place, "axes");
+        if (i > 0 && axes[i]->n_tensors[FORWARD] != axes[i - 1]->n_tensors[BACKWARD])
+            return fail_at(reading, row->place, "axes", "one takes other tensors than the one before it makes");
+    }
+    row->axes = axes;
+    row->n_axes = count;
+    return count == 0 || axes[count - 1]->n_tensors[BACKWARD] == 1 ||
+           fail_at(reading, row->place, "axes", "more than one tensor is made");
+}
+
+static bool read_row_values(const struct reading *reading, const struct json *object, struct layout_row *row)
+{
+    const char *rule, *map;
+    if (!read_text(reading, object, row->place, "rule", &rule) || !read_text(reading, object, row->place, "map", &map) ||
+        !read_texts(reading, json_get(object, "dtype"), row->place, "dtype", &row->dtypes, &row->n_dtypes))
+        return false;
+    if (rule != NULL && strcmp(rule, q4_0_absmax7_rule.name) != 0)
+        return fail_at(reading, row->place, "rule", "unknown");
+    if (map != NULL && strcmp(map, plus_one.forward_text) != 0 && strcmp(map, minus_exp.forward_text) != 0)
+        return fail_at(reading, row->place, "map", "unknown");
+    row->rule = rule != NULL ? &q4_0_absmax7_rule : NULL;
+    if (map != NULL)
+        row->map = strcmp(map, plus_one.forward_text) == 0 ? &plus_one : &minus_exp;
+    row->constant = json_get(object, "constant");
+    row->keys = json_get(object, "keys");
+    const struct json *optional = json_get(object, "optional");
+    row->optional = json_bool(optional, false);
+    if (optional != NULL && !json_is(optional, JSON_TRUE) && !json_is(optional, JSON_FALSE))
+        return fail_at(reading, row->place, "optional", "not true or false");
+    if (row->constant != NULL && !json_is(row->constant, JSON_NUMBER))
+        return fail_at(reading, row->place, "constant", "not a number");
+    return row->keys == NULL || json_is(row->keys, JSON_OBJECT) || fail_at(reading, row->place, "keys", "not an object");
+}
+
+static bool read_row(const struct reading *reading, const struct json *object, const char *place, struct layout_row *row)
+{
+    static const char *const known[] = {"to",  "from", "translated", "when", "axes",     "dtype", "rule",
+                                        "map", "keys", "constant",   "each", "optional", NULL};
+    row->place = place;
+    if (!check_members(reading, object, place, known) || !read_template(reading, object, place, "to", &row->to) ||
+        !read_template(reading, object, place, "translated", &row->translated) ||
+        !read_texts(reading, json_get(object, "from"), place, "from", &row->from, &row->n_from) ||
+        !read_expression(reading, json_get(object, "when"), place, "when", &row->when))
+        return false;
+    for (unsigned i = 0; i < row->n_from; i++)
+        if (!check_template(reading, row->from[i], place, "from"))
+            return false;
+    if ((row->n_from > 0) == (row->translated != NULL))
+        return fail_at(reading, place, "from", "either this or \"translated\"");
+    if (row->to == NULL)
+        row->to = row->translated != NULL ? row->translated : row->from[0];
+    return read_row_axes(reading, object, row) && read_row_values(reading, object, row);
+}
+
+static char *replaced(struct arena *arena, const char *text, const char *name, const char *value)
+{
+    char *result = arena_strdup(arena, "");
+    const char *placeholder = arena_printf(arena, "{%s}", name), *found;
+    for (; (found = strstr(text, placeholder)) != NULL; text = found + strlen(placeholder))
+        result = arena_printf(arena, "%s%.*s%s", result, (int)(found - text), text, value);
+    return arena_printf(arena, "%s%s", result, text);
+}
+
+/* The row with {name} as that text in its names and conditions. */
+static struct layout_row row_for(struct arena *arena, const struct layout_row *row, const char *name, const char *value)
+{
+    struct layout_row result = *row;
+    const char **from = arena_array(arena, row->n_from + 1, sizeof *from);
+    for (unsigned i = 0; i < row->n_from; i++)
+        from[i] = replaced(arena, row->from[i], name, value);
+    result.from = from;
+    result.to = replaced(arena, row->to, name, value);
+    result.translated = row->translated != NULL ? replaced(arena, row->translated, name, value) : NULL;
+    result.when = row->when != NULL ? replaced(arena, row->when, name, value) : NULL;
+    return result;
+}
+
+/* A row, or as many as "each" has texts. */
+static bool add_row(const struct reading *reading, const struct json *object, const char *place, struct layout_block *block)
+{
+    struct layout_row row = {0};
+    const struct json *each = json_first(json_get(object, "each"));
+    const char *const *texts;
+    unsigned count;
+    if (!read_row(reading, object, place, &row))
+        return false;
+    if (each == NULL) {
+        block->rows[block->n_rows++] = row;
+        return true;
+    }
+    if (!read_texts(reading, each, place, "each", &texts, &count))
+        return false;
+    for (unsigned i = 0; i < count; i++)
+        block->rows[block->n_rows++] = row_for(reading->arena, &row, json_key(each, NULL), texts[i]);
+    return true;
+}
+
+/* {"layer": "layers"}: a name and the number of its values. */
+static bool read_for(const struct reading *reading, const struct json *object, const char *place, const char **ret_name,
+                     const char **ret_count)
+{
+    const struct json *value = json_get(object, "for"), *member = json_first(value);
+    if (value == NULL)
+        return true;
+    if (!json_is(value, JSON_OBJECT) || json_count(value) != 1)
+        return fail_at(reading, place, "for", "not an object of one name and its number");
+    *ret_name = json_key(member, NULL);
+    return read_expression(reading, member, place, "for", ret_count);
+}
+
+static bool read_block(const struct reading *reading, const struct json *object, const char *place, struct layout_block *block)
+{
+    static const char *const known[] = {"for", "when", "tensors", NULL};
+    const struct json *rows = json_get(object, "tensors");
+    bool is_block = rows != NULL;
+    block->place = place;
+    block->rows = arena_array(reading->arena, (is_block ? json_count(rows) : 1) * MAX_SOURCES + 1, sizeof *block->rows);
+    if (!is_block)
+        return add_row(reading, object, place, block);
+    if (!check_members(reading, object, place, known) || !read_for(reading, object, place, &block->name, &block->count) ||
+        !read_expression(reading, json_get(object, "when"), place, "when", &block->when))
+        return false;
+    if (!json_is(rows, JSON_ARRAY))
+        return fail_at(reading, place, "tensors", "not an array");
+    size_t number = 0;
+    for (const struct json *row = json_first(rows); row != NULL; row = json_next(row), number++)
+        if (!add_row(reading, row, arena_printf(reading->arena, "%s.tensors[%zu]", place, number), block))
+            return false;
+    return true;
+}
+
+static bool read_blocks(const struct reading *reading, const struct json *root, struct layout_file *file)
+{
+    const struct json *tensors = json_get(root, "tensors");
+    if (!json_is(tensors, JSON_ARRAY) || json_count(tensors) == 0 || json_count(tensors) > MAX_ROWS)
+        return fail_at(reading, "", "tensors", "not an array of 1 to 4096 rows");
+    file->blocks = arena_array(reading->arena, json_count(tensors), sizeof *file->blocks);
+    for (const struct json *element = json_first(tensors); element != NULL; element = json_next(element)) {
+        const char *place = arena_printf(reading->arena, "tensors[%zu]", file->n_blocks);
+        if (!read_block(reading, element, place, &file->blocks[file->n_blocks++]))
+            return false;
+    }
+    return true;
+}
+
+static bool read_lets(const struct reading *reading, const struct json *root, struct layout_file *file)
+{
+    const struct json *lets = json_get(root, "let");
+    file->lets = arena_array(reading->arena, json_count(lets) + 1, sizeof *file->lets);
+    for (const struct json *member = json_first(lets); member != NULL; member = json_next(member)) {
+        struct layout_value *let = &file->lets[file->n_lets++];
+        let->name = json_key(member, NULL);
+        if (!read_expression(reading, member, "let", let->name, &let->expression))
+            return false;
+    }
+    return true;
+}
+
+static bool read_axes(const struct reading *reading, const struct json *root, struct layout_file *file)
+{
+    static const char *const known[] = {"size", "part", NULL};
+    const struct json *axes = json_get(root, "axes");
+    file->axes = arena_array(reading->arena, json_count(axes) + 1, sizeof *file->axes);
+    for (const struct json *member = json_first(axes); member != NULL; member = json_next(member)) {
+        struct layout_axis *axis = &file->axes[file->n_axes++];
+        bool is_object = json_is(member, JSON_OBJECT);
+        axis->name = json_key(member, NULL);
+        if (is_object && !check_members(reading, member, arena_printf(reading->arena, "axes.%s", axis->name), known))
+            return false;
+        if (!read_expression(reading, is_object ? json_get(member, "size") : member, "axes", axis->name, &axis->size) ||
+            !read_expression(reading, is_object ? json_get(member, "part") : NULL, "axes", axis->name, &axis->part))
+            return false;
+        if (axis->size == NULL)
+            return fail_at(reading, "axes", axis->name, "the size is missing");
+    }
+    return true;
+}
+
+static bool read_refusals(const struct reading *reading, const struct json *root, struct layout_file *file)
+{
+    static const char *const known[] = {"when", "because", NULL};
+    const struct json *refusals = json_get(root, "refuse");
+    file->refusals = arena_array(reading->arena, json_count(refusals) + 1, sizeof *file->refusals);
+    for (const struct json *element = json_first(refusals); element != NULL; element = json_next(element)) {
+        const char *place = arena_printf(reading->arena, "refuse[%zu]", file->n_refusals);
+        struct layout_refusal *refusal = &file->refusals[file->n_refusals++];
+        if (!check_members(reading, element, place, known) ||
+            !read_expression(reading, json_get(element, "when"), place, "when", &refusal->when) ||
+            !read_template(reading, element, place, "because", &refusal->because))
+            return false;
+        if (refusal->when == NULL || refusal->because == NULL)
+            return fail_at(reading, place, "", "\"when\" or \"because\" is missing");
+    }
+    return true;
+}
+
+static bool read_documents(const struct reading *reading, const struct json *root, struct layout_file *file)
+{
+    static const char *const known[] = {"name", "when", "of", "members", NULL}, *const section[] = {"when", "set", NULL};
+    const struct json *documents = json_get(root, "documents");
+    file->documents = arena_array(reading->arena, json_count(documents) + 1, sizeof *file->documents);
+    for (const struct json *element = json_first(documents); element != NULL; element = json_next(element)) {
+        const char *place = arena_printf(reading->arena, "documents[%zu]", file->n_documents);
+        struct layout_document *document = &file->documents[file->n_documents++];
+        document->members = json_get(element, "members");
+        if (!check_members(reading, element, place, known) || !read_text(reading, element, place, "name", &document->name) ||
+            !read_text(reading, element, place, "of", &document->of) ||
+            !read_expression(reading, json_get(element, "when"), place, "when", &document->when))
+            return false;
+        if (document->name == NULL || strchr(document->name, '/') != NULL || !json_is(document->members, JSON_ARRAY))
+            return fail_at(reading, place, "", "\"name\" or \"members\" is missing");
+        for (const struct json *part = json_first(document->members); part != NULL; part = json_next(part))
+            if (!check_members(reading, part, place, section))
+                return false;
+    }
+    return true;
+}
+
+static bool read_files(const struct reading *reading, const struct json *root, struct layout_file *file)
+{
+    static const char *const known[] = {"name", "for", "format", "manifest", "part_size", NULL};
+    const struct json *object = json_get(root, "files");
+    struct layout_files *files = &file->files;
+    const char *format;
+    if (!check_members(reading, object, "files", known) || !read_template(reading, object, "files", "name", &files->name) ||
+        !read_for(reading, object, "files", &files->each.name, &files->each.expression) ||
+        !read_text(reading, object, "files", "format", &format) ||
+        !read_text(reading, object, "files", "manifest", &files->manifest) ||
+        !read_expression(reading, json_get(object, "part_size"), "files", "part_size", &files->part_size))
+        return false;
+    if (files->name == NULL || strchr(files->name, '/') != NULL)
+        return fail_at(reading, "files", "name", "missing, or with a slash");
+    files->raw = format != NULL && strcmp(format, "raw") == 0;
+    if (format != NULL && !files->raw && strcmp(format, "safetensors") != 0)
+        return fail_at(reading, "files", "format", "neither safetensors nor raw");
+    if (files->raw && (files->manifest == NULL || strchr(files->manifest, '/') != NULL || files->each.name != NULL))
+        return fail_at(reading, "files", "manifest", "raw files have one, and no \"for\"");
+    return true;
+}
+
+static bool read_root(const struct reading *reading, const struct json *root, struct layout_file *file)
+{
+    static const char *const known[] = {"about", "parameters", "let",   "axes",       "refuse",  "documents",
+                                        "files", "keys",       "dtype", "side_files", "tensors", NULL};
+    if (!check_members(reading, root, "", known))
+        return false;
+    file->parameters = json_get(root, "parameters");
+    file->keys = json_get(root, "keys");
+    file->side_files = json_bool(json_get(root, "side_files"), false);
+    const char *const objects[] = {"parameters", "let", "axes", "keys"};
+    for (size_t i = 0; i < sizeof objects / sizeof *objects; i++)
+        if (json_get(root, objects[i]) != NULL && !json_is(json_get(root, objects[i]), JSON_OBJECT))
+            return fail_at(reading, "", objects[i], "not an object");
+    return read_texts(reading, json_get(root, "dtype"), "", "dtype", &file->dtypes, &file->n_dtypes) &&
+           read_files(reading, root, file) && read_lets(reading, root, file) && read_axes(reading, root, file) &&
+           read_refusals(reading, root, file) && read_documents(reading, root, file) && read_blocks(reading, root, file);
+}
+
+static void release(void *document)
+{
+    json_free(document);
+}
+
+const struct layout_file *layout_file_read(const struct source *source, const char *name, struct arena *arena,
+                                           struct error *error)
+{
+    struct layout_file *file = arena_alloc(arena, sizeof *file);
+    struct json_document *document = document_parse(source, error);
+    if (document == NULL)
+        return NULL;
+    arena_on_free(arena, release, document);
+    *file = (struct layout_file){.path = arena_strdup(arena, source_name(source)), .name = arena_strdup(arena, name)};
+    const struct reading reading = {arena, error, file->path};
+    return read_root(&reading, json_root(document), file) ? file : NULL;
+}

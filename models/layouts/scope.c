@@ -1,0 +1,210 @@
+#include "models/layouts/scope.h"
+
+#include "models/shards.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_DEPTH = 16, MAX_LOOKED_UP = 200 * 1000 * 1000 };
+
+void scope_push(struct scope *scope, const char *name, struct value value)
+{
+    assert(scope->n_locals < SCOPE_MAX_LOCALS);
+    scope->locals[scope->n_locals++] = (struct scope_name){name, value};
+}
+
+void scope_pop(struct scope *scope)
+{
+    scope->n_locals--;
+}
+
+static bool parameter_value(const struct json *standard, const char *text, struct value *ret_value, struct error *error)
+{
+    uint64_t number;
+    bool is_flag = json_is(standard, JSON_TRUE) || json_is(standard, JSON_FALSE);
+    if (json_is(standard, JSON_NUMBER)) {
+        if (strcmp(text, "0") != 0 && (!shards_parse_size(text, &number, error) || number > INT64_MAX))
+            return error_set(error, "'%.100s' is not a number", text);
+        *ret_value = value_of_number(strcmp(text, "0") == 0 ? 0 : (int64_t)number);
+    } else if (is_flag) {
+        if (strcmp(text, "0") != 0 && strcmp(text, "1") != 0)
+            return error_set(error, "'%.100s' is neither 0 nor 1", text);
+        *ret_value = value_of_boolean(*text == '1');
+    } else {
+        *ret_value = value_of_text(text);
+    }
+    return true;
+}
+
+static bool set_parameter(struct scope *scope, char *word, struct error *error)
+{
+    char *equals = strchr(word, '=');
+    const char *text = equals != NULL ? equals + 1 : NULL;
+    if (equals != NULL)
+        *equals = '\0';
+    const struct json *standard = json_get(scope->file->parameters, word);
+    if (standard == NULL)
+        return error_set(error, "%s: unknown parameter '%.100s'", scope->file->name, word);
+    if (text == NULL && !json_is(standard, JSON_TRUE) && !json_is(standard, JSON_FALSE))
+        return error_set(error, "%s: %s: '=VALUE' is missing", scope->file->name, word);
+    for (size_t i = 0; i < scope->n_parameters; i++) {
+        struct scope_name *parameter = &scope->parameters[i];
+        size_t at = 0;
+        while (word[at] != '\0' && (word[at] == '-' ? '_' : word[at]) == parameter->name[at])
+            at++;
+        if (word[at] == '\0' && parameter->name[at] == '\0')
+            return parameter_value(standard, text != NULL ? text : "1", &parameter->value, error) ||
+                   error_prefix(error, "%s: %s", scope->file->name, word);
+    }
+    return true;
+}
+
+bool scope_read_parameters(struct scope *scope, const char *text, struct error *error)
+{
+    const struct json *parameters = scope->file->parameters;
+    scope->parameters = arena_array(scope->arena, json_count(parameters) + 1, sizeof *scope->parameters);
+    for (const struct json *member = json_first(parameters); member != NULL; member = json_next(member)) {
+        char *name = arena_strdup(scope->arena, json_key(member, NULL));
+        for (char *at = name; *at != '\0'; at++)
+            *at = *at == '-' ? '_' : *at;
+        scope->parameters[scope->n_parameters++] = (struct scope_name){name, value_of_json(member)};
+    }
+    char *rest = text != NULL ? arena_strdup(scope->arena, text) : NULL, *word;
+    while ((word = strsep(&rest, ",")) != NULL)
+        if (*word != '\0' && !set_parameter(scope, word, error))
+            return false;
+    return true;
+}
+
+/* What is known of the model. */
+static bool look_up_model(const struct scope *scope, const char *name, struct value *ret_value)
+{
+    static const char *const facts[] = {"hidden", "head", "kv_head", "expert"};
+    *ret_value = (struct value){.kind = VALUE_NULL};
+    if (strncmp(name, "config.", 7) == 0 || strncmp(name, "rope.", 5) == 0) {
+        bool is_rope = *name == 'r';
+        if (scope->hparams != NULL)
+            *ret_value = value_of_json(is_rope ? hparams_rope(scope->hparams, name + 5) : hparams_get(scope->hparams, name + 7));
+        return true;
+    }
+    if (strcmp(name, "architecture") == 0) {
+        const char *architecture = scope->hparams != NULL ? hparams_architecture(scope->hparams) : NULL;
+        *ret_value = value_of_text(architecture != NULL ? architecture : "");
+        return true;
+    }
+    if (strcmp(name, "layers") == 0) {
+        *ret_value = value_of_number((int64_t)scope->facts.n_layers);
+        return true;
+    }
+    for (size_t i = 0; i < sizeof facts / sizeof *facts; i++)
+        if (strcmp(name, facts[i]) == 0) {
+            *ret_value = value_of_number((int64_t)facts_get(&scope->facts, name));
+            return true;
+        }
+    return false;
+}
+
+static bool look_up(void *context, const char *name, struct value *ret_value, struct error *error)
+{
+    struct scope *scope = context;
+    if (++scope->n_looked_up > MAX_LOOKED_UP)
+        return error_set(error, "too many definitions use each other");
+    for (unsigned i = scope->n_locals; i-- > 0;)
+        if (strcmp(scope->locals[i].name, name) == 0) {
+            *ret_value = scope->locals[i].value;
+            return true;
+        }
+    for (size_t i = 0; i < scope->n_parameters; i++)
+        if (strcmp(scope->parameters[i].name, name) == 0) {
+            *ret_value = scope->parameters[i].value;
+            return true;
+        }
+    for (size_t i = 0; i < scope->file->n_lets; i++)
+        if (strcmp(scope->file->lets[i].name, name) == 0)
+            return scope_value(scope, scope->file->lets[i].expression, ret_value, error);
+    return look_up_model(scope, name, ret_value) || error_set(error, "unknown name '%s'", name);
+}
+
+static bool call(void *context, const char *name, const struct value *arguments, unsigned n_arguments, struct value *ret_value,
+                 struct error *error)
+{
+    struct scope *scope = context;
+    const char *filled, *names[KEY_NAMES_MAX];
+    unsigned n_names;
+    if (n_arguments == 0 || arguments[0].kind != VALUE_TEXT)
+        return error_set(error, "%s() takes a text", name);
+    if (strcmp(name, "of") == 0 && n_arguments == 2 && arguments[1].kind == VALUE_TEXT) {
+        *ret_value = value_of_boolean(strstr(arguments[1].text, arguments[0].text) != NULL);
+        return true;
+    }
+    if (n_arguments != 1 || !scope_fill(scope, arguments[0].text, &filled, error))
+        return n_arguments == 1 ? false : error_set(error, "%s() takes one text", name);
+    if (strcmp(name, "has") == 0) {
+        *ret_value = value_of_boolean(tensor_set_find_text(scope->set, filled) != NULL);
+        return true;
+    }
+    if (strcmp(name, "translated") != 0)
+        return error_set(error, "unknown function '%s'", name);
+    if (!key_names_translate(&scope->keys, filled, scope->arena, names, &n_names, error))
+        return false;
+    *ret_value = value_of_text(names[0]);
+    return true;
+}
+
+bool scope_value(struct scope *scope, const char *expression, struct value *ret_value, struct error *error)
+{
+    const struct names names = {scope, look_up, call};
+    if (scope->depth == MAX_DEPTH)
+        return error_set(error, "definitions use each other too deeply");
+    scope->depth++;
+    bool evaluated = expression_evaluate(expression, &names, scope->arena, ret_value, error);
+    scope->depth--;
+    return evaluated;
+}
+
+bool scope_number(struct scope *scope, const char *expression, uint64_t limit, uint64_t *ret_number, struct error *error)
+{
+    struct value value;
+    if (!scope_value(scope, expression, &value, error))
+        return false;
+    if (value.kind != VALUE_NUMBER || value.number < 0 || (uint64_t)value.number > limit)
+        return error_set(error, "'%.200s' is not a number from 0 to %" PRIu64, expression, limit);
+    *ret_number = (uint64_t)value.number;
+    return true;
+}
+
+bool scope_holds(struct scope *scope, const char *expression, bool *ret_holds, struct error *error)
+{
+    struct value value = {.kind = VALUE_BOOLEAN, .number = 1};
+    if (expression != NULL && !scope_value(scope, expression, &value, error))
+        return false;
+    *ret_holds = value_is_true(&value);
+    return true;
+}
+
+bool scope_knows(struct scope *scope, const char *name)
+{
+    struct value value;
+    struct error unused;
+    return look_up(scope, name, &value, &unused);
+}
+
+bool scope_fill(struct scope *scope, const char *text, const char **ret_text, struct error *error)
+{
+    const char *result = "", *open, *close;
+    for (; (open = strchr(text, '{')) != NULL && (close = strchr(open, '}')) != NULL; text = close + 1) {
+        struct value value;
+        if (!scope_value(scope, arena_strndup(scope->arena, open + 1, (size_t)(close - open - 1)), &value, error))
+            return false;
+        if (value.kind == VALUE_TEXT)
+            result = arena_printf(scope->arena, "%s%.*s%s", result, (int)(open - text), text, value.text);
+        else if (value.kind == VALUE_NUMBER)
+            result = arena_printf(scope->arena, "%s%.*s%" PRId64, result, (int)(open - text), text, value.number);
+        else
+            return error_set(error, "'%.200s': neither a number nor a text", open);
+    }
+    *ret_text = arena_printf(scope->arena, "%s%s", result, text);
+    return true;
+}

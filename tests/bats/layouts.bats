@@ -1,0 +1,105 @@
+# Layouts: what -o layout= shows, and wfs layout check. Needs neither root nor /dev/fuse.
+
+load lib
+
+layouts() {
+    "$PYTHON" "$HERE/layouts.py" "$@"
+}
+
+setup_file() {
+    load lib
+    need_numpy
+    "$PYTHON" "$HERE/layouts.py" make "$BATS_FILE_TMPDIR/model"
+    "$PYTHON" "$HERE/layouts.py" make "$BATS_FILE_TMPDIR/tied" tied
+}
+
+setup() {
+    MODEL=$BATS_FILE_TMPDIR/model
+    OUT=$BATS_TEST_TMPDIR/out
+    OWN=$BATS_TEST_TMPDIR/own.json
+}
+
+# Copies what a layout makes of a model to $OUT.
+copy_layout() {
+    "$WFS" cp -r -o "layout=$2" "$1" "layouts/$3" "$OUT"
+}
+
+own_layout() {
+    cat >"$OWN" <<'JSON'
+{
+    "parameters": {"tp": 1},
+    "axes": {"tp": {"size": "tp", "part": "rank"}, "padding": "ceil(rows, tp) * tp - rows"},
+    "files": {"name": "part-{rank}.safetensors", "for": {"rank": "tp"}},
+    "refuse": [{"when": "head % tp != 0", "because": "{tp} does not divide {head} heads"}],
+    "documents": [{"name": "info.json", "members": [
+        {"set": {"layers": "=layers", "kind": "=config.model_type", "tied": true, "halves": ["=tp"]}},
+        {"when": "has('lm_head.weight')", "set": {"tied": "=config.tie_word_embeddings"}},
+        {"when": "tp > 9", "set": {"many": true}}]}],
+    "tensors": [
+        {"to": "embedding", "from": "model.embed_tokens.weight", "axes": ["row c -> (row + padding) c", "(tp row) c -> row c"]},
+        {"to": "block{layer + 1}.qk",
+         "from": ["model.layers.{layer}.self_attn.q_proj.weight", "model.layers.{layer}.self_attn.k_proj.weight"],
+         "axes": "(tp q) c, (tp k) c -> (q + k) c"},
+        {"to": "all_down", "from": "model.layers.{layer}.mlp.down_proj.weight", "axes": "layer row (tp column) -> layer row column"},
+        {"to": "one", "from": "model.norm.weight", "constant": 1},
+        {"to": "never", "from": "model.norm.{kind}", "each": {"kind": ["bias", "scale"]}, "optional": true}
+    ]
+}
+JSON
+}
+
+@test "antigravity: names, dtypes, bytes and the manifest" {
+    copy_layout "$MODEL" antigravity antigravity
+    layouts antigravity "$MODEL" "$OUT"
+}
+
+@test "antigravity: a tied head is the embedding quantized" {
+    copy_layout "$BATS_FILE_TMPDIR/tied" antigravity antigravity
+    layouts antigravity "$BATS_FILE_TMPDIR/tied" "$OUT"
+}
+
+@test "a layout of one's own: parts, joined, stacked, padded, repeated names, a document" {
+    own_layout
+    copy_layout "$MODEL" "$OWN:tp=2" own
+    layouts own "$MODEL" "$OUT"
+}
+
+@test "several layouts at once, and other options before the last" {
+    own_layout
+    [ "$("$WFS" ls -o layout=antigravity -o "dtype=f16,layout=$OWN:tp=4" "$MODEL" layouts | sort | xargs)" = "antigravity own" ]
+}
+
+@test "wfs layout check: each tensor with its sources and its row, and what is not used" {
+    own_layout
+    run -0 "$WFS" layout check "$OWN:tp=2" "$MODEL"
+    [[ $output == *"block1.qk BF16 [48, 64] <- model.layers.0.self_attn.q_proj.weight, model.layers.0.self_attn.k_proj.weight  (tensors[1])"* ]]
+    [[ $output == *"not used:"*"model.layers.0.self_attn.o_proj.weight"* ]]
+}
+
+# refused PLACE-AND-REASON COMMAND...: edits own.json by sed, and is refused in one line.
+refused() {
+    own_layout
+    sed -i "$2" "$OWN"
+    run -1 "$WFS" layout check "$OWN:tp=2" "$MODEL"
+    [ "$output" = "wfs: $OWN: $1" ] || { echo "$output"; return 1; }
+}
+
+@test "a layout file that is wrong or does not fit: one line with the place" {
+    refused "tensors[1].axes: '(tp q c, (tp k) c -> (q + k) c': column 8: expected a name, 1, ... or (" 's/(tp q) c/(tp q c/'
+    refused "tensors[2].form: unknown" 's/"all_down", "from"/"all_down", "form"/'
+    refused "tensors[0]: the model has no tensor 'model.embed_token.weight'" 's/model.embed_tokens/model.embed_token/'
+    refused "axes.padding: 'ceil(rows, tp * tp - rows': column 26: expected , or )" 's/ceil(rows, tp)/ceil(rows, tp/'
+    refused "tensors[0]: 'ceil(row, tp) * tp - rows': column 6: unknown name 'row'" 's/ceil(rows/ceil(row/'
+    refused "tensors[4].optional: not true or false" 's/"optional": true/"optional": 1/'
+    own_layout
+    run -1 "$WFS" layout check "$OWN:tq=2" "$MODEL"
+    [ "$output" = "wfs: own: unknown parameter 'tq'" ]
+}
+
+@test "a parameter that the layout refuses: no tree, one line" {
+    own_layout
+    run -1 "$WFS" ls -o "layout=$OWN:tp=3" "$MODEL"
+    [ "$output" = "wfs: layout own: 3 does not divide 4 heads" ]
+    run -2 "$WFS" ls -o layout=nothing "$MODEL"
+    [[ $output == *"there is no layout 'nothing'"* ]]
+}

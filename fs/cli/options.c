@@ -297,6 +297,8 @@ const struct option_row option_rows[] = {
     {"shard-size", "SIZE", "hf/: the most bytes of a shard, 5GB by default", false, set_shard_size},
     {"layout", "NAME[:PARAMETERS]", "layouts/NAME/: the model as that layout or file says; may be repeated, each with its -o",
      false, set_layout, true},
+    {"shards", "ENGINE[:PARAMETERS]", "the same for the ranks of an engine: trtllm:tp=2,pp=2 or vllm:tp=4", false, set_layout,
+     true},
     {"allow_other", NULL, "let other users in; modes decide what they may read", true, set_allow_other},
     {"uid", "NUMBER", "owner of all files; the default is who mounts", true, set_uid},
     {"gid", "NUMBER", "group of all files; the default is that of who mounts", true, set_gid},

@@ -51,7 +51,7 @@ static bool choose_encoding(struct making *making, const struct layout_row *row,
     unsigned n_dtypes = row->n_dtypes > 0 ? row->n_dtypes : making->file->n_dtypes;
     const char *reason = NULL;
     *ret_encoding = encoding_of(view->dtype);
-    if (n_dtypes == 0 || (view->dtype->kind != DTYPE_FLOAT && view->dtype->kind != DTYPE_BLOCK))
+    if (row->constant != NULL || n_dtypes == 0 || (view->dtype->kind != DTYPE_FLOAT && view->dtype->kind != DTYPE_BLOCK))
         return true;
     for (unsigned i = 0; i < n_dtypes; i++) {
         const struct dtype *dtype = dtype_by_name(dtypes[i]);

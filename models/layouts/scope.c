@@ -24,7 +24,9 @@ static bool parameter_value(const struct json *standard, const char *text, struc
 {
     uint64_t number;
     bool is_flag = json_is(standard, JSON_TRUE) || json_is(standard, JSON_FALSE);
-    if (json_is(standard, JSON_NUMBER)) {
+    if (text == NULL) {
+        *ret_value = value_of_boolean(true);
+    } else if (json_is(standard, JSON_NUMBER)) {
         if (strcmp(text, "0") != 0 && (!shards_parse_size(text, &number, error) || number > INT64_MAX))
             return error_set(error, "'%.100s' is not a number", text);
         *ret_value = value_of_number(strcmp(text, "0") == 0 ? 0 : (int64_t)number);
@@ -47,7 +49,7 @@ static bool set_parameter(struct scope *scope, char *word, struct error *error)
     const struct json *standard = json_get(scope->file->parameters, word);
     if (standard == NULL)
         return error_set(error, "%s: unknown parameter '%.100s'", scope->file->name, word);
-    if (text == NULL && !json_is(standard, JSON_TRUE) && !json_is(standard, JSON_FALSE))
+    if (text == NULL && (json_is(standard, JSON_NUMBER) || json_is(standard, JSON_STRING)))
         return error_set(error, "%s: %s: '=VALUE' is missing", scope->file->name, word);
     for (size_t i = 0; i < scope->n_parameters; i++) {
         struct scope_name *parameter = &scope->parameters[i];
@@ -55,7 +57,7 @@ static bool set_parameter(struct scope *scope, char *word, struct error *error)
         while (word[at] != '\0' && (word[at] == '-' ? '_' : word[at]) == parameter->name[at])
             at++;
         if (word[at] == '\0' && parameter->name[at] == '\0')
-            return parameter_value(standard, text != NULL ? text : "1", &parameter->value, error) ||
+            return parameter_value(standard, text, &parameter->value, error) ||
                    error_prefix(error, "%s: %s", scope->file->name, word);
     }
     return true;
@@ -135,6 +137,8 @@ static bool call(void *context, const char *name, const struct value *arguments,
     unsigned n_names;
     if (n_arguments == 0 || arguments[0].kind != VALUE_TEXT)
         return error_set(error, "%s() takes a text", name);
+    if (strcmp(name, "fail") == 0)
+        return error_set(error, "%s", arguments[0].text);
     if (strcmp(name, "of") == 0 && n_arguments == 2 && arguments[1].kind == VALUE_TEXT) {
         *ret_value = value_of_boolean(strstr(arguments[1].text, arguments[0].text) != NULL);
         return true;

@@ -8,7 +8,7 @@
  *     architecture, layers, hidden, head, kv_head, expert
  *
  * Functions: has('NAME'), whether the model has that tensor; translated('NAME'), the first name that the keys make of it;
- * of('NAME', 'text'): whether one text is part of another. */
+ * of('PART', 'TEXT'): whether one text is part of another; fail('REASON'): an error. */
 #pragma once
 
 #include "models/canonical.h"

@@ -1,4 +1,4 @@
-# Layouts: what -o layout= shows, and wfs layout check. Needs neither root nor /dev/fuse.
+# Layouts: what -o layout= and shards= show, and wfs layout check. Needs neither root nor /dev/fuse.
 
 load lib
 
@@ -102,4 +102,34 @@ refused() {
     [ "$output" = "wfs: layout own: 3 does not divide 4 heads" ]
     run -2 "$WFS" ls -o layout=nothing "$MODEL"
     [[ $output == *"there is no layout 'nothing'"* ]]
+}
+
+@test "ranks of TensorRT-LLM and vLLM, put together, are the model: random shapes, tp and pp" {
+    for seed in 1 2 3 4 5 6 7 8; do
+        layouts ranks "$WFS" "$BATS_TEST_TMPDIR" "$seed"
+    done
+}
+
+@test "TensorRT-LLM: a keymap names the parameters of a model that is called otherwise" {
+    "$WFS" cp -r -o shards=trtllm:tp=2 "$MODEL" layouts/trtllm "$OUT"
+    mkdir "$BATS_TEST_TMPDIR/other"
+    cp "$MODEL/config.json" "$BATS_TEST_TMPDIR/other"
+    layouts rename "$MODEL" "$BATS_TEST_TMPDIR/other"
+    echo '{"transformer": "net", "layers": "h", "attention": "attn", "qkv": ["q", "k", "v"], "fc": "in"}' >"$OUT.json"
+    "$WFS" cp -r -o "shards=trtllm:tp=2,keymap=$OUT.json" "$BATS_TEST_TMPDIR/other" layouts/trtllm "$OUT.2"
+    diff -r "$OUT" "$OUT.2"
+}
+
+@test "TensorRT-LLM and vLLM refuse what the engines refuse: one line" {
+    run -1 "$WFS" ls -o shards=trtllm:tp=3 "$MODEL"
+    [ "$output" = "wfs: layout trtllm: num_attention_heads must be divisible by tp: 4 heads, tp=3" ]
+    run -1 "$WFS" ls -o shards=vllm:tp=8 "$MODEL"
+    [ "$output" = "wfs: layout vllm: the number of attention heads must be divisible by tp: 4 heads, tp=8" ]
+    run -1 "$WFS" ls -o shards=trtllm:pp=9 "$MODEL"
+    [ "$output" = "wfs: layout trtllm: pp=9 is more than the 3 layers" ]
+    run -1 "$WFS" ls -o shards=trtllm:dtype=int8 "$MODEL"
+    [[ $output == *"dtype is none of float16, bfloat16, float32" ]]
+    echo '{"qkv": 3}' >"$OUT.json"
+    run -1 "$WFS" ls -o "shards=trtllm:keymap=$OUT.json" "$MODEL"
+    [[ $output == *"tensors[1].tensors[2]: 'qkv' is neither a text nor a list of texts" ]]
 }

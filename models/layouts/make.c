@@ -565,8 +565,9 @@ static bool read_keys(struct making *making, struct json_document **ret_document
 static bool make_all(struct making *making, const char *parameters, const struct canonical_model *model)
 {
     struct json_document *keys = NULL;
-    bool absent;
-    making->scope.hparams = hparams_load(model->checkpoint, &absent, making->error);
+    bool absent = false;
+    making->scope.hparams = model->config != NULL ? hparams_parse(model->config, model->config_length, making->error)
+                                                  : hparams_load(model->checkpoint, &absent, making->error);
     if (making->scope.hparams == NULL && !absent)
         return false;
     cutter_init(&making->cutter, &making->scope, making->arena);

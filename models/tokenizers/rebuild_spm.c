@@ -175,6 +175,14 @@ static void add_pairs(const struct stored_vocab *vocab, const struct chains *cha
         qsort(merges->merges + first, merges->n_merges - first, sizeof *merges->merges, compare_pairs);
 }
 
+/* What a piece is sorted by: its score, 0 where an added token has taken its place; where there are no scores, its place. */
+static float piece_score(const struct stored_vocab *vocab, uint64_t id)
+{
+    if (!vocab->has_scores)
+        return -(float)id;
+    return vocab->tokens[id].score == TOKEN_NO_PIECE ? 0 : vocab->tokens[id].score;
+}
+
 static struct merges find_merges(const struct stored_vocab *vocab)
 {
     struct merges merges = {0};
@@ -184,7 +192,7 @@ static struct merges find_merges(const struct stored_vocab *vocab)
         const struct token *token = &vocab->tokens[i];
         bool is_piece = token->type == TOKEN_NORMAL || token->type == TOKEN_USER_DEFINED || token->type == TOKEN_UNUSED;
         if (is_piece && i != unknown && token->length > 0)
-            add_pairs(vocab, &chains, (uint32_t)i, vocab->has_scores ? token->score : -(float)i, &merges);
+            add_pairs(vocab, &chains, (uint32_t)i, piece_score(vocab, i), &merges);
     }
     for (size_t i = 0; i < merges.n_merges; i++)
         merges.merges[i].order = (uint32_t)i;

@@ -318,18 +318,29 @@ struct hparams *hparams_parse(const char *text, size_t length, struct error *err
     return completed(hparams, error);
 }
 
+/* Mistral's own params.json names no architecture: the class of the converter that is for it. */
+static const char *mistral_class(const struct json *params)
+{
+    return json_is(json_get(params, "moe"), JSON_OBJECT) ? "MistralMoeModel" : "MistralModel";
+}
+
 struct hparams *hparams_load(const struct checkpoint *checkpoint, bool *ret_absent, struct error *error)
 {
     struct document *config;
-    bool opened = document_open(checkpoint, "config.json", &config, error);
+    bool is_mistral = strcmp(checkpoint->format, "mistral") == 0;
+    const char *name = is_mistral ? "params.json" : "config.json";
+    bool opened = document_open(checkpoint, name, &config, error);
     *ret_absent = opened && config == NULL;
     if (*ret_absent)
-        error_set(error, "%s: there is no config.json", checkpoint->path);
+        error_set(error, "%s: there is no %s", checkpoint->path, name);
     if (config == NULL)
         return NULL;
     struct hparams *hparams = memory_alloc(sizeof *hparams);
     *hparams = (struct hparams){.config = config, .raw = document_root(config)};
-    return completed(hparams, error);
+    hparams = completed(hparams, error);
+    if (hparams != NULL && is_mistral)
+        hparams->architecture = mistral_class(hparams->raw);
+    return hparams;
 }
 
 void hparams_free(struct hparams *hparams)

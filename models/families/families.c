@@ -61,6 +61,8 @@ extern const struct family minimax_m2_family;
 extern const struct family minimax_m3_family;
 extern const struct family mistral3_family;
 extern const struct family mistral4_family;
+extern const struct family mistral_llama_family;
+extern const struct family mistral_scaled_family;
 extern const struct family modern_bert_family;
 extern const struct family mpt_family;
 extern const struct family nemotron_family;
@@ -161,6 +163,8 @@ const struct family *const families[] = {
     &minimax_m3_family,
     &mistral3_family,
     &mistral4_family,
+    &mistral_llama_family,
+    &mistral_scaled_family,
     &modern_bert_family,
     &mpt_family,
     &nemotron_family,

@@ -44,6 +44,7 @@ extern const struct vocab chatglm_vocab;   /* the same without one that begins a
 extern const struct vocab hunyuan_vocab;   /* "gpt2" with the special tokens of Hunyuan */
 extern const struct vocab internlm2_vocab; /* "llama" with InternLM's added tokens */
 extern const struct vocab internlm3_vocab;
+extern const struct vocab tekken_vocab;    /* "gpt2", from tekken.json */
 extern const struct vocab wordpiece_vocab; /* "bert" */
 extern const struct vocab t5_vocab;        /* "t5", from a Unigram SentencePiece model */
 extern const struct vocab xlmr_vocab;      /* "t5", the XLM-RoBERTa way */

@@ -1,0 +1,261 @@
+/* "gpt2" from tekken.json, Mistral's tokenizer. gguf-py vocab.py, MistralVocab.
+ *
+ * The list begins with the special tokens; as many others follow as the file says to use. Every way to cut a token into two is a
+ * merge, not only the one that training took. */
+#include "base/text_index.h"
+#include "models/tokenizers/byte_alphabet.h"
+#include "models/tokenizers/token_list.h"
+#include "models/tokenizers/tokenizer_files.h"
+
+#include <nettle/base64.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_TOKENS = 1 << 22, MAX_TOKEN_BYTES = 1024, N_BYTES = 256 };
+
+struct text {
+    const char *bytes;
+    size_t length;
+};
+
+struct tekken {
+    struct arena *arena;
+    struct document *document;
+    uint64_t n_special, n_ranks;
+    struct text *special; /* by number; NULL: none has it */
+    struct text *ranks;
+    struct text_index index; /* of ranks */
+};
+
+static bool read_count(const struct json *config, const char *key, uint64_t *ret_count, struct error *error)
+{
+    return (json_u64(json_get(config, key), ret_count) && *ret_count <= MAX_TOKENS) ||
+           error_set(error, "tekken.json: %s is missing, or above %d", key, MAX_TOKENS);
+}
+
+static bool read_special(struct tekken *tekken, const struct json *tokens, struct error *error)
+{
+    for (const struct json *token = json_first(tokens); token != NULL; token = json_next(token)) {
+        uint64_t number;
+        struct text text;
+        text.bytes = json_string(json_get(token, "token_str"), &text.length);
+        if (text.bytes == NULL || !json_u64(json_get(token, "rank"), &number) || number >= tekken->n_special)
+            return error_set(error, "tekken.json: a special token has no text, or its rank is not below %" PRIu64,
+                             tekken->n_special);
+        tekken->special[number] = text;
+    }
+    return true;
+}
+
+static bool decode(struct arena *arena, const struct json *token, struct text *ret_text)
+{
+    size_t length;
+    const char *digits = json_string(json_get(token, "token_bytes"), &length);
+    struct base64_decode_ctx context;
+    if (digits == NULL || length == 0 || length / 4 * 3 > MAX_TOKEN_BYTES)
+        return false;
+    uint8_t *bytes = arena_alloc(arena, BASE64_DECODE_LENGTH(length));
+    base64_decode_init(&context);
+    ret_text->length = BASE64_DECODE_LENGTH(length);
+    ret_text->bytes = (const char *)bytes;
+    return base64_decode_update(&context, &ret_text->length, bytes, length, digits) && base64_decode_final(&context) &&
+           ret_text->length > 0;
+}
+
+static bool read_ranks(struct tekken *tekken, const struct json *vocabulary, struct error *error)
+{
+    uint64_t rank = 0;
+    for (const struct json *token = json_first(vocabulary); token != NULL && rank < tekken->n_ranks;
+         token = json_next(token), rank++) {
+        uint64_t number;
+        struct text *text = &tekken->ranks[rank];
+        if (!decode(tekken->arena, token, text) || !json_u64(json_get(token, "rank"), &number) || number != rank)
+            return error_set(error, "tekken.json: token %" PRIu64 " of vocab is not in its place, or not of 1 to %d bytes", rank,
+                             MAX_TOKEN_BYTES);
+        text_index_add(&tekken->index, text->bytes, text->length, rank);
+    }
+    return rank == tekken->n_ranks ||
+           error_set(error, "tekken.json: vocab has %" PRIu64 " tokens, fewer than %" PRIu64, rank, tekken->n_ranks);
+}
+
+static bool read_tekken(struct tekken *tekken, struct error *error)
+{
+    const struct json *root = document_root(tekken->document), *config = json_get(root, "config");
+    uint64_t n_tokens;
+    if (!read_count(config, "default_num_special_tokens", &tekken->n_special, error) ||
+        !read_count(config, "default_vocab_size", &n_tokens, error))
+        return false;
+    if (n_tokens < tekken->n_special || n_tokens - tekken->n_special > json_count(json_get(root, "vocab")))
+        return error_set(error,
+                         "tekken.json: default_vocab_size is %" PRIu64 ", which %" PRIu64 " special and %zu other tokens do "
+                         "not make",
+                         n_tokens, tekken->n_special, json_count(json_get(root, "vocab")));
+    if (tekken->n_special > 2 * json_count(json_get(root, "special_tokens")) + N_BYTES + MAX_TOKEN_BYTES)
+        return error_set(error, "tekken.json: %" PRIu64 " special tokens, of which %zu are there", tekken->n_special,
+                         json_count(json_get(root, "special_tokens")));
+    tekken->n_ranks = n_tokens - tekken->n_special;
+    tekken->special = arena_array(tekken->arena, tekken->n_special + 1, sizeof *tekken->special);
+    tekken->ranks = arena_array(tekken->arena, tekken->n_ranks + 1, sizeof *tekken->ranks);
+    memset(tekken->special, 0, (tekken->n_special + 1) * sizeof *tekken->special);
+    return read_special(tekken, json_get(root, "special_tokens"), error) && read_ranks(tekken, json_get(root, "vocab"), error);
+}
+
+/* A way to cut a token into two. */
+struct cut {
+    size_t left, right; /* ranks */
+};
+
+static int compare_cuts(const void *a, const void *b)
+{
+    const struct cut *x = a, *y = b;
+    if (x->left != y->left)
+        return x->left < y->left ? -1 : 1;
+    return (x->right > y->right) - (x->right < y->right);
+}
+
+static void spell(struct buffer *out, const struct text *text)
+{
+    for (size_t i = 0; i < text->length; i++) {
+        char character[BYTE_CHARACTER_BYTES];
+        buffer_append(out, character, byte_character((unsigned char)text->bytes[i], character));
+    }
+}
+
+static void write_merges(struct gguf_kvs *kvs, const struct tekken *tekken)
+{
+    struct buffer elements = {0}, merge = {0};
+    uint64_t count = 0;
+    for (uint64_t rank = N_BYTES; rank < tekken->n_ranks; rank++) {
+        const struct text *text = &tekken->ranks[rank];
+        struct cut cuts[MAX_TOKEN_BYTES];
+        size_t n_cuts = 0;
+        for (size_t at = 1; at < text->length; at++)
+            if (text_index_find(&tekken->index, text->bytes, at, &cuts[n_cuts].left) &&
+                text_index_find(&tekken->index, text->bytes + at, text->length - at, &cuts[n_cuts].right))
+                n_cuts++;
+        qsort(cuts, n_cuts, sizeof *cuts, compare_cuts);
+        for (size_t i = 0; i < n_cuts; i++, count++) {
+            merge.length = 0;
+            spell(&merge, &tekken->ranks[cuts[i].left]);
+            buffer_append(&merge, " ", 1);
+            spell(&merge, &tekken->ranks[cuts[i].right]);
+            gguf_append_string(&elements, (const char *)merge.bytes, merge.length);
+        }
+    }
+    buffer_free(&merge);
+    gguf_set_array(kvs, "tokenizer.ggml.merges", GGUF_STRING, count, &elements);
+}
+
+/* The number of a special token; UINT64_MAX where there is none. */
+static uint64_t special_id(const struct tekken *tekken, const char *text)
+{
+    for (uint64_t i = 0; i < tekken->n_special; i++)
+        if (tekken->special[i].bytes != NULL && tekken->special[i].length == strlen(text) &&
+            memcmp(tekken->special[i].bytes, text, strlen(text)) == 0)
+            return i;
+    return UINT64_MAX;
+}
+
+static bool write_ids(struct gguf_kvs *kvs, const struct tekken *tekken, struct error *error)
+{
+    static const struct {
+        const char *key, *text;
+    } ids[] = {{"tokenizer.ggml.bos_token_id", "<s>"},
+               {"tokenizer.ggml.eos_token_id", "</s>"},
+               {"tokenizer.ggml.unknown_token_id", "<unk>"},
+               {"tokenizer.ggml.padding_token_id", "<pad>"}};
+    enum { END = 1, PADDING = 3, N_IDS = 4 };
+    for (size_t i = 0; i < N_IDS; i++) {
+        uint64_t id = special_id(tekken, ids[i].text);
+        if (id == UINT64_MAX && i == PADDING)
+            id = special_id(tekken, ids[END].text);
+        if (id == UINT64_MAX)
+            return error_set(error, "tekken.json: there is no special token '%s'", ids[i].text);
+        gguf_set_u32(kvs, ids[i].key, (uint32_t)id);
+    }
+    return true;
+}
+
+static void write_tokens(struct gguf_kvs *kvs, const struct tekken *tekken)
+{
+    struct buffer texts = {0}, scores = {0}, types = {0}, spelled = {0};
+    uint64_t n_tokens = tekken->n_special + tekken->n_ranks;
+    for (uint64_t i = 0; i < n_tokens; i++) {
+        bool is_special = i < tekken->n_special;
+        spelled.length = 0;
+        if (!is_special)
+            spell(&spelled, &tekken->ranks[i - tekken->n_special]);
+        else if (tekken->special[i].bytes != NULL)
+            buffer_append(&spelled, tekken->special[i].bytes, tekken->special[i].length);
+        else
+            buffer_printf(&spelled, "<SPECIAL_%" PRIu64 ">", i);
+        gguf_append_string(&texts, (const char *)spelled.bytes, spelled.length);
+        buffer_append_le(&scores, 0, 4);
+        buffer_append_le(&types, is_special ? TOKEN_CONTROL : TOKEN_NORMAL, 4);
+    }
+    buffer_free(&spelled);
+    gguf_set_array(kvs, "tokenizer.ggml.tokens", GGUF_STRING, n_tokens, &texts);
+    gguf_set_array(kvs, "tokenizer.ggml.scores", GGUF_I32, n_tokens, &scores); /* whole numbers, as the converter has them */
+    gguf_set_array(kvs, "tokenizer.ggml.token_type", GGUF_I32, n_tokens, &types);
+}
+
+/* The template that the model has, or the name of one that llama.cpp knows by the version of the tokenizer. */
+static bool write_template(struct gguf_kvs *kvs, const struct vocab_input *input, const struct tekken *tekken,
+                           struct error *error)
+{
+    const struct json *version = json_get(json_get(document_root(tekken->document), "config"), "version");
+    size_t length;
+    bool absent;
+    char *text = document_text(input->checkpoint, "chat_template.jinja", &length, &absent, error);
+    if (text == NULL && !absent)
+        return false;
+    if (text != NULL)
+        gguf_set_string(kvs, "tokenizer.chat_template", text, length);
+    else if (json_string_is(version, "v3"))
+        gguf_set_text(kvs, "tokenizer.chat_template", "mistral-v3-tekken");
+    else if (json_string_is(version, "v7"))
+        gguf_set_text(kvs, "tokenizer.chat_template", "mistral-v7-tekken");
+    else
+        checkpoint_note(input->checkpoint,
+                        "model.gguf: there is no chat_template.jinja, and the one that the converter has for tokenizers of "
+                        "version %.16s is not known here: it has no chat template",
+                        json_string(version, NULL) ? json_string(version, NULL) : "?");
+    free(text);
+    return true;
+}
+
+static bool write_keys(struct gguf_kvs *kvs, const struct vocab_input *input, const struct tekken *tekken, struct error *error)
+{
+    char key[128];
+    gguf_set_text(kvs, "tokenizer.ggml.model", "gpt2");
+    gguf_set_text(kvs, "tokenizer.ggml.pre", "tekken");
+    write_merges(kvs, tekken);
+    if (!write_ids(kvs, tekken, error))
+        return false;
+    write_tokens(kvs, tekken);
+    snprintf(key, sizeof key, "%s.vocab_size", input->family);
+    gguf_set_u32(kvs, key, (uint32_t)(tekken->n_special + tekken->n_ranks));
+    gguf_set_bool(kvs, "tokenizer.ggml.add_bos_token", true);
+    gguf_set_bool(kvs, "tokenizer.ggml.add_eos_token", false);
+    return write_template(kvs, input, tekken, error);
+}
+
+static enum vocab_result add(struct gguf_kvs *kvs, const struct vocab_input *input, struct error *error)
+{
+    struct tekken tekken = {0};
+    if (!document_open(input->checkpoint, "tekken.json", &tekken.document, error))
+        return VOCAB_FAILED;
+    if (tekken.document == NULL)
+        return VOCAB_ABSENT;
+    tekken.arena = arena_new();
+    bool added = read_tekken(&tekken, error) && write_keys(kvs, input, &tekken, error);
+    text_index_free(&tekken.index);
+    arena_free(tekken.arena);
+    document_close(tekken.document);
+    return added ? VOCAB_ADDED : VOCAB_FAILED;
+}
+
+const struct vocab tekken_vocab = {.name = "tekken", .add = add};

@@ -1,0 +1,109 @@
+/* Mistral's own layout: when a directory is taken for it, and what becomes of its tokenizer. */
+#include "models/model.h"
+#include "tests/unit/check.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static const char params[] = "{\"dim\":4,\"n_layers\":1,\"head_dim\":2,\"hidden_dim\":4,\"n_heads\":2,\"n_kv_heads\":2,"
+                             "\"norm_eps\":1e-5,\"rope_theta\":10000}";
+static const char config[] = "{\"architectures\":[\"LlamaForCausalLM\"]}";
+
+static void write_file(const char *folder, const char *name, const void *bytes, size_t length)
+{
+    char path[256];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *out = fopen(path, "wb");
+    CHECK_NAMED(out != NULL && fwrite(bytes, 1, length, out) == length, name);
+    fclose(out);
+}
+
+static void write_weights(const char *folder, const char *name, const char *tensor)
+{
+    unsigned char file[512] = {0};
+    int length = snprintf((char *)file + 8, sizeof file - 8,
+                          "{\"%s\":{\"dtype\":\"BF16\",\"shape\":[2,2],\"data_offsets\":[0,8]}}", tensor);
+    file[0] = (unsigned char)length;
+    write_file(folder, name, file, 8 + (size_t)length + 8);
+}
+
+/* All bytes, "ab" and "abc", and one that is not used; four special tokens, of which one has no text. */
+static void write_tekken(const char *folder)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    struct buffer text = {0};
+    buffer_append_text(&text, "{\"config\":{\"default_vocab_size\":262,\"default_num_special_tokens\":4,\"version\":\"v7\"},"
+                              "\"special_tokens\":[{\"rank\":0,\"token_str\":\"<unk>\"},{\"rank\":1,\"token_str\":\"<s>\"},"
+                              "{\"rank\":2,\"token_str\":\"</s>\"}],\"vocab\":[");
+    for (unsigned i = 0; i < 256; i++)
+        buffer_printf(&text, "{\"rank\":%u,\"token_bytes\":\"%c%c==\"},", i, digits[i >> 2], digits[(i & 3) << 4]);
+    buffer_append_text(&text, "{\"rank\":256,\"token_bytes\":\"YWI=\"},{\"rank\":257,\"token_bytes\":\"YWJj\"},"
+                              "{\"rank\":258,\"token_bytes\":\"YmM=\"}]}");
+    write_file(folder, "tekken.json", text.bytes, text.length);
+    buffer_free(&text);
+}
+
+static void check_format(const char *folder, const char *wanted, const char *expected)
+{
+    const struct open_options options = {.format = wanted};
+    struct error error = {""};
+    struct checkpoint *checkpoint = checkpoint_open(folder, &options, &error);
+    CHECK_TEXT(checkpoint ? checkpoint->format : error.message, expected);
+    checkpoint_close(checkpoint);
+}
+
+static void check_texts(const struct gguf_kvs *kvs, const char *key, uint64_t first, const char *const *expected, uint64_t n)
+{
+    struct arena *arena = arena_new();
+    struct gguf_array array = {0};
+    struct error error;
+    CHECK_NAMED(gguf_get_array(kvs, key, arena, &array, &error) && array.count >= first + n, key);
+    for (uint64_t i = 0; i < n && first + i < array.count; i++) {
+        size_t length;
+        const char *text = gguf_array_string(&array, first + i, &length);
+        CHECK_TEXT(arena_strndup(arena, text, length), expected[i]);
+    }
+    arena_free(arena);
+}
+
+static void check_model(const char *folder)
+{
+    static const char *const tokens[] = {"<unk>", "<s>", "</s>", "<SPECIAL_3>"}, *const last[] = {"ab", "abc"};
+    static const char *const merges[] = {"a b", "ab c"};
+    const struct open_options options = {0};
+    struct error error = {""};
+    uint64_t padding = 0, n_tokens = 0;
+    struct checkpoint *checkpoint = checkpoint_open(folder, &options, &error);
+    struct gguf_model *model = checkpoint ? gguf_model_new(checkpoint, &error) : NULL;
+    if (!CHECK_NAMED(model != NULL, "a model"))
+        printf("# %s\n", error.message);
+    if (model != NULL) {
+        check_texts(&model->kvs, "tokenizer.ggml.tokens", 0, tokens, 4);
+        check_texts(&model->kvs, "tokenizer.ggml.tokens", 4 + 256, last, 2);
+        check_texts(&model->kvs, "tokenizer.ggml.merges", 0, merges, 2);
+        CHECK(gguf_get_u64(&model->kvs, "tokenizer.ggml.padding_token_id", &padding) && padding == 2);
+        CHECK(gguf_get_u64(&model->kvs, "llama.vocab_size", &n_tokens) && n_tokens == 262);
+        CHECK_TEXT(model->tensors->tensors[0].name, "token_embd.weight");
+    }
+    gguf_model_free(model);
+    checkpoint_close(checkpoint);
+}
+
+int main(void)
+{
+    char folder[] = "/tmp/wfs-unit-XXXXXX", command[64];
+    CHECK(mkdtemp(folder) != NULL);
+    write_file(folder, "params.json", params, sizeof params - 1);
+    write_weights(folder, "consolidated.safetensors", "tok_embeddings.weight");
+    write_tekken(folder);
+    check_format(folder, NULL, "mistral");
+    check_model(folder);
+    write_file(folder, "config.json", config, sizeof config - 1);
+    write_weights(folder, "model.safetensors", "model.embed_tokens.weight");
+    check_format(folder, NULL, "huggingface");
+    check_format(folder, "mistral", "mistral");
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    CHECK(system(command) == 0);
+    return check_done();
+}

@@ -15,8 +15,8 @@ struct reading {
 
 static bool fail_at(const struct reading *reading, const char *place, const char *key, const char *reason)
 {
-    const char *dot = *place != '\0' && *key != '\0' ? "." : "";
-    return error_set(reading->error, "%s: %s%s%s: %s", reading->path, place, dot, key, reason);
+    const char *dot = *place != '\0' && *key != '\0' ? "." : "", *end = *place != '\0' || *key != '\0' ? ": " : "";
+    return error_set(reading->error, "%s: %s%s%s%s%s", reading->path, place, dot, key, end, reason);
 }
 
 static bool prefix_at(const struct reading *reading, const char *place, const char *key)

@@ -91,6 +91,9 @@ refused() {
     refused "axes.padding: 'ceil(rows, tp * tp - rows': column 26: expected , or )" 's/ceil(rows, tp)/ceil(rows, tp/'
     refused "tensors[0]: 'ceil(row, tp) * tp - rows': column 6: unknown name 'row'" 's/ceil(rows/ceil(row/'
     refused "tensors[4].optional: not true or false" 's/"optional": true/"optional": 1/'
+    echo '[]' >"$OWN"
+    run -1 "$WFS" layout check "$OWN" "$MODEL"
+    [ "$output" = "wfs: $OWN: not an object" ]
     own_layout
     run -1 "$WFS" layout check "$OWN:tq=2" "$MODEL"
     [ "$output" = "wfs: own: unknown parameter 'tq'" ]

@@ -33,7 +33,7 @@ static uint64_t unknown_id(const struct stored_vocab *vocab)
 
 /* Merges. */
 
-enum { NONE = UINT32_MAX };
+static const uint32_t NONE = UINT32_MAX;
 
 struct merge {
     uint32_t left, right, order;

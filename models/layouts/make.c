@@ -238,7 +238,8 @@ static void find_tensors(struct search *search)
         }
         search->found[search->n_found++] = found;
     }
-    qsort_r(search->found, search->n_found, sizeof *search->found, compare_found, search);
+    if (search->n_found > 1)
+        qsort_r(search->found, search->n_found, sizeof *search->found, compare_found, search);
 }
 
 /* What a '*' stands for: what the name has after the part before it. */

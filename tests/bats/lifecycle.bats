@@ -325,6 +325,7 @@ END
 @test "a user who may have few processes: the reason, or all files" {
     need_fuse_for_others
     need prlimit timeout flock
+    ! grep -q __tsan_init "$WFS" || skip "ThreadSanitizer needs a thread of its own, which there may be none for"
     export ASAN_OPTIONS=detect_leaks=0 # which takes a thread that there may be none for
     export OTHER=5 # nobody else runs anything as that user, but another run of this test
     exec 8</usr

@@ -14,7 +14,7 @@ static void new_line(struct json_writer *writer)
         buffer_append(writer->out, "  ", 2);
 }
 
-/* What stands before a value: the comma after the one before it, and its key. */
+/* What precedes a value: the comma after the previous one, and its key. */
 static void begin(struct json_writer *writer, const char *key, size_t key_length)
 {
     if (writer->depth == 0)

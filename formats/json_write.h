@@ -14,7 +14,7 @@ enum { JSON_WRITER_DEPTH = 16 };
 struct json_writer {
     struct buffer *out;
     enum json_letters letters;
-    unsigned indent; /* levels that the whole value stands in */
+    unsigned indent; /* levels of nesting around the whole value */
     unsigned depth;
     bool is_object[JSON_WRITER_DEPTH], has_members[JSON_WRITER_DEPTH];
 };

@@ -501,7 +501,7 @@ static void append_float(struct buffer *out, double value, bool is_single)
     buffer_append_text(out, text);
 }
 
-/* A value of the type that stands at `bytes`, and is not an array; returns its length. */
+/* Appends the value at `bytes`, which is not an array; returns its length. */
 static uint64_t append_simple(struct buffer *out, enum gguf_type type, const unsigned char *bytes)
 {
     struct integer integer;

@@ -31,7 +31,7 @@ struct gguf_piece {
 };
 
 struct gguf_layout {
-    struct gguf_piece *pieces; /* all that stands before the first tensor's data, with its padding */
+    struct gguf_piece *pieces; /* everything before the first tensor's data, padding included */
     size_t n_pieces;
     uint64_t data, size; /* where the data begins; of the whole file: each tensor's data is padded with zeros */
 };

@@ -107,7 +107,7 @@ bool torch_add_tensors(const struct torch_container *container, struct pickle *p
                        struct error *error);
 
 /* extras.c: the JSON of all that is no tensor, in the arena; NULL where there is nothing. Nodes that hold tensors are marked
- * TORCH_HOLDS_TENSORS; what stands in itself is not written again. At most TORCH_MAX_EXTRAS bytes: *ret_cut tells whether more
+ * TORCH_HOLDS_TENSORS; what contains itself is not written again. At most TORCH_MAX_EXTRAS bytes: *ret_cut tells whether more
  * was there. What JSON has no word for:
  *
  * - bytes are {"bytes": the first 64 of them in hexadecimal, "length": how many}, integers beyond 64 bits are texts of their

@@ -10,7 +10,7 @@
 
 extern char **environ;
 
-/* The last line that stands in a pipe, which is closed. */
+/* The last line that was written to a pipe, which is closed. */
 static void last_line(int pipe, char words[FUSERMOUNT_WORDS])
 {
     FILE *said = fdopen(pipe, "re");

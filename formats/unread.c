@@ -76,10 +76,10 @@ static bool explain_directory(const struct input *input, struct error *error)
     for (size_t i = 0; i < input->n_names; i++) {
         const char *kind = kind_of_name(input->names[i]);
         if (kind != NULL)
-            return error_set(error, "%s: no checkpoint that wfs knows is in this directory; %s is %s", input->path,
+            return error_set(error, "%s: no checkpoint that wfs can read is in this directory; %s is %s", input->path,
                              input->names[i], kind);
     }
-    return error_set(error, "%s: no checkpoint that wfs knows is in this directory", input->path);
+    return error_set(error, "%s: no checkpoint that wfs can read is in this directory", input->path);
 }
 
 bool unread_explain(const struct input *input, struct error *error)
@@ -87,5 +87,5 @@ bool unread_explain(const struct input *input, struct error *error)
     if (input->file == NULL)
         return explain_directory(input, error);
     const char *kind = kind_of_name(input->file_name);
-    return error_set(error, "%s: %s", input->path, kind != NULL ? kind : "no checkpoint that wfs knows");
+    return error_set(error, "%s: %s", input->path, kind != NULL ? kind : "not a checkpoint that wfs can read");
 }

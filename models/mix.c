@@ -1,6 +1,7 @@
 #include "models/mix.h"
 
 #include "base/arena.h"
+#include "base/buffer.h"
 #include "models/mix_rules.h"
 
 #include <ctype.h>
@@ -139,14 +140,23 @@ static bool is_target(const struct dtype *dtype)
     return dtype->kind == DTYPE_BLOCK && (kernels.encode != NULL || kernels.encode_weighted != NULL);
 }
 
-const struct dtype *quantize_type(const char *name)
+const struct dtype *quantize_type(const char *name, struct error *error)
 {
-    for (const struct dtype *const *dtype = dtypes; *dtype != NULL; dtype++) {
+    struct buffer known = {0};
+    const struct dtype *found = NULL;
+    for (const struct dtype *const *dtype = dtypes; *dtype != NULL && found == NULL; dtype++) {
         bool target = is_target(*dtype) || *dtype == &f32_dtype || *dtype == &f16_dtype || *dtype == &bf16_dtype;
-        if (target && (*dtype)->ggml_type != GGML_TYPE_NONE && strcasecmp((*dtype)->name, name) == 0)
-            return *dtype;
+        if (!target || (*dtype)->ggml_type == GGML_TYPE_NONE)
+            continue;
+        if (strcasecmp((*dtype)->name, name) == 0)
+            found = *dtype;
+        buffer_printf(&known, "%s%s", known.length > 0 ? " " : "", (*dtype)->name);
     }
-    return NULL;
+    if (found == NULL)
+        error_set(error, "'%.64s' is not a type to quantize to (known: %.*s)", name, (int)known.length,
+                  (const char *)known.bytes);
+    buffer_free(&known);
+    return found;
 }
 
 /* The tool lower-cases a pattern before it compiles it, escapes included. */
@@ -155,9 +165,9 @@ static bool override_read(const char *option, struct override *ret_override, str
     const char *equals = strchr(option, '=');
     if (equals == NULL || equals == option)
         return error_set(error, "tensor-type=%s: not PATTERN=TYPE", option);
-    const struct dtype *type = quantize_type(equals + 1);
+    const struct dtype *type = quantize_type(equals + 1, error);
     if (type == NULL)
-        return error_set(error, "tensor-type=%s: no type '%s' to quantize to", option, equals + 1);
+        return error_prefix(error, "option tensor-type");
     size_t length = (size_t)(equals - option);
     char *pattern = memory_alloc(length + 1);
     for (size_t i = 0; i < length; i++)

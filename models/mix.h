@@ -38,8 +38,9 @@ struct quantize_options {
     bool requantize;                                               /* also what is quantized already */
 };
 
-/* The type of that name that a tensor may be written in, in any case, as the tool takes it ("q4_K"); NULL where there is none. */
-const struct dtype *quantize_type(const char *name);
+/* The type of that name that a tensor may be written in, in any case, as the tool takes it ("q4_K"). NULL where there is none:
+ * the error lists those there are. */
+const struct dtype *quantize_type(const char *name, struct error *error);
 
 /* Checks patterns and types, for a message when options are read rather than when a file is. */
 bool quantize_options_check(const struct quantize_options *options, struct error *error);

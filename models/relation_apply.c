@@ -256,7 +256,7 @@ static bool gather(struct applying *applying, const struct relation_match *match
         member = match->numbers[number];
     }
     if (member >= n_members || n_members > applying->job->set->n_tensors)
-        return error_set(applying->error, "tensor '%.200s': index %" PRIu64 " out of range: %s says %" PRIu64 " (%s)", shown,
+        return error_set(applying->error, "tensor '%.200s': index %" PRIu64 " out of range: %s says %" PRIu64 " %ss", shown,
                          member, applying->job->facts_name, n_members, entry->member[direction]);
     struct gathered *gathered = find_gathered(applying, match, n_members);
     if (gathered == NULL)

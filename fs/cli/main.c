@@ -25,7 +25,17 @@ static void hold_standard_descriptors(void)
 
 static int misuse(const struct command *command, const char *why, const char *what)
 {
-    report("%s: %s%s; see wfs %s --help", command->name, why, what, command->name);
+    report("%s: %s%s; try 'wfs %s --help'", command->name, why, what, command->name);
+    return EXIT_MISUSE;
+}
+
+/* `extra`: the first operand that is one too many; NULL: one is missing. */
+static int wrong_operands(const struct command *command, const char *extra)
+{
+    if (extra != NULL)
+        report("%s: extra operand '%s'; usage: wfs %s %s", command->name, extra, command->name, command->usage);
+    else
+        report("missing operand; usage: wfs %s %s", command->name, command->usage);
     return EXIT_MISUSE;
 }
 
@@ -78,9 +88,9 @@ static int parse_arguments(int argc, char **argv, struct options *options, struc
             report("%s", error.message);
             return EXIT_MISUSE;
         case ':':
-            return misuse(command, "something must follow ", argv[optind - 1]);
+            return misuse(command, "an argument must follow ", argv[optind - 1]);
         case '?':
-            return misuse(command, "there is no flag ", optopt != 0 ? (char[]){'-', (char)optopt, '\0'} : argv[optind - 1]);
+            return misuse(command, "unknown flag ", optopt != 0 ? (char[]){'-', (char)optopt, '\0'} : argv[optind - 1]);
         default:
             index = flag_index(command, found);
             invocation->flags[index] = true;
@@ -89,8 +99,10 @@ static int parse_arguments(int argc, char **argv, struct options *options, struc
     }
     invocation->arguments = argv + optind;
     invocation->n_arguments = (size_t)(argc - optind);
-    if (invocation->n_arguments < command->min_arguments || invocation->n_arguments > command->max_arguments)
-        return misuse(command, "what is wanted is ", command->usage);
+    if (invocation->n_arguments < command->min_arguments)
+        return wrong_operands(command, NULL);
+    if (invocation->n_arguments > command->max_arguments)
+        return wrong_operands(command, invocation->arguments[command->max_arguments]);
     return -1;
 }
 
@@ -116,7 +128,7 @@ static int run_command(const struct command *command, int argc, char **argv)
     options_init(&options);
     int status = parse_arguments(argc, argv, &options, &invocation);
     if (status < 0 && command->takes_program && invocation.program == NULL)
-        status = misuse(command, "what is wanted is ", command->usage);
+        status = wrong_operands(command, NULL);
     if (status < 0)
         status = command->run(&invocation);
     options_free(&options);
@@ -141,7 +153,7 @@ static int run_mount_helper(int argc, char **argv)
     invocation.arguments = argv + optind;
     invocation.n_arguments = (size_t)(argc - optind);
     if (understood && invocation.n_arguments != 2)
-        report("mount.wfs: what is wanted is SOURCE MOUNTPOINT [-o OPTION,...]");
+        report("missing or extra operand; usage: mount.wfs SOURCE MOUNTPOINT [-o OPTION,...]");
     if (!understood || invocation.n_arguments != 2)
         status = EXIT_BAD_INPUT; /* mount(8) calls that misuse */
     else if (!fake && mount_command.run(&invocation) != EXIT_SUCCESS)
@@ -165,9 +177,9 @@ static int unknown_command(const char *name)
         if (!(*command)->hidden)
             text_guess_try(&guess, (*command)->name);
     if (guess.best != NULL)
-        report("there is no command '%s'; did you mean %s? wfs --help lists them", name, guess.best);
+        report("unknown command '%s'; did you mean '%s'?", name, guess.best);
     else
-        report("there is no command '%s'; wfs --help lists them", name);
+        report("unknown command '%s'; try 'wfs --help'", name);
     return EXIT_MISUSE;
 }
 
@@ -190,7 +202,7 @@ int main(int argc, char **argv)
     if (argc > 1 && is_mount_helper(argc, argv))
         return run_mount_helper(argc, argv);
     if (argc < 2) {
-        report("what shall it do? wfs --help says what it can");
+        report("no command given; try 'wfs --help'");
         return EXIT_MISUSE;
     }
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {

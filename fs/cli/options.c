@@ -41,8 +41,8 @@ static bool set_q4_0(struct options *options, const char *value, struct error *e
 
 static bool set_quantize_type(const struct dtype **target, const char *option, const char *value, struct error *error)
 {
-    *target = quantize_type(value);
-    return *target != NULL || error_set(error, "option %s: '%s' is not a type to quantize to", option, value);
+    *target = quantize_type(value, error);
+    return *target != NULL || error_prefix(error, "option %s", option);
 }
 
 static bool set_token_embedding_type(struct options *options, const char *value, struct error *error)
@@ -366,8 +366,9 @@ static bool set_word(struct options *options, const char *word, struct error *er
     struct text_guess guess = {.typed = arena_strndup(options->arena, word, length)};
     for (const struct option_row *row = option_rows; row->name != NULL; row++)
         text_guess_try(&guess, row->name);
-    return error_set(error, "there is no option '%s'%s%s (wfs --help lists them)", guess.typed,
-                     guess.best != NULL ? "; did you mean " : "", guess.best != NULL ? guess.best : "");
+    if (guess.best != NULL)
+        return error_set(error, "unknown option '%s'; did you mean '%s'?", guess.typed, guess.best);
+    return error_set(error, "unknown option '%s'; wfs mount --help lists them", guess.typed);
 }
 
 /* Whether commas belong to a word that begins so. */

@@ -97,14 +97,17 @@ tensors/u8
 }
 
 @test "mistakes: status 2, and where to read on" {
-    fails 2 "wfs --help" "$WFS"
-    fails 2 "there is no command 'nonsense'" "$WFS" nonsense
-    fails 2 "there is no flag -x" "$WFS" ls -x "$SOURCE"
-    fails 2 "there is no flag --nonsense" "$WFS" ls --nonsense "$SOURCE"
-    fails 2 "wfs ls --help" "$WFS" ls
+    fails 2 "no command given; try 'wfs --help'" "$WFS"
+    fails 2 "missing operand; usage: wfs mount SOURCE MOUNTPOINT" "$WFS" mount
+    fails 2 "umount: extra operand 'b'; usage: wfs umount MOUNTPOINT" "$WFS" umount a b
+    fails 2 "'q99' is not a type to quantize to (known: F32 " "$WFS" ls -o token-embedding-type=q99 "$SOURCE"
+    fails 2 "unknown command 'nonsense'" "$WFS" nonsense
+    fails 2 "unknown flag -x" "$WFS" ls -x "$SOURCE"
+    fails 2 "unknown flag --nonsense" "$WFS" ls --nonsense "$SOURCE"
+    fails 2 "missing operand; usage: wfs ls " "$WFS" ls
     fails 2 "SOURCE PATH... DEST" "$WFS" cp a b
-    fails 2 "something must follow -o" "$WFS" ls "$SOURCE" -o
-    fails 2 "no option 'nonsense'" "$WFS" ls -o nonsense "$OUT/nothing"
+    fails 2 "an argument must follow -o" "$WFS" ls "$SOURCE" -o
+    fails 2 "unknown option 'nonsense'" "$WFS" ls -o nonsense "$OUT/nothing"
     fails 2 "option pure takes no value" "$WFS" ls -o pure=1 "$SOURCE"
     fails 2 "option name: '=NAME' is missing" "$WFS" ls -o name "$SOURCE"
     fails 2 "option q4_0: 'best'" "$WFS" ls -o q4_0=best "$SOURCE"
@@ -159,8 +162,8 @@ tensors/u8
     fails 1 "'gguf/model-Q4_0.gguf': gguf/: nothing is quantized, since no family is known" "$WFS" cp "$LARGE" gguf/model-Q4_0.gguf "$OUT"
     fails 1 "there is no 'metadata.jsn'; did you mean metadata.json?" "$WFS" cat "$llama" metadata.jsn
     fails 1 "there is no 'gguf/model-q6_k.gguf'; did you mean model-Q6_K.gguf?" "$WFS" cat "$llama" gguf/model-q6_k.gguf
-    fails 2 "did you mean mount?" "$WFS" muont
-    fails 2 "did you mean tensor-type" "$WFS" ls -o tensor_tpye=a=f32 "$llama"
+    fails 2 "unknown command 'muont'; did you mean 'mount'?" "$WFS" muont
+    fails 2 "did you mean 'tensor-type'?" "$WFS" ls -o tensor_tpye=a=f32 "$llama"
     fails 1 "hf download ORG/NAME" "$WFS" ls https://huggingface.co/openai-community/gpt2
     HF_HUB_CACHE=$OUT fails 1 "'hf download org/none' fetches it" "$WFS" ls org/none
     [ "$("$WFS" help cat)" = "$("$WFS" cat --help)" ]

@@ -54,9 +54,9 @@ static void checkpoints_of_other_kinds(void)
     CHECK_TEXT(error.message, "zero: not a regular file");
     files_write_text("empty", "");
     CHECK(checkpoint_open("empty", &usual, &error) == NULL);
-    CHECK_TEXT(error.message, "empty: no checkpoint that wfs knows");
+    CHECK_TEXT(error.message, "empty: not a checkpoint that wfs can read");
     CHECK(checkpoint_open("/proc/self/maps", &usual, &error) == NULL); /* has a size of 0 and content */
-    CHECK_TEXT(error.message, "/proc/self/maps: no checkpoint that wfs knows");
+    CHECK_TEXT(error.message, "/proc/self/maps: not a checkpoint that wfs can read");
 }
 
 static void reading(void)

@@ -23,6 +23,7 @@ static const struct imatrix some_imatrix = {.entries = &some_entry, .n_entries =
 /* "Q4_K_M,pure,tensor-type=attn_v=q8_0"; `tensor_types` has room for all of them. Returns the mix. */
 static const struct mix *read_mix(char *text, struct quantize_options *options, const char **tensor_types)
 {
+    struct error error;
     const struct mix *mix = find_mix(strsep(&text, ","));
     *options = (struct quantize_options){.tensor_types = tensor_types};
     while (text != NULL) {
@@ -32,9 +33,9 @@ static const struct mix *read_mix(char *text, struct quantize_options *options, 
         if (strcmp(name, "imatrix") == 0)
             options->imatrix = &some_imatrix;
         if (strcmp(name, "output-tensor-type") == 0)
-            options->output_tensor_type = quantize_type(value);
+            options->output_tensor_type = quantize_type(value, &error);
         if (strcmp(name, "token-embedding-type") == 0)
-            options->token_embedding_type = quantize_type(value);
+            options->token_embedding_type = quantize_type(value, &error);
         if (strcmp(name, "tensor-type") == 0)
             *tensor_types++ = value;
     }

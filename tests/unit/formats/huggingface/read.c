@@ -58,7 +58,7 @@ static void single_files(void)
         "one file");
 
     files_write_text("none/config.json", "{}");
-    CHECK_TEXT(outcome("none", &usual), "none: no checkpoint that wfs knows is in this directory");
+    CHECK_TEXT(outcome("none", &usual), "none: no checkpoint that wfs can read is in this directory");
     CHECK_TEXT(outcome("nowhere", &usual), "nowhere: No such file or directory");
 }
 
@@ -115,7 +115,7 @@ static const struct {
      INDEX ": the shard '' of tensor 'a' is not the name of a file in this directory"},
     {"a NUL in the name", "{\"weight_map\":{\"a\":\"" SHARD_1 "\\u0000x\"}}",
      INDEX ": the shard '" SHARD_1 "' of tensor 'a' is not the name of a file in this directory"},
-    {"the index itself as shard", "{\"weight_map\":{\"a\":\"" INDEX "\"}}", INDEX ": no checkpoint that wfs knows"},
+    {"the index itself as shard", "{\"weight_map\":{\"a\":\"" INDEX "\"}}", INDEX ": not a checkpoint that wfs can read"},
     {"a directory as shard", "{\"weight_map\":{\"a\":\"directory\"}}", INDEX ": directory: not a regular file"},
     {"a FIFO as shard", "{\"weight_map\":{\"a\":\"fifo\"}}", INDEX ": fifo: not a regular file"},
     {"a link inside the directory", "{\"weight_map\":{\"c\":\"link.safetensors\"}}",

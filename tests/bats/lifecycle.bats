@@ -258,7 +258,7 @@ setup() {
     umount "$MNT"
     run --separate-stderr "$helper" "$SOURCE" "$MNT" -o rw,nonsense
     [ "$status" -eq 1 ]
-    [[ $stderr == *"no option 'nonsense'"* ]]
+    [[ $stderr == *"unknown option 'nonsense'"* ]]
     run --separate-stderr "$helper" "$BATS_TEST_TMPDIR/nothing" "$MNT" -s -o rw
     [ "$status" -eq 32 ]
     [[ $stderr == *"No such file"* ]]

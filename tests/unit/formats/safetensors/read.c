@@ -85,7 +85,7 @@ static const struct row rows[] = {
      "tensor 'b': data_offsets [2, 6] overlap"},
     {"tensors on the same bytes [test_json_attack]", TEXT("{\"a\":" T ",\"b\":" T ",\"c\":" T "}"), 4, "overlap"},
     {"a byte missing", TEXT("{\"a\":" T "}"), 3, "truncated: 1 of 4 tensor bytes are missing"},
-    {"2 bytes missing [test_metadata_incomplete_buffer]", TEXT("{\"a\":" T "}"), 2, "last 2 of them are missing"},
+    {"2 bytes missing [test_metadata_incomplete_buffer]", TEXT("{\"a\":" T "}"), 2, "truncated: 2 of 4 tensor bytes are missing"},
     {"a byte too many", TEXT("{\"a\":" T "}"), 5, ": 1 bytes follow the last tensor"},
     {"8 bytes too many [test_metadata_incomplete_buffer]", TEXT("{\"a\":" T "}"), 12, ": 8 bytes follow the last tensor"},
     {"offsets shorter than the shape [test_invalid_info]", TEXT(ONE("I32", "[2,2]", "[0,4]")), 4,

@@ -3,7 +3,8 @@
  * Whoever creates an arena owns everything allocated from it. Memory is zeroed and aligned for any type.
  * Running out of memory ends the process with a message, in the log where there is no terminal: there is no path on
  * which wfs could go on. So nothing may be asked for here whose size a file merely names: a reader bounds it first, by
- * the size of the file, by a limit or by a budget that it states (tokenizers/work.h is one), and fails with an error. */
+ * the size of the file, by a limit or by a budget that it states (tokenizers/work.h is one), and fails with an error.
+ */
 #pragma once
 
 #include <stdarg.h>
@@ -14,8 +15,8 @@ struct arena;
 struct arena *arena_new(void);
 void arena_free(struct arena *arena); /* NULL is allowed */
 
-/* Calls release(context) when the arena is freed, before any of its memory goes: for what its inhabitants own besides. The last
- * one asked for is called first. */
+/* Calls release(context) when the arena is freed, before any of its memory goes: for what its inhabitants own besides.
+ * The last one asked for is called first. */
 void arena_on_free(struct arena *arena, void (*release)(void *context), void *context);
 
 void *arena_alloc(struct arena *arena, size_t size);
@@ -28,7 +29,8 @@ char *arena_vprintf(struct arena *arena, const char *format, va_list arguments);
 
 /* malloc and realloc that end the process with a message when there is no memory; free() releases. */
 void *memory_alloc(size_t size);
-void *memory_alloc_aligned(size_t alignment, size_t size); /* a size that is a multiple of the alignment, a power of two */
+/* a size that is a multiple of the alignment, a power of two */
+void *memory_alloc_aligned(size_t alignment, size_t size);
 void *memory_resize(void *memory, size_t size);
 
 /* Ends the process with that message: what these do where there is no memory. */

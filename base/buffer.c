@@ -69,7 +69,8 @@ void buffer_append_le(struct buffer *buffer, uint64_t value, size_t size)
         place[i] = (unsigned char)(value >> (8 * i));
 }
 
-/* The length of the start of `text` that a JSON string shows as it is: printable ASCII but for the quote and the backslash. */
+/* The length of the start of `text` that a JSON string shows as it is: printable ASCII but for the quote and the
+ * backslash. */
 static size_t plain_run(const char *text, size_t length)
 {
     size_t run = 0;

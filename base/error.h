@@ -17,7 +17,8 @@ struct error {
 bool error_set(struct error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* As error_set(), with ": " and the text of `errno_value` after the message. */
-bool error_set_errno(struct error *error, int errno_value, const char *format, ...) __attribute__((format(printf, 3, 4)));
+bool error_set_errno(struct error *error, int errno_value, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /* Puts "<prefix>: " before the message; returns false. */
 bool error_prefix(struct error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -30,8 +30,8 @@ size_t text_valid_prefix(const char *text, size_t length)
     return length;
 }
 
-/* Controls of C0 and C1, ends of lines and paragraphs, and what turns the direction of writing: U+202A-U+202E, U+2066-U+2069 and
- * the marks. */
+/* Controls of C0 and C1, ends of lines and paragraphs, and what turns the direction of writing: U+202A-U+202E,
+ * U+2066-U+2069 and the marks. */
 static bool commands_a_terminal(const char *text, size_t length)
 {
     utf8proc_int32_t code_point;

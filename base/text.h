@@ -1,7 +1,7 @@
 /* Text that came from a file: well-formed UTF-8 or not, with control bytes or not.
  *
- * Whatever a file, a directory or a caller named, and that is to be seen on a terminal or in a log, passes text_printable() or
- * text_put(); error_set() and report() do it themselves. */
+ * Whatever a file, a directory or a caller named, and that is to be seen on a terminal or in a log, passes
+ * text_printable() or text_put(); error_set() and report() do it themselves. */
 #pragma once
 
 #include <stdbool.h>
@@ -15,9 +15,10 @@ size_t text_character(const char *text, size_t length);
 /* The offset of the first byte that is not part of well-formed UTF-8, or `length` where all of it is. */
 size_t text_valid_prefix(const char *text, size_t length);
 
-/* Copies `text` to `out` (NUL-terminated, at most `capacity` bytes with the NUL; cut between characters). What a terminal would
- * obey is written as \xNN, byte by byte: controls (U+0000-U+001F, U+007F-U+009F), line and paragraph separators, marks and
- * overrides of the direction of writing, and bytes that are not UTF-8. What is shown is at most four times as long. */
+/* Copies `text` to `out` (NUL-terminated, at most `capacity` bytes with the NUL; cut between characters). What a
+ * terminal would obey is written as \xNN, byte by byte: controls (U+0000-U+001F, U+007F-U+009F), line and paragraph
+ * separators, marks and overrides of the direction of writing, and bytes that are not UTF-8. What is shown is at most
+ * four times as long. */
 void text_printable(const char *text, size_t length, char *out, size_t capacity);
 
 /* Writes a text so to a stream. */
@@ -29,12 +30,14 @@ size_t text_columns(const char *text);
 /* Whether a NUL-terminated text ends so. */
 bool text_ends_with(const char *text, const char *ending);
 
-/* The word that is nearest to what was typed: `best` stays NULL while none is near, so that a third of the letters is wrong. */
+/* The word that is nearest to what was typed: `best` stays NULL while none is near, so that a third of the letters is
+ * wrong. */
 struct text_guess {
     const char *typed, *best;
     size_t distance; /* of the best: letters to change, add or drop */
 };
 void text_guess_try(struct text_guess *guess, const char *word);
 
-/* Compares two texts as bytes, the shorter one first where it starts the other: less than, equal to or greater than 0. */
+/* Compares two texts as bytes, the shorter one first where it starts the other: less than, equal to or greater than 0.
+ */
 int text_compare(const char *a, size_t a_length, const char *b, size_t b_length);

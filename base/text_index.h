@@ -1,6 +1,7 @@
-/* A dictionary from texts to numbers, for texts that a file gives: a balanced tree (tsearch of the C library), so that no choice
- * of texts makes it slow, as it could a hash table. n texts of N bytes together cost O(N log n) time and 64 n bytes; the texts
- * are not copied and must live as long. Zero-initialized it is empty. Finding is safe from any thread. */
+/* A dictionary from texts to numbers, for texts that a file gives: a balanced tree (tsearch of the C library), so that
+ * no choice of texts makes it slow, as it could a hash table. n texts of N bytes together cost O(N log n) time and 64 n
+ * bytes; the texts are not copied and must live as long. Zero-initialized it is empty. Finding is safe from any thread.
+ */
 #pragma once
 
 #include <stdbool.h>

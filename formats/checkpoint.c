@@ -46,7 +46,8 @@ void checkpoint_close(struct checkpoint *checkpoint)
     documents_free(checkpoint->documents);
     for (size_t i = 0; i < checkpoint->n_side_files; i++)
         source_close(checkpoint->side_files[i].source);
-    for (size_t i = checkpoint->n_sources + checkpoint->n_guides; i-- > 0;) /* a computed source comes after the file it reads */
+    for (size_t i = checkpoint->n_sources + checkpoint->n_guides;
+         i-- > 0;) /* a computed source comes after the file it reads */
         source_close(checkpoint->sources[i]);
     for (size_t i = 0; i < checkpoint->notes->n_texts; i++)
         free(checkpoint->notes->texts[i]);
@@ -65,7 +66,8 @@ static void insert_source(struct checkpoint *checkpoint, size_t place, struct so
 {
     size_t count = checkpoint->n_sources + checkpoint->n_guides;
     checkpoint->sources = grow(checkpoint->sources, count, sizeof *checkpoint->sources);
-    memmove(&checkpoint->sources[place + 1], &checkpoint->sources[place], (count - place) * sizeof *checkpoint->sources);
+    memmove(&checkpoint->sources[place + 1], &checkpoint->sources[place],
+            (count - place) * sizeof *checkpoint->sources);
     checkpoint->sources[place] = source;
 }
 
@@ -97,7 +99,8 @@ void checkpoint_add_metadata(struct checkpoint *checkpoint, const char *key, con
 void checkpoint_add_side_file(struct checkpoint *checkpoint, const char *name, struct source *source)
 {
     checkpoint->side_files = grow(checkpoint->side_files, checkpoint->n_side_files, sizeof *checkpoint->side_files);
-    checkpoint->side_files[checkpoint->n_side_files++] = (struct side_file){arena_strdup(checkpoint->arena, name), source};
+    checkpoint->side_files[checkpoint->n_side_files++] =
+        (struct side_file){arena_strdup(checkpoint->arena, name), source};
 }
 
 void checkpoint_hide_file(struct checkpoint *checkpoint, const char *name, const char *reason)

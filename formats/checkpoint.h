@@ -24,7 +24,8 @@ struct checkpoint {
     const char *path;       /* as the user gave it */
     const char *model_name; /* the name of the model's directory or repository, or what -o name= says */
 
-    struct source **sources; /* the files of weights, and after them the small ones that said what belongs together: an index */
+    /* the files of weights, and after them the small ones that said what belongs together: an index */
+    struct source **sources;
     size_t n_sources, n_guides;
     struct tensor_set *tensors; /* as stored, in the order of the format: see each reader */
 
@@ -42,15 +43,18 @@ struct checkpoint {
 };
 
 struct open_options {
-    const char *format; /* the name of a format, when several would do; NULL: the usual choice. Of a directory, or of its files */
-    const char *name;   /* overrides model_name; may be NULL */
+    /* the name of a format, when several would do; NULL: the usual choice. Of a directory, or of its files */
+    const char *format;
+    const char *name;    /* overrides model_name; may be NULL */
     bool allow_trailing; /* bytes after the last tensor are ignored instead of refused */
 };
 
-/* Opens what `path` names: a file, a directory, a hub cache folder, or ORG/NAME in the local hub cache. NULL on failure. */
+/* Opens what `path` names: a file, a directory, a hub cache folder, or ORG/NAME in the local hub cache. NULL on
+ * failure. */
 struct checkpoint *checkpoint_open(const char *path, const struct open_options *options, struct error *error);
 
-/* Opens one source, which may be nowhere on disk, by what is in it: without side files. Takes the source, also where it fails. */
+/* Opens one source, which may be nowhere on disk, by what is in it: without side files. Takes the source, also where it
+ * fails. */
 struct checkpoint *checkpoint_of_source(struct source *file, struct error *error);
 
 void checkpoint_close(struct checkpoint *checkpoint); /* NULL is allowed */
@@ -61,10 +65,11 @@ size_t checkpoint_source_number(const struct checkpoint *checkpoint, const struc
 /* The side file of that name, or NULL. */
 const struct side_file *checkpoint_side_file(const struct checkpoint *checkpoint, const char *name);
 
-/* A note: one line for the user about what is missing or was assumed ("model.gguf: no config.json, so ..."). Notes are shown in
- * metadata.json and by `wfs info`, and once on stderr when something is mounted. Safe from any thread; the same line
- * twice counts once, and of more than 256 the others are dropped. */
-void checkpoint_note(const struct checkpoint *checkpoint, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* A note: one line for the user about what is missing or was assumed ("model.gguf: no config.json, so ..."). Notes are
+ * shown in metadata.json and by `wfs info`, and once on stderr when something is mounted. Safe from any thread; the
+ * same line twice counts once, and of more than 256 the others are dropped. */
+void checkpoint_note(const struct checkpoint *checkpoint, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /* The number of notes so far, and each of them. */
 size_t checkpoint_notes(const struct checkpoint *checkpoint);
@@ -74,10 +79,12 @@ const char *checkpoint_note_text(const struct checkpoint *checkpoint, size_t ind
 
 void checkpoint_add_source(struct checkpoint *checkpoint, struct source *source); /* takes the source */
 
-/* Takes the source of a small file that the tensors or the side files were made by, other than weights and side files. */
+/* Takes the source of a small file that the tensors or the side files were made by, other than weights and side files.
+ */
 void checkpoint_add_guide(struct checkpoint *checkpoint, struct source *source);
 
 /* A text of the metadata; of a key that is there already the first value stays. */
 void checkpoint_add_metadata(struct checkpoint *checkpoint, const char *key, const char *value);
-void checkpoint_add_side_file(struct checkpoint *checkpoint, const char *name, struct source *source); /* takes the source */
+/* takes the source */
+void checkpoint_add_side_file(struct checkpoint *checkpoint, const char *name, struct source *source);
 void checkpoint_hide_file(struct checkpoint *checkpoint, const char *name, const char *reason);

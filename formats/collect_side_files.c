@@ -1,12 +1,12 @@
 /* The files beside the weights.
  *
- * Of a directory, served as they are: its regular files and those of its sub-directories, MAX_DEPTH deep and MAX_FILES many.
- * Listed as hidden, with the reason: weights of any kind, lists of shards, hidden directories, links to directories, what cannot
- * be opened, and links that lead out of the model's directory.
+ * Of a directory, served as they are: its regular files and those of its sub-directories, MAX_DEPTH deep and MAX_FILES
+ * many. Listed as hidden, with the reason: weights of any kind, lists of shards, hidden directories, links to
+ * directories, what cannot be opened, and links that lead out of the model's directory.
  *
- * The directory that a single file happens to lie in may be anything, such as a home directory. Only the files that models are
- * known to have are served from it, and only where one of them says that it is a model's directory; all others are neither
- * served nor listed. */
+ * The directory that a single file happens to lie in may be anything, such as a home directory. Only the files that
+ * models are known to have are served from it, and only where one of them says that it is a model's directory; all
+ * others are neither served nor listed. */
 #include "formats/format.h"
 
 #include <fnmatch.h>
@@ -161,7 +161,8 @@ static void add_entry(struct walk *walk, const char *name, const char *path, uns
         return;
     const char *reason = reason_to_hide(name, kind, depth);
     if (walk->n_files++ >= MAX_FILES)
-        checkpoint_note(walk->checkpoint, "there are more than %d files beside the weights: not all are shown", MAX_FILES);
+        checkpoint_note(walk->checkpoint, "there are more than %d files beside the weights: not all are shown",
+                        MAX_FILES);
     else if (reason != NULL)
         checkpoint_hide_file(walk->checkpoint, path, reason);
     else if (folders)
@@ -175,8 +176,10 @@ static void add_folder(struct walk *walk, const char *const *names, size_t n_nam
 {
     for (int folders = 0; folders < 2; folders++)
         for (size_t i = 0; i < n_names && walk->n_files <= MAX_FILES; i++)
-            if (!walk->single_file || (folders ? depth == 0 && is_known_directory(names[i]) : is_known_file(prefix, names[i])))
-                add_entry(walk, names[i], arena_printf(walk->checkpoint->arena, "%s%s", prefix, names[i]), depth, folders);
+            if (!walk->single_file ||
+                (folders ? depth == 0 && is_known_directory(names[i]) : is_known_file(prefix, names[i])))
+                add_entry(walk, names[i], arena_printf(walk->checkpoint->arena, "%s%s", prefix, names[i]), depth,
+                          folders);
 }
 
 static int compare_side_files(const void *a, const void *b)

@@ -132,7 +132,8 @@ static struct document *find_or_parse(struct documents *documents, const struct 
     return documents->first = document;
 }
 
-bool document_open(const struct checkpoint *checkpoint, const char *name, struct document **ret_document, struct error *error)
+bool document_open(const struct checkpoint *checkpoint, const char *name, struct document **ret_document,
+                   struct error *error)
 {
     struct documents *documents = checkpoint->documents;
     const struct side_file *file = checkpoint_side_file(checkpoint, name);

@@ -1,8 +1,10 @@
-/* Documents: the small files that say what a model is (config.json, tokenizer.json ...), each parsed once for all who ask.
+/* Documents: the small files that say what a model is (config.json, tokenizer.json ...), each parsed once for all who
+ * ask.
  *
- * A document is opened and closed like a file, from any thread; its values are there until it is closed. What has been closed by
- * everybody is forgotten, but not while somebody holds the checkpoint's documents (documents_hold()): who plans a file asks for
- * the same ones again and again. Small ones stay as long as the checkpoint. Nothing here is on the path of a read. */
+ * A document is opened and closed like a file, from any thread; its values are there until it is closed. What has been
+ * closed by everybody is forgotten, but not while somebody holds the checkpoint's documents (documents_hold()): who
+ * plans a file asks for the same ones again and again. Small ones stay as long as the checkpoint. Nothing here is on
+ * the path of a read. */
 #pragma once
 
 #include "formats/checkpoint.h"
@@ -12,7 +14,8 @@
 struct document;
 
 /* Opens the side file of that name; *ret_document is NULL where there is none. The error names the file. */
-bool document_open(const struct checkpoint *checkpoint, const char *name, struct document **ret_document, struct error *error);
+bool document_open(const struct checkpoint *checkpoint, const char *name, struct document **ret_document,
+                   struct error *error);
 void document_close(struct document *document); /* NULL is allowed */
 
 const struct json *document_root(const struct document *document); /* NULL for NULL */
@@ -21,15 +24,17 @@ const struct json *document_root(const struct document *document); /* NULL for N
 void documents_hold(const struct checkpoint *checkpoint);
 void documents_release(const struct checkpoint *checkpoint);
 
-/* The most bytes that a file of that name may have to be read as a whole, as text or as JSON: the one table of such limits. */
+/* The most bytes that a file of that name may have to be read as a whole, as text or as JSON: the one table of such
+ * limits. */
 size_t document_limit(const char *name);
 
-/* The side file of that name as a NUL-terminated text that the caller frees; NULL where it is not there (*ret_absent) or cannot
- * be read. */
+/* The side file of that name as a NUL-terminated text that the caller frees; NULL where it is not there (*ret_absent)
+ * or cannot be read. */
 char *document_text(const struct checkpoint *checkpoint, const char *name, size_t *ret_length, bool *ret_absent,
                     struct error *error);
 
-/* A whole source parsed, within the limit of its name; freed by the caller. For readers, and for files that are read once. */
+/* A whole source parsed, within the limit of its name; freed by the caller. For readers, and for files that are read
+ * once. */
 struct json_document *document_parse(const struct source *source, struct error *error);
 
 /* For the checkpoint that they belong to. */

@@ -2,7 +2,8 @@
  *
  * A format looks at an input and says how sure it is; the surest opens it. Two that are equally sure are an error
  * which names both. Formats of single files also read one file into a checkpoint that somebody else is opening (the
- * shards of a directory). To add one: `formats/x/read.c` exporting `const struct format x_format`, and a row in the table. */
+ * shards of a directory). To add one: `formats/x/read.c` exporting `const struct format x_format`, and a row in the
+ * table. */
 #pragma once
 
 #include "formats/checkpoint.h"
@@ -28,13 +29,13 @@ struct format {
 
     enum probe (*probe)(const struct input *input);
 
-    /* Fills the checkpoint in: sources, tensors, metadata, side files. A format of single files may leave this NULL: the
-     * common code then calls read_file for input->file, and adds the side files of its directory. */
+    /* Fills the checkpoint in: sources, tensors, metadata, side files. A format of single files may leave this NULL:
+     * the common code then calls read_file for input->file, and adds the side files of its directory. */
     bool (*open)(struct checkpoint *checkpoint, const struct input *input, const struct open_options *options,
                  struct error *error);
 
-    /* Adds the tensors of one file, which the checkpoint owns already, to `tensors`, which lives in the checkpoint's arena; notes
-     * and metadata to the checkpoint. NULL for formats of directories. */
+    /* Adds the tensors of one file, which the checkpoint owns already, to `tensors`, which lives in the checkpoint's
+     * arena; notes and metadata to the checkpoint. NULL for formats of directories. */
     bool (*read_file)(struct checkpoint *checkpoint, struct source *file, struct tensor_set *tensors,
                       const struct open_options *options, struct error *error);
 };
@@ -45,8 +46,8 @@ extern const struct format *const formats[];
 /* Whether a name is in the directory. */
 bool input_has(const struct input *input, const char *name);
 
-/* The format of single files that `file` is, by its beginning and, where that leaves it open, its name; NULL where it is none, or
- * could be two. */
+/* The format of single files that `file` is, by its beginning and, where that leaves it open, its name; NULL where it
+ * is none, or could be two. */
 const struct format *format_of_file(const struct source *file, struct error *error);
 
 /* Adds the files of the directory that are not weights as side files, sub-directories included (see

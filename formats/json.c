@@ -61,7 +61,8 @@ static struct json *add_value(struct parser *parser, enum json_type type)
     }
     uint32_t index = (uint32_t)document->n_values++;
     struct json *value = &document->values[index];
-    *value = (struct json){.type = (uint8_t)type, .skip = 1, .key = parser->key, .key_length = (uint32_t)parser->key_length};
+    *value =
+        (struct json){.type = (uint8_t)type, .skip = 1, .key = parser->key, .key_length = (uint32_t)parser->key_length};
     parser->key = NULL;
     parser->key_length = 0;
     if (parser->depth > 0) {
@@ -220,7 +221,9 @@ static int hex_quad(const char *text, const char *end)
         return -1;
     for (int i = 0; i < 4; i++) {
         char c = text[i];
-        int digit = c >= '0' && c <= '9' ? c - '0' : (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10 : -1;
+        int digit = c >= '0' && c <= '9'                     ? c - '0'
+                    : (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10
+                                                             : -1;
         if (digit < 0)
             return -1;
         value = value * 16 + digit;
@@ -228,7 +231,8 @@ static int hex_quad(const char *text, const char *end)
     return value;
 }
 
-/* Finds a \u escape of a surrogate without its other half, which yajl would replace. Backslashes stand only in strings. */
+/* Finds a \u escape of a surrogate without its other half, which yajl would replace. Backslashes stand only in strings.
+ */
 static bool surrogates_paired(const char *text, size_t length, size_t *ret_offset)
 {
     const char *end = text + length, *at = text;
@@ -258,13 +262,15 @@ static bool run_yajl(struct parser *parser, const char *text, size_t length, str
     yajl_config(yajl, yajl_dont_validate_strings, 1); /* checked already, and more strictly */
     yajl_status status = yajl_parse(yajl, (const unsigned char *)text, length);
     size_t place = yajl_get_bytes_consumed(yajl);
-    if (status == yajl_status_ok) /* white space, which ends a string that is still open after the document: yajl would pass it */
+    if (status ==
+        yajl_status_ok) /* white space, which ends a string that is still open after the document: yajl would pass it */
         status = yajl_parse(yajl, (const unsigned char *)"\n", 1);
     if (status == yajl_status_ok)
         status = yajl_complete_parse(yajl);
     if (status != yajl_status_ok && !parser->failed) {
         unsigned char *message = yajl_get_error(yajl, 0, (const unsigned char *)text, length);
-        error_set(error, "invalid JSON at offset %zu: %.*s", place, (int)strcspn((char *)message, "\n"), (char *)message);
+        error_set(error, "invalid JSON at offset %zu: %.*s", place, (int)strcspn((char *)message, "\n"),
+                  (char *)message);
         yajl_free_error(yajl, message);
     }
     yajl_free(yajl);

@@ -1,10 +1,10 @@
 /* JSON, read strictly.
  *
- * The parser is yajl's; this adapter keeps a whole document as a compact tree in one block of memory, with numbers as they
- * were spelled, and adds what its users need and yajl leaves open: well-formed UTF-8 only, no lone surrogates, no key
- * twice in one object (compared after unescaping), nesting of at most JSON_MAX_DEPTH (as serde_json has it), at most
- * JSON_MAX_VALUES values (they take 40 bytes of memory each, and 2 bytes of text). No recursion on the input's depth.
- * Objects keep the order of the file. A document owns everything in it. */
+ * The parser is yajl's; this adapter keeps a whole document as a compact tree in one block of memory, with numbers as
+ * they were spelled, and adds what its users need and yajl leaves open: well-formed UTF-8 only, no lone surrogates, no
+ * key twice in one object (compared after unescaping), nesting of at most JSON_MAX_DEPTH (as serde_json has it), at
+ * most JSON_MAX_VALUES values (they take 40 bytes of memory each, and 2 bytes of text). No recursion on the input's
+ * depth. Objects keep the order of the file. A document owns everything in it. */
 #pragma once
 
 #include "base/error.h"

@@ -125,8 +125,8 @@ const char *json_f32_text(float value, char *out)
     memcpy(digits + 1, at + 2, (size_t)precision);
     digits[n_digits] = '\0';
     if (exponent < SMALLEST || exponent >= LARGEST)
-        snprintf(out, 32, "%s%c%s%s%s%02d", sign, digits[0], n_digits > 1 ? "." : "", digits + 1, exponent < 0 ? "e-" : "e+",
-                 abs(exponent));
+        snprintf(out, 32, "%s%c%s%s%s%02d", sign, digits[0], n_digits > 1 ? "." : "", digits + 1,
+                 exponent < 0 ? "e-" : "e+", abs(exponent));
     else if (exponent < 0)
         snprintf(out, 32, "%s0.%.*s%s", sign, -exponent - 1, "000", digits);
     else if (exponent + 1 >= n_digits)

@@ -1,8 +1,8 @@
-/* Writing JSON as Python's json.dump(indent=2) and serde_json's pretty printer do, which agree: a member a line, two spaces for
- * each level, nothing between the brackets of what is empty, no newline at the end.
+/* Writing JSON as Python's json.dump(indent=2) and serde_json's pretty printer do, which agree: a member a line, two
+ * spaces for each level, nothing between the brackets of what is empty, no newline at the end.
  *
- * Zero-initialized but for its buffer and letters, a writer begins a value; members of an object have keys, elements of an array
- * NULL. A key of `length` bytes may hold anything; others are NUL-terminated. */
+ * Zero-initialized but for its buffer and letters, a writer begins a value; members of an object have keys, elements of
+ * an array NULL. A key of `length` bytes may hold anything; others are NUL-terminated. */
 #pragma once
 
 #include "base/buffer.h"

@@ -5,8 +5,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-bool layout_size(const struct dtype *dtype, const uint64_t *shape, unsigned rank, uint64_t *ret_elements, uint64_t *ret_bytes,
-                 bool *ret_misaligned)
+bool layout_size(const struct dtype *dtype, const uint64_t *shape, unsigned rank, uint64_t *ret_elements,
+                 uint64_t *ret_bytes, bool *ret_misaligned)
 {
     uint64_t n_elements = 1, n_bits;
     if (ret_misaligned != NULL)

@@ -36,8 +36,8 @@ static int compare_names(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-bool location_names(const struct location *location, const char *folder, struct arena *arena, const char *const **ret_names,
-                    size_t *ret_n_names, struct error *error)
+bool location_names(const struct location *location, const char *folder, struct arena *arena,
+                    const char *const **ret_names, size_t *ret_n_names, struct error *error)
 {
     const char *path = *folder != '\0' ? folder : ".";
     int again = openat(location->directory, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
@@ -70,7 +70,8 @@ static bool below(const char *path, const char *directory)
     return strncmp(path, directory, length) == 0 && path[length] == '/';
 }
 
-/* Whether the directory is or is below models--NAME/snapshots/REVISION; then *path becomes that of the repository's blobs. */
+/* Whether the directory is or is below models--NAME/snapshots/REVISION; then *path becomes that of the repository's
+ * blobs. */
 static bool find_blobs(char *path)
 {
     for (char *slash; (slash = strrchr(path, '/')) != NULL;) {
@@ -92,8 +93,8 @@ static bool find_blobs(char *path)
 static bool stays_inside(const char *target, int directory)
 {
     char *path = source_found_path(directory);
-    bool inside =
-        path != NULL && (below(target, strcmp(path, "/") == 0 ? "" : path) || (find_blobs(path) && below(target, path)));
+    bool inside = path != NULL &&
+                  (below(target, strcmp(path, "/") == 0 ? "" : path) || (find_blobs(path) && below(target, path)));
     free(path);
     return inside;
 }

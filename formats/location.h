@@ -1,8 +1,9 @@
 /* Locations: where the files of a model are, opened by name. Today a directory.
  *
- * Paths are relative, with '/' between their parts, and the location itself is "". What is opened stays in the location: symbolic
- * links are followed only to a file below it, or to the blobs of the same repository where it is or is below a snapshot in a hub
- * cache (models--ORG--NAME/snapshots/REVISION). Sources outlive the location they were opened in. */
+ * Paths are relative, with '/' between their parts, and the location itself is "". What is opened stays in the
+ * location: symbolic links are followed only to a file below it, or to the blobs of the same repository where it is or
+ * is below a snapshot in a hub cache (models--ORG--NAME/snapshots/REVISION). Sources outlive the location they were
+ * opened in. */
 #pragma once
 
 #include "base/arena.h"
@@ -14,10 +15,10 @@ struct location;
 struct location *location_of_directory(const char *path, struct error *error);
 void location_close(struct location *location); /* NULL is allowed */
 
-/* The names in a folder of the location, sorted as bytes, in `arena`. The error is the reason alone. A folder that is a symbolic
- * link is refused. */
-bool location_names(const struct location *location, const char *folder, struct arena *arena, const char *const **ret_names,
-                    size_t *ret_n_names, struct error *error);
+/* The names in a folder of the location, sorted as bytes, in `arena`. The error is the reason alone. A folder that is a
+ * symbolic link is refused. */
+bool location_names(const struct location *location, const char *folder, struct arena *arena,
+                    const char *const **ret_names, size_t *ret_n_names, struct error *error);
 
 enum location_kind {
     LOCATION_NOTHING, /* no such name, or no longer */

@@ -61,7 +61,8 @@ static int compare_names(const void *a, const void *b)
 
 bool input_has(const struct input *input, const char *name)
 {
-    return input->n_names > 0 && bsearch(&name, input->names, input->n_names, sizeof *input->names, compare_names) != NULL;
+    return input->n_names > 0 &&
+           bsearch(&name, input->names, input->n_names, sizeof *input->names, compare_names) != NULL;
 }
 
 static const struct format *format_by_name(const char *name)
@@ -135,11 +136,13 @@ static void note_single_shard(const struct checkpoint *checkpoint, const char *f
 {
     struct shard_name parts;
     if (shard_name_parse(file_name, &parts) && parts.count > 1)
-        checkpoint_note(checkpoint, "%s: one of %u shards, without the tensors of the others; name their directory for all",
+        checkpoint_note(checkpoint,
+                        "%s: one of %u shards, without the tensors of the others; name their directory for all",
                         file_name, parts.count);
 }
 
-static bool fill_in(struct checkpoint *checkpoint, struct input *input, const struct open_options *options, struct error *error)
+static bool fill_in(struct checkpoint *checkpoint, struct input *input, const struct open_options *options,
+                    struct error *error)
 {
     const struct format *format =
         options->format != NULL ? choose_wanted_format(input, options->format, error) : choose_format(input, error);

@@ -27,18 +27,21 @@ static struct source *make(const struct stat *identity, const char *name, uint64
                            void *context)
 {
     struct source *source = memory_alloc(sizeof *source);
-    *source = (struct source){.name = strdup(name), .size = size, .identity = *identity, .ops = ops, .context = context};
+    *source =
+        (struct source){.name = strdup(name), .size = size, .identity = *identity, .ops = ops, .context = context};
     return source;
 }
 
-struct source *source_new(const struct source *base, const char *name, uint64_t size, const struct source_ops *ops, void *context)
+struct source *source_new(const struct source *base, const char *name, uint64_t size, const struct source_ops *ops,
+                          void *context)
 {
     struct source *source = make(&base->identity, name, size, ops, context);
     source->state = base->state;
     return source;
 }
 
-struct source *source_new_file(const struct stat *identity, const char *name, const struct source_ops *ops, void *context)
+struct source *source_new_file(const struct stat *identity, const char *name, const struct source_ops *ops,
+                               void *context)
 {
     struct source *source = make(identity, name, (uint64_t)identity->st_size, ops, context);
     source->owns_state = true;
@@ -106,21 +109,22 @@ bool source_same_file(const struct source *a, const struct source *b)
 bool source_read(const struct source *source, uint64_t offset, size_t length, void *out, struct error *error)
 {
     if (offset > source->size || length > source->size - offset)
-        return error_set(error, "%s: bytes [%llu, +%zu) are outside its %llu bytes", source->name, (unsigned long long)offset,
-                         length, (unsigned long long)source->size);
+        return error_set(error, "%s: bytes [%llu, +%zu) are outside its %llu bytes", source->name,
+                         (unsigned long long)offset, length, (unsigned long long)source->size);
     if (source_known_changed(source))
         return error_set(error, "%s: changed since it was opened", source->name);
     return source->ops->read(source->context, offset, length, out, error);
 }
 
-bool source_read_runs(const struct source *source, uint64_t offset, uint64_t count, size_t length, uint64_t stride, void *out,
-                      struct error *error)
+bool source_read_runs(const struct source *source, uint64_t offset, uint64_t count, size_t length, uint64_t stride,
+                      void *out, struct error *error)
 {
     unsigned char *to = out;
     uint64_t span;
     bool inside = count > 0 && !__builtin_mul_overflow(count - 1, stride, &span) && offset <= source->size &&
                   span <= source->size - offset && length <= source->size - offset - span;
-    if (inside && source->ops->gather != NULL && source->ops->gather(source->context, offset, count, length, stride, to))
+    if (inside && source->ops->gather != NULL &&
+        source->ops->gather(source->context, offset, count, length, stride, to))
         return true;
     for (uint64_t i = 0; i < count; i++, to += length)
         if (!source_read(source, offset + i * stride, length, to, error))
@@ -131,7 +135,8 @@ bool source_read_runs(const struct source *source, uint64_t offset, uint64_t cou
 char *source_read_text(const struct source *source, size_t limit, size_t *ret_length, struct error *error)
 {
     if (source->size > limit) {
-        error_set(error, "%s: %llu bytes are more than the limit of %zu", source->name, (unsigned long long)source->size, limit);
+        error_set(error, "%s: %llu bytes are more than the limit of %zu", source->name,
+                  (unsigned long long)source->size, limit);
         return NULL;
     }
     atomic_store(&source->state->consulted, true);

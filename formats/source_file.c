@@ -40,8 +40,8 @@ static bool file_read(void *context, uint64_t offset, size_t length, void *out, 
             return error_set_errno(error, errno, "%s: offset %llu", source_name(source), (unsigned long long)offset);
         if (n == 0) {
             source_verify(source);
-            return error_set(error, "%s: ends at offset %llu, was %llu bytes long when it was opened", source_name(source),
-                             (unsigned long long)offset, (unsigned long long)file->size);
+            return error_set(error, "%s: ends at offset %llu, was %llu bytes long when it was opened",
+                             source_name(source), (unsigned long long)offset, (unsigned long long)file->size);
         }
         at += n;
         offset += (uint64_t)n;
@@ -50,8 +50,8 @@ static bool file_read(void *context, uint64_t offset, size_t length, void *out, 
     return true;
 }
 
-/* Gathering: the kernel copies from the mapping into a file of our own in memory (pwritev), which is mapped too. A page that the
- * source has lost is EFAULT for that call, where touching it would be SIGBUS. A thread has one such file. */
+/* Gathering: the kernel copies from the mapping into a file of our own in memory (pwritev), which is mapped too. A page
+ * that the source has lost is EFAULT for that call, where touching it would be SIGBUS. A thread has one such file. */
 
 enum { GATHER_BYTES = 256 * 1024, GATHER_RUNS = 1024, GATHER_LONGEST = 2048 };
 
@@ -99,7 +99,8 @@ static struct gather *gather_get(void)
 }
 
 /* False where the kernel did not copy everything: the runs are then to be read one by one, which tells why. */
-static bool file_gather(void *context, uint64_t offset, uint64_t count, size_t length, uint64_t stride, unsigned char *out)
+static bool file_gather(void *context, uint64_t offset, uint64_t count, size_t length, uint64_t stride,
+                        unsigned char *out)
 {
     const struct file *file = context;
     if (file->mapping == MAP_FAILED || length == 0 || length > GATHER_LONGEST)

@@ -140,8 +140,8 @@ static bool stored_read_runs(const struct view *view, const struct runs *runs, v
 
 static const struct view_op stored_op = {"tensor", stored_read, stored_extent, stored_read_runs};
 
-const struct view *view_of_source(struct arena *arena, struct source *source, uint64_t offset, const struct dtype *dtype,
-                                  unsigned rank, const uint64_t *shape)
+const struct view *view_of_source(struct arena *arena, struct source *source, uint64_t offset,
+                                  const struct dtype *dtype, unsigned rank, const uint64_t *shape)
 {
     struct stored *stored = arena_alloc(arena, sizeof *stored);
     view_init(&stored->view, arena, &stored_op, dtype, rank, shape);

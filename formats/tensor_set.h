@@ -1,12 +1,14 @@
-/* Tensor sets: tensors in order, found by name. What readers make, what one set is turned into another by, what writers take.
+/* Tensor sets: tensors in order, found by name. What readers make, what one set is turned into another by, what writers
+ * take.
  *
  * A tensor is stored, its elements at a place of a source, or derived: a view computed from others. Both are ordinary
- * members. A set is filled by tensor_set_add() and then sealed, once; after that it does not change and may be read from
- * any number of threads. It lives in the arena it was made in and is freed with it; names, shapes, strides and views of
- * its tensors live there, or in an arena that is freed later. Sources belong to the checkpoint and live longer than all.
+ * members. A set is filled by tensor_set_add() and then sealed, once; after that it does not change and may be read
+ * from any number of threads. It lives in the arena it was made in and is freed with it; names, shapes, strides and
+ * views of its tensors live there, or in an arena that is freed later. Sources belong to the checkpoint and live longer
+ * than all.
  *
- * Memory is counted, since 100,000 tensors are ordinary: a sealed set costs 92 bytes a tensor besides names and shapes. A view
- * of a stored tensor is made when somebody asks for it. */
+ * Memory is counted, since 100,000 tensors are ordinary: a sealed set costs 92 bytes a tensor besides names and shapes.
+ * A view of a stored tensor is made when somebody asks for it. */
 #pragma once
 
 #include "base/arena.h"
@@ -61,8 +63,8 @@ bool tensor_set_seal(struct tensor_set *set, struct error *error);
 const struct tensor *tensor_set_find(const struct tensor_set *set, const char *name, size_t name_length);
 const struct tensor *tensor_set_find_text(const struct tensor_set *set, const char *name); /* NUL-terminated */
 
-/* The values of a tensor as a view, made in `arena` where there is none yet: row-major, of the tensor's dtype and shape. Not for
- * a tensor that has a refusal. */
+/* The values of a tensor as a view, made in `arena` where there is none yet: row-major, of the tensor's dtype and
+ * shape. Not for a tensor that has a refusal. */
 const struct view *tensor_view(const struct tensor *tensor, struct arena *arena);
 
 /* Whether the elements lie one after the other in the source, in row-major order, needing no computation. */
@@ -71,5 +73,5 @@ bool tensor_is_stored(const struct tensor *tensor);
 uint64_t tensor_elements(const struct tensor *tensor);
 
 /* A leaf: row-major elements at `offset` of a source, which has them all. For readers that build views themselves. */
-const struct view *view_of_source(struct arena *arena, struct source *source, uint64_t offset, const struct dtype *dtype,
-                                  unsigned rank, const uint64_t *shape);
+const struct view *view_of_source(struct arena *arena, struct source *source, uint64_t offset,
+                                  const struct dtype *dtype, unsigned rank, const uint64_t *shape);

@@ -64,9 +64,10 @@ static bool explain_pipeline(const struct input *input, struct error *error)
     static const char *const parts[] = {"transformer", "unet", "text_encoder", "vae", "prior"};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (input_has(input, parts[i]))
-            return error_set(error, "%s: a pipeline of several models (model_index.json); name one, such as %s/%s", input->path,
-                             input->path, parts[i]);
-    return error_set(error, "%s: a pipeline of several models (model_index.json); name the directory of one", input->path);
+            return error_set(error, "%s: a pipeline of several models (model_index.json); name one, such as %s/%s",
+                             input->path, input->path, parts[i]);
+    return error_set(error, "%s: a pipeline of several models (model_index.json); name the directory of one",
+                     input->path);
 }
 
 static bool explain_directory(const struct input *input, struct error *error)

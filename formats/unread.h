@@ -3,8 +3,8 @@
 
 #include "formats/format.h"
 
-/* Sets the error, and returns false, where a file's first bytes say that it is nothing that a reader takes, whatever its name is:
- * a pointer of Git LFS, a page of HTML, another program's format. */
+/* Sets the error, and returns false, where a file's first bytes say that it is nothing that a reader takes, whatever
+ * its name is: a pointer of Git LFS, a page of HTML, another program's format. */
 bool unread_check_content(const struct input *input, struct error *error);
 
 /* Sets the error for an input that no format takes; returns false. */

@@ -5,8 +5,8 @@
  *     dimension name | 1 | ... | (product + product ...)
  *     product   names, 1 and groups in a row, the last one varies fastest
  *
- * `...` is any number of dimensions, the same in all tensors. Products joined by + lie one after the other: sections. A name may
- * be in several sections of a group, but only once in each.
+ * `...` is any number of dimensions, the same in all tensors. Products joined by + lie one after the other: sections. A
+ * name may be in several sections of a group, but only once in each.
  *
  * Everything lives in the arena that the parser is given. */
 #pragma once

@@ -64,14 +64,16 @@ static int compare_places(const void *a, const void *b)
 static bool is_same(const struct tensor *a, const struct tensor *b)
 {
     size_t bytes = a->rank * sizeof *a->shape;
-    if (a->source != b->source || a->offset != b->offset || a->length != b->length || a->length == 0 || a->dtype != b->dtype ||
-        a->rank != b->rank || memcmp(a->shape, b->shape, bytes) != 0 || (a->strides == NULL) != (b->strides == NULL))
+    if (a->source != b->source || a->offset != b->offset || a->length != b->length || a->length == 0 ||
+        a->dtype != b->dtype || a->rank != b->rank || memcmp(a->shape, b->shape, bytes) != 0 ||
+        (a->strides == NULL) != (b->strides == NULL))
         return false;
     return a->strides == NULL || memcmp(a->strides, b->strides, bytes) == 0;
 }
 
 /* Of tensors that are the same, sorted by name: the tied names are left out, but one name stays. */
-static void leave_out_tied(const struct tensor *const *same, size_t n_same, const struct tensor_set *set, bool *left_out)
+static void leave_out_tied(const struct tensor *const *same, size_t n_same, const struct tensor_set *set,
+                           bool *left_out)
 {
     size_t n_left_out = 0;
     for (size_t i = 0; i < n_same && n_left_out + 1 < n_same; i++)
@@ -189,7 +191,8 @@ static bool take_stored(struct canonical_model *model, const struct dtype *wante
     return tensor_set_seal(model->tensors, error);
 }
 
-struct canonical_model *canonical_model_new(const struct checkpoint *checkpoint, const struct dtype *type, struct error *error)
+struct canonical_model *canonical_model_new(const struct checkpoint *checkpoint, const struct dtype *type,
+                                            struct error *error)
 {
     struct canonical_model *model = memory_alloc(sizeof *model);
     struct arena *arena = arena_new();

@@ -1,5 +1,5 @@
-/* The canonical model: a checkpoint as Hugging Face's tools would have saved it, whatever it came as. Plain tensors under Hugging
- * Face's names and in its layout; what model.safetensors and hf/ are written from.
+/* The canonical model: a checkpoint as Hugging Face's tools would have saved it, whatever it came as. Plain tensors
+ * under Hugging Face's names and in its layout; what model.safetensors and hf/ are written from.
  *
  * No weight is read. Everything lives in the model's arena until canonical_model_free(). */
 #pragma once
@@ -18,12 +18,14 @@ struct canonical_model {
     struct source *whole;     /* where the model is one file of safetensors already: that file; else NULL */
 };
 
-/* NULL where nothing can be shown: the error says why. `type` is what floating-point tensors are written as; NULL: as the source
- * has them. What is left out is noted.
+/* NULL where nothing can be shown: the error says why. `type` is what floating-point tensors are written as; NULL: as
+ * the source has them. What is left out is noted.
  *
- * Tensors that share their place in a torch file are left out as save_pretrained() does: where the model ties its output to the
- * embedding, the names that its class derives from others. All others are written as often as they are named. */
-struct canonical_model *canonical_model_new(const struct checkpoint *checkpoint, const struct dtype *type, struct error *error);
+ * Tensors that share their place in a torch file are left out as save_pretrained() does: where the model ties its
+ * output to the embedding, the names that its class derives from others. All others are written as often as they are
+ * named. */
+struct canonical_model *canonical_model_new(const struct checkpoint *checkpoint, const struct dtype *type,
+                                            struct error *error);
 void canonical_model_free(struct canonical_model *model); /* NULL is allowed */
 
 /* Whether its class generates texts, and has a generation_config.json. */

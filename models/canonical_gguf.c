@@ -52,7 +52,8 @@ static bool stays_f32(const struct tensor *tensor)
     return tensor->rank < 2;
 }
 
-/* What is not quantized stays as it is, so that nothing is lost; what became F32 on its way from blocks does not count as that.
+/* What is not quantized stays as it is, so that nothing is lost; what became F32 on its way from blocks does not count
+ * as that.
  */
 static const struct dtype *written_type(const struct tensor *tensor, const struct choice *choice)
 {
@@ -60,13 +61,15 @@ static const struct dtype *written_type(const struct tensor *tensor, const struc
         return tensor->dtype;
     if (choice->wanted != NULL)
         return choice->wanted;
-    if (tensor->dtype->kind == DTYPE_BLOCK || (tensor->dtype == &f32_dtype && choice->is_quantized && !stays_f32(tensor)))
+    if (tensor->dtype->kind == DTYPE_BLOCK ||
+        (tensor->dtype == &f32_dtype && choice->is_quantized && !stays_f32(tensor)))
         return choice->most;
     return tensor->dtype;
 }
 
 /* Adds what safetensors can have of a set. */
-static bool take(struct canonical_model *model, const struct tensor_set *set, const struct choice *choice, struct error *error)
+static bool take(struct canonical_model *model, const struct tensor_set *set, const struct choice *choice,
+                 struct error *error)
 {
     struct left_out left_out[LEFT_OUT_MAX + 1] = {{0}};
     model->types = arena_array(model->arena, set->n_tensors + 1, sizeof *model->types);
@@ -117,7 +120,8 @@ static bool find_weights(const struct canonical_model *model, struct tensor_set 
 }
 
 /* The facts that rows need are those of the config.json that the keys make. */
-static bool read_facts(struct canonical_model *model, const struct family *family, struct facts *ret_facts, struct error *error)
+static bool read_facts(struct canonical_model *model, const struct family *family, struct facts *ret_facts,
+                       struct error *error)
 {
     struct hparams *hparams = hparams_parse(model->config, model->config_length, error);
     if (hparams == NULL)
@@ -142,7 +146,8 @@ static const char *dtype_text(const struct dtype *type)
 }
 
 /* Fills `back` with the tensors under Hugging Face's names. */
-static bool come_back(struct canonical_model *model, const struct choice *choice, struct tensor_set *back, struct error *error)
+static bool come_back(struct canonical_model *model, const struct choice *choice, struct tensor_set *back,
+                      struct error *error)
 {
     const struct gguf_kvs *kvs = &model->checkpoint->metadata;
     const struct family *family = family_of_keys(kvs);
@@ -182,6 +187,7 @@ bool canonical_take_gguf(struct canonical_model *model, const struct dtype *want
     if (come_back(model, &choice, back, &reason))
         return take(model, back, &choice, error);
     model->config = NULL;
-    checkpoint_note(model->checkpoint, "model.safetensors, hf/: tensors keep GGUF's names and layout: %s", reason.message);
+    checkpoint_note(model->checkpoint, "model.safetensors, hf/: tensors keep GGUF's names and layout: %s",
+                    reason.message);
     return take(model, model->checkpoint->tensors, &choice, error);
 }

@@ -1,7 +1,7 @@
 /* Configuration classes of transformers: what they fill in where config.json is silent, one row a model_type.
  *
- * Only values that some family (families/) or tokenizer (tokenizers/) reads are listed. Numbers are spelled as Python shows them,
- * since a whole number and a float are different types of key in a GGUF.
+ * Only values that some family (families/) or tokenizer (tokenizers/) reads are listed. Numbers are spelled as Python
+ * shows them, since a whole number and a float are different types of key in a GGUF.
  *
  * Source: configuration_*.py of transformers 4.57.6; checked against AutoConfig by tests/unit/models/hparams.c. */
 #pragma once
@@ -13,7 +13,8 @@ struct config_alias {
     const char *alias, *key;
 };
 
-/* A value the class computes where it is absent or null: the value of `from`, divided (rounded down) by that of `divided_by`. */
+/* A value the class computes where it is absent or null: the value of `from`, divided (rounded down) by that of
+ * `divided_by`. */
 struct config_computed {
     const char *key, *from, *divided_by; /* divided_by may be NULL */
 };

@@ -35,55 +35,57 @@ static const struct config_alias t5_aliases[] = {{"hidden_size", "d_model"},
 static const struct config_alias lfm2_aliases[] = {{"block_ff_dim", "intermediate_size"}, {"theta", "rope_theta"}, {0}};
 
 /* Starts of defaults that several classes share. */
-#define GPT2_DEFAULTS                                                                                                            \
-    "{'n_layer': 12, 'n_positions': 1024, 'n_embd': 768, 'n_inner': null, 'n_head': 12, 'layer_norm_epsilon': 1e-05,"            \
+#define GPT2_DEFAULTS                                                                                                  \
+    "{'n_layer': 12, 'n_positions': 1024, 'n_embd': 768, 'n_inner': null, 'n_head': 12, 'layer_norm_epsilon': 1e-05,"  \
     " 'vocab_size': 50257, 'bos_token_id': 50256, 'eos_token_id': 50256"
 
-#define BERT_DEFAULTS                                                                                                            \
-    "{'num_hidden_layers': 12, 'max_position_embeddings': 512, 'hidden_size': 768, 'intermediate_size': 3072,"                   \
+#define BERT_DEFAULTS                                                                                                  \
+    "{'num_hidden_layers': 12, 'max_position_embeddings': 512, 'hidden_size': 768, 'intermediate_size': 3072,"         \
     " 'num_attention_heads': 12, 'layer_norm_eps': 1e-12, 'type_vocab_size': 2"
 #define ROBERTA_TOKENS ", 'pad_token_id': 1, 'bos_token_id': 0, 'eos_token_id': 2"
 
-#define T5_DEFAULTS                                                                                                              \
-    "{'d_model': 512, 'd_kv': 64, 'layer_norm_epsilon': 1e-06, 'relative_attention_num_buckets': 32,"                            \
+#define T5_DEFAULTS                                                                                                    \
+    "{'d_model': 512, 'd_kv': 64, 'layer_norm_epsilon': 1e-06, 'relative_attention_num_buckets': 32,"                  \
     " 'pad_token_id': 0, 'eos_token_id': 1"
 
-#define GRANITE_DEFAULTS                                                                                                         \
-    "{'num_hidden_layers': 32, 'max_position_embeddings': 2048, 'hidden_size': 4096, 'intermediate_size': 11008,"                \
-    " 'num_attention_heads': 32, 'rope_theta': 10000.0, 'rope_scaling': null, 'rms_norm_eps': 1e-06,"                            \
-    " 'vocab_size': 32000, 'attention_multiplier': 1.0, 'embedding_multiplier': 1.0, 'residual_multiplier': 1.0,"                \
+#define GRANITE_DEFAULTS                                                                                               \
+    "{'num_hidden_layers': 32, 'max_position_embeddings': 2048, 'hidden_size': 4096, 'intermediate_size': 11008,"      \
+    " 'num_attention_heads': 32, 'rope_theta': 10000.0, 'rope_scaling': null, 'rms_norm_eps': 1e-06,"                  \
+    " 'vocab_size': 32000, 'attention_multiplier': 1.0, 'embedding_multiplier': 1.0, 'residual_multiplier': 1.0,"      \
     " 'logits_scaling': 1.0, 'bos_token_id': 1, 'eos_token_id': 2, 'tie_word_embeddings': false"
 
-#define OLMO_DEFAULTS                                                                                                            \
-    "{'max_position_embeddings': 2048, 'hidden_size': 4096, 'intermediate_size': 11008, 'num_hidden_layers': 32,"                \
-    " 'num_attention_heads': 32, 'rope_theta': 10000.0, 'rope_scaling': null, 'vocab_size': 50304, 'pad_token_id': 1,"           \
+#define OLMO_DEFAULTS                                                                                                  \
+    "{'max_position_embeddings': 2048, 'hidden_size': 4096, 'intermediate_size': 11008, 'num_hidden_layers': 32,"      \
+    " 'num_attention_heads': 32, 'rope_theta': 10000.0, 'rope_scaling': null, 'vocab_size': 50304, 'pad_token_id': 1," \
     " 'eos_token_id': 50279, 'tie_word_embeddings': false"
 
-#define GLM_DEFAULTS                                                                                                             \
-    "{'num_hidden_layers': 40, 'max_position_embeddings': 131072, 'hidden_size': 4096, 'intermediate_size': 13696,"              \
-    " 'num_attention_heads': 32, 'rope_theta': 10000.0, 'rope_scaling': null, 'rms_norm_eps': 1.5625e-07,"                       \
-    " 'vocab_size': 151552, 'pad_token_id': 151329, 'eos_token_id': [151329, 151336, 151338], 'tie_word_embeddings': false"
+#define GLM_DEFAULTS                                                                                                   \
+    "{'num_hidden_layers': 40, 'max_position_embeddings': 131072, 'hidden_size': 4096, 'intermediate_size': 13696,"    \
+    " 'num_attention_heads': 32, 'rope_theta': 10000.0, 'rope_scaling': null, 'rms_norm_eps': 1.5625e-07,"             \
+    " 'vocab_size': 151552, 'pad_token_id': 151329, 'eos_token_id': [151329, 151336, 151338], 'tie_word_embeddings': " \
+    "false"
 
-#define HUNYUAN_DEFAULTS                                                                                                         \
-    "{'num_hidden_layers': 32, 'max_position_embeddings': 2048, 'hidden_size': 4096, 'intermediate_size': 11008,"                \
-    " 'num_attention_heads': 32, 'head_dim': null, 'rope_theta': 10000.0, 'rope_scaling': null, 'rms_norm_eps': 1e-05,"          \
+#define HUNYUAN_DEFAULTS                                                                                               \
+    "{'num_hidden_layers': 32, 'max_position_embeddings': 2048, 'hidden_size': 4096, 'intermediate_size': 11008,"      \
+    " 'num_attention_heads': 32, 'head_dim': null, 'rope_theta': 10000.0, 'rope_scaling': null, 'rms_norm_eps': "      \
+    "1e-05,"                                                                                                           \
     " 'vocab_size': 290943, 'pad_token_id': 0, 'bos_token_id': 1, 'eos_token_id': 2, 'tie_word_embeddings': false"
 
-#define COHERE_DEFAULTS                                                                                                          \
-    "{'num_hidden_layers': 40, 'max_position_embeddings': 8192, 'hidden_size': 8192, 'intermediate_size': 22528,"                \
-    " 'num_attention_heads': 64, 'rope_theta': 10000.0, 'rope_scaling': null, 'layer_norm_eps': 1e-05,"                          \
+#define COHERE_DEFAULTS                                                                                                \
+    "{'num_hidden_layers': 40, 'max_position_embeddings': 8192, 'hidden_size': 8192, 'intermediate_size': 22528,"      \
+    " 'num_attention_heads': 64, 'rope_theta': 10000.0, 'rope_scaling': null, 'layer_norm_eps': 1e-05,"                \
     " 'vocab_size': 256000, 'logit_scale': 0.0625, 'pad_token_id': 0, 'bos_token_id': 5, 'eos_token_id': 255001"
 
-#define GLM4_MOE_DEFAULTS                                                                                                        \
-    "{'num_hidden_layers': 46, 'hidden_size': 4096, 'intermediate_size': 10944, 'num_attention_heads': 96,"                      \
-    " 'num_key_value_heads': 8, 'rope_theta': 10000.0, 'rope_scaling': null, 'partial_rotary_factor': 0.5,"                      \
-    " 'rms_norm_eps': 1e-05, 'n_routed_experts': 128, 'num_experts_per_tok': 8, 'n_group': 1, 'topk_group': 1,"                  \
-    " 'moe_intermediate_size': 1408, 'n_shared_experts': 1, 'first_k_dense_replace': 1, 'routed_scaling_factor': 1.0,"           \
+#define GLM4_MOE_DEFAULTS                                                                                              \
+    "{'num_hidden_layers': 46, 'hidden_size': 4096, 'intermediate_size': 10944, 'num_attention_heads': 96,"            \
+    " 'num_key_value_heads': 8, 'rope_theta': 10000.0, 'rope_scaling': null, 'partial_rotary_factor': 0.5,"            \
+    " 'rms_norm_eps': 1e-05, 'n_routed_experts': 128, 'num_experts_per_tok': 8, 'n_group': 1, 'topk_group': 1,"        \
+    " 'moe_intermediate_size': 1408, 'n_shared_experts': 1, 'first_k_dense_replace': 1, 'routed_scaling_factor': 1.0," \
     " 'norm_topk_prob': true, 'tie_word_embeddings': false"
 
-#define QWEN2_VL_DEFAULTS                                                                                                        \
-    "{'num_hidden_layers': 80, 'max_position_embeddings': 32768, 'hidden_size': 8192, 'intermediate_size': 29568,"               \
-    " 'num_attention_heads': 64, 'num_key_value_heads': 8, 'rope_theta': 1000000.0, 'rope_scaling': null,"                       \
+#define QWEN2_VL_DEFAULTS                                                                                              \
+    "{'num_hidden_layers': 80, 'max_position_embeddings': 32768, 'hidden_size': 8192, 'intermediate_size': 29568,"     \
+    " 'num_attention_heads': 64, 'num_key_value_heads': 8, 'rope_theta': 1000000.0, 'rope_scaling': null,"             \
     " 'rms_norm_eps': 1e-05, 'vocab_size': 152064, 'sliding_window': null, 'tie_word_embeddings': false}"
 
 #define QWEN3_VL_DEFAULTS "{'vision_config': {'deepstack_visual_indexes': [8, 16, 24]}, 'tie_word_embeddings': false}"
@@ -93,7 +95,8 @@ static const struct config_alias lfm2_aliases[] = {{"block_ff_dim", "intermediat
 static const struct config_class classes[] = {
     {
         .model_type = "llama",
-        .defaults = "{'num_hidden_layers': 32, 'max_position_embeddings': 2048, 'hidden_size': 4096, 'intermediate_size': 11008,"
+        .defaults = "{'num_hidden_layers': 32, 'max_position_embeddings': 2048, 'hidden_size': 4096, "
+                    "'intermediate_size': 11008,"
                     " 'num_attention_heads': 32, 'rope_theta': 10000.0, 'rope_scaling': null, 'rms_norm_eps': 1e-06,"
                     " 'vocab_size': 32000, 'bos_token_id': 1, 'eos_token_id': 2, 'tie_word_embeddings': false}",
         .computed = kv_heads_and_head_dim,
@@ -101,7 +104,8 @@ static const struct config_class classes[] = {
     {
         .model_type = "mistral",
         .defaults =
-            "{'num_hidden_layers': 32, 'max_position_embeddings': 131072, 'hidden_size': 4096, 'intermediate_size': 14336,"
+            "{'num_hidden_layers': 32, 'max_position_embeddings': 131072, 'hidden_size': 4096, 'intermediate_size': "
+            "14336,"
             " 'num_attention_heads': 32, 'num_key_value_heads': 8, 'rope_theta': 10000.0, 'rms_norm_eps': 1e-06,"
             " 'head_dim': null, 'vocab_size': 32000, 'sliding_window': 4096, 'bos_token_id': 1, 'eos_token_id': 2,"
             " 'tie_word_embeddings': false}",
@@ -110,7 +114,8 @@ static const struct config_class classes[] = {
     {
         .model_type = "mixtral",
         .defaults =
-            "{'num_hidden_layers': 32, 'max_position_embeddings': 131072, 'hidden_size': 4096, 'intermediate_size': 14336,"
+            "{'num_hidden_layers': 32, 'max_position_embeddings': 131072, 'hidden_size': 4096, 'intermediate_size': "
+            "14336,"
             " 'num_attention_heads': 32, 'num_key_value_heads': 8, 'rope_theta': 1000000.0, 'rms_norm_eps': 1e-05,"
             " 'num_local_experts': 8, 'num_experts_per_tok': 2, 'head_dim': null, 'vocab_size': 32000,"
             " 'sliding_window': null, 'bos_token_id': 1, 'eos_token_id': 2, 'tie_word_embeddings': false}",
@@ -118,48 +123,60 @@ static const struct config_class classes[] = {
     },
     {
         .model_type = "smollm3",
-        .defaults = "{'num_hidden_layers': 36, 'max_position_embeddings': 32768, 'hidden_size': 2048, 'intermediate_size': 11008,"
-                    " 'num_attention_heads': 16, 'num_key_value_heads': 4, 'rope_theta': 2000000.0, 'rope_scaling': null,"
-                    " 'rms_norm_eps': 1e-06, 'vocab_size': 128256, 'sliding_window': null, 'pad_token_id': 128004,"
-                    " 'bos_token_id': 128000, 'eos_token_id': 128001}",
+        .defaults =
+            "{'num_hidden_layers': 36, 'max_position_embeddings': 32768, 'hidden_size': 2048, 'intermediate_size': "
+            "11008,"
+            " 'num_attention_heads': 16, 'num_key_value_heads': 4, 'rope_theta': 2000000.0, 'rope_scaling': null,"
+            " 'rms_norm_eps': 1e-06, 'vocab_size': 128256, 'sliding_window': null, 'pad_token_id': 128004,"
+            " 'bos_token_id': 128000, 'eos_token_id': 128001}",
         .computed = kv_heads,
     },
     {
         .model_type = "arcee",
-        .defaults = "{'num_hidden_layers': 32, 'max_position_embeddings': 4096, 'hidden_size': 2560, 'intermediate_size': 18432,"
-                    " 'num_attention_heads': 32, 'rope_theta': 10000.0, 'rope_scaling': null, 'rms_norm_eps': 1e-05,"
-                    " 'vocab_size': 32000, 'bos_token_id': 128000, 'eos_token_id': 128001, 'tie_word_embeddings': false}",
+        .defaults =
+            "{'num_hidden_layers': 32, 'max_position_embeddings': 4096, 'hidden_size': 2560, 'intermediate_size': "
+            "18432,"
+            " 'num_attention_heads': 32, 'rope_theta': 10000.0, 'rope_scaling': null, 'rms_norm_eps': 1e-05,"
+            " 'vocab_size': 32000, 'bos_token_id': 128000, 'eos_token_id': 128001, 'tie_word_embeddings': false}",
         .computed = kv_heads_and_head_dim,
     },
     {
         .model_type = "qwen2",
-        .defaults = "{'num_hidden_layers': 32, 'max_position_embeddings': 32768, 'hidden_size': 4096, 'intermediate_size': 22016,"
-                    " 'num_attention_heads': 32, 'num_key_value_heads': 32, 'rope_theta': 10000.0, 'rope_scaling': null,"
-                    " 'rms_norm_eps': 1e-06, 'vocab_size': 151936, 'sliding_window': null, 'tie_word_embeddings': false}",
+        .defaults =
+            "{'num_hidden_layers': 32, 'max_position_embeddings': 32768, 'hidden_size': 4096, 'intermediate_size': "
+            "22016,"
+            " 'num_attention_heads': 32, 'num_key_value_heads': 32, 'rope_theta': 10000.0, 'rope_scaling': null,"
+            " 'rms_norm_eps': 1e-06, 'vocab_size': 151936, 'sliding_window': null, 'tie_word_embeddings': false}",
         .computed = kv_heads,
     },
     {
         .model_type = "qwen2_moe",
-        .defaults = "{'num_hidden_layers': 24, 'max_position_embeddings': 32768, 'hidden_size': 2048, 'intermediate_size': 5632,"
-                    " 'num_attention_heads': 16, 'num_key_value_heads': 16, 'rope_theta': 10000.0, 'rope_scaling': null,"
-                    " 'rms_norm_eps': 1e-06, 'num_experts': 60, 'num_experts_per_tok': 4, 'moe_intermediate_size': 1408,"
-                    " 'shared_expert_intermediate_size': 5632, 'norm_topk_prob': false, 'vocab_size': 151936,"
-                    " 'sliding_window': null, 'tie_word_embeddings': false}",
+        .defaults =
+            "{'num_hidden_layers': 24, 'max_position_embeddings': 32768, 'hidden_size': 2048, 'intermediate_size': "
+            "5632,"
+            " 'num_attention_heads': 16, 'num_key_value_heads': 16, 'rope_theta': 10000.0, 'rope_scaling': null,"
+            " 'rms_norm_eps': 1e-06, 'num_experts': 60, 'num_experts_per_tok': 4, 'moe_intermediate_size': 1408,"
+            " 'shared_expert_intermediate_size': 5632, 'norm_topk_prob': false, 'vocab_size': 151936,"
+            " 'sliding_window': null, 'tie_word_embeddings': false}",
     },
     {
         .model_type = "qwen3",
-        .defaults = "{'num_hidden_layers': 32, 'max_position_embeddings': 32768, 'hidden_size': 4096, 'intermediate_size': 22016,"
-                    " 'num_attention_heads': 32, 'num_key_value_heads': 32, 'rope_theta': 10000.0, 'rope_scaling': null,"
-                    " 'rms_norm_eps': 1e-06, 'head_dim': 128, 'vocab_size': 151936, 'sliding_window': null,"
-                    " 'tie_word_embeddings': false}",
+        .defaults =
+            "{'num_hidden_layers': 32, 'max_position_embeddings': 32768, 'hidden_size': 4096, 'intermediate_size': "
+            "22016,"
+            " 'num_attention_heads': 32, 'num_key_value_heads': 32, 'rope_theta': 10000.0, 'rope_scaling': null,"
+            " 'rms_norm_eps': 1e-06, 'head_dim': 128, 'vocab_size': 151936, 'sliding_window': null,"
+            " 'tie_word_embeddings': false}",
         .computed = kv_heads,
     },
     {
         .model_type = "qwen3_moe",
-        .defaults = "{'num_hidden_layers': 24, 'max_position_embeddings': 32768, 'hidden_size': 2048, 'intermediate_size': 6144,"
-                    " 'num_attention_heads': 32, 'num_key_value_heads': 4, 'rope_theta': 10000.0, 'rope_scaling': null,"
-                    " 'rms_norm_eps': 1e-06, 'num_experts': 128, 'num_experts_per_tok': 8, 'moe_intermediate_size': 768,"
-                    " 'norm_topk_prob': false, 'vocab_size': 151936, 'sliding_window': null, 'tie_word_embeddings': false}",
+        .defaults =
+            "{'num_hidden_layers': 24, 'max_position_embeddings': 32768, 'hidden_size': 2048, 'intermediate_size': "
+            "6144,"
+            " 'num_attention_heads': 32, 'num_key_value_heads': 4, 'rope_theta': 10000.0, 'rope_scaling': null,"
+            " 'rms_norm_eps': 1e-06, 'num_experts': 128, 'num_experts_per_tok': 8, 'moe_intermediate_size': 768,"
+            " 'norm_topk_prob': false, 'vocab_size': 151936, 'sliding_window': null, 'tie_word_embeddings': false}",
     },
     {.model_type = "qwen2_vl", .defaults = "{}", .text_class = "qwen2_vl_text", .text_may_be_flat = true},
     {.model_type = "qwen2_5_vl", .defaults = "{}", .text_class = "qwen2_5_vl_text", .text_may_be_flat = true},
@@ -168,10 +185,12 @@ static const struct config_class classes[] = {
     {.model_type = "qwen2_5_omni", .defaults = "{}", .text_class = "qwen2_5_omni_text"},
     {
         .model_type = "qwen2_5_omni_text",
-        .defaults = "{'num_hidden_layers': 28, 'max_position_embeddings': 32768, 'hidden_size': 3584, 'intermediate_size': 18944,"
-                    " 'num_attention_heads': 28, 'num_key_value_heads': 4, 'rope_theta': 1000000.0, 'rope_scaling':"
-                    " {'mrope_section': [16, 24, 24], 'rope_type': 'default', 'type': 'default'}, 'rms_norm_eps': 1e-06,"
-                    " 'vocab_size': 152064, 'sliding_window': null, 'tie_word_embeddings': false}",
+        .defaults =
+            "{'num_hidden_layers': 28, 'max_position_embeddings': 32768, 'hidden_size': 3584, 'intermediate_size': "
+            "18944,"
+            " 'num_attention_heads': 28, 'num_key_value_heads': 4, 'rope_theta': 1000000.0, 'rope_scaling':"
+            " {'mrope_section': [16, 24, 24], 'rope_type': 'default', 'type': 'default'}, 'rms_norm_eps': 1e-06,"
+            " 'vocab_size': 152064, 'sliding_window': null, 'tie_word_embeddings': false}",
         .computed = kv_heads,
     },
     {.model_type = "qwen3_vl", .defaults = QWEN3_VL_DEFAULTS, .text_class = "qwen3_vl_text"},
@@ -179,43 +198,52 @@ static const struct config_class classes[] = {
     {
         .model_type = "qwen3_vl_text",
         .defaults = "{'num_hidden_layers': 32, 'max_position_embeddings': 128000, 'hidden_size': 4096,"
-                    " 'intermediate_size': 22016, 'num_attention_heads': 32, 'num_key_value_heads': 32, 'rope_theta': 5000000.0,"
+                    " 'intermediate_size': 22016, 'num_attention_heads': 32, 'num_key_value_heads': 32, 'rope_theta': "
+                    "5000000.0,"
                     " 'rope_scaling': null, 'rms_norm_eps': 1e-06, 'head_dim': 128, 'vocab_size': 151936,"
                     " 'tie_word_embeddings': false}",
         .computed = kv_heads,
     },
     {
         .model_type = "qwen3_vl_moe_text",
-        .defaults = "{'num_hidden_layers': 24, 'max_position_embeddings': 128000, 'hidden_size': 2048, 'intermediate_size': 5632,"
-                    " 'num_attention_heads': 16, 'num_key_value_heads': 16, 'rope_theta': 5000000.0, 'rope_scaling': null,"
-                    " 'rms_norm_eps': 1e-06, 'head_dim': 128, 'num_experts': 60, 'num_experts_per_tok': 4,"
-                    " 'moe_intermediate_size': 1408, 'norm_topk_prob': true, 'vocab_size': 151936,"
-                    " 'tie_word_embeddings': false}",
+        .defaults =
+            "{'num_hidden_layers': 24, 'max_position_embeddings': 128000, 'hidden_size': 2048, 'intermediate_size': "
+            "5632,"
+            " 'num_attention_heads': 16, 'num_key_value_heads': 16, 'rope_theta': 5000000.0, 'rope_scaling': null,"
+            " 'rms_norm_eps': 1e-06, 'head_dim': 128, 'num_experts': 60, 'num_experts_per_tok': 4,"
+            " 'moe_intermediate_size': 1408, 'norm_topk_prob': true, 'vocab_size': 151936,"
+            " 'tie_word_embeddings': false}",
     },
     {.model_type = "qwen3_omni_moe", .defaults = "{}", .text_class = "qwen3_omni_moe_text"},
     {
         .model_type = "qwen3_omni_moe_text",
-        .defaults = "{'num_hidden_layers': 28, 'max_position_embeddings': 32768, 'hidden_size': 2048, 'intermediate_size': 18944,"
-                    " 'num_attention_heads': 28, 'num_key_value_heads': 4, 'rope_theta': 1000000.0, 'rope_scaling': null,"
-                    " 'rms_norm_eps': 1e-06, 'num_experts': 128, 'num_experts_per_tok': 8, 'moe_intermediate_size': 768,"
-                    " 'norm_topk_prob': true, 'vocab_size': 3584, 'sliding_window': null, 'tie_word_embeddings': false}",
+        .defaults =
+            "{'num_hidden_layers': 28, 'max_position_embeddings': 32768, 'hidden_size': 2048, 'intermediate_size': "
+            "18944,"
+            " 'num_attention_heads': 28, 'num_key_value_heads': 4, 'rope_theta': 1000000.0, 'rope_scaling': null,"
+            " 'rms_norm_eps': 1e-06, 'num_experts': 128, 'num_experts_per_tok': 8, 'moe_intermediate_size': 768,"
+            " 'norm_topk_prob': true, 'vocab_size': 3584, 'sliding_window': null, 'tie_word_embeddings': false}",
     },
     {.model_type = "mistral3", .defaults = "{}", .text_class = "mistral"},
     {
         .model_type = "ministral",
         .defaults =
-            "{'num_hidden_layers': 32, 'max_position_embeddings': 131072, 'hidden_size': 4096, 'intermediate_size': 14336,"
+            "{'num_hidden_layers': 32, 'max_position_embeddings': 131072, 'hidden_size': 4096, 'intermediate_size': "
+            "14336,"
             " 'num_attention_heads': 32, 'num_key_value_heads': 8, 'rope_theta': 10000.0, 'rms_norm_eps': 1e-06,"
             " 'head_dim': null, 'vocab_size': 32000, 'sliding_window': 4096, 'bos_token_id': 1, 'eos_token_id': 2,"
             " 'tie_word_embeddings': false}",
         .computed = kv_heads,
     },
-    {.model_type = "glm4_moe", .defaults = GLM4_MOE_DEFAULTS ", 'max_position_embeddings': 131072, 'vocab_size': 151552}"},
-    {.model_type = "glm4v_moe_text", .defaults = GLM4_MOE_DEFAULTS ", 'max_position_embeddings': 65536, 'vocab_size': 151424}"},
+    {.model_type = "glm4_moe",
+     .defaults = GLM4_MOE_DEFAULTS ", 'max_position_embeddings': 131072, 'vocab_size': 151552}"},
+    {.model_type = "glm4v_moe_text",
+     .defaults = GLM4_MOE_DEFAULTS ", 'max_position_embeddings': 65536, 'vocab_size': 151424}"},
     {.model_type = "glm4v_moe", .defaults = "{}", .text_class = "glm4v_moe_text"},
     {
         .model_type = "qwen3_next",
-        .defaults = "{'num_hidden_layers': 48, 'max_position_embeddings': 32768, 'hidden_size': 2048, 'intermediate_size': 5632,"
+        .defaults = "{'num_hidden_layers': 48, 'max_position_embeddings': 32768, 'hidden_size': 2048, "
+                    "'intermediate_size': 5632,"
                     " 'num_attention_heads': 16, 'num_key_value_heads': 2, 'rope_theta': 10000.0, 'rope_scaling': null,"
                     " 'partial_rotary_factor': 0.25, 'rms_norm_eps': 1e-06, 'head_dim': 256, 'num_experts': 512,"
                     " 'num_experts_per_tok': 10, 'moe_intermediate_size': 512, 'shared_expert_intermediate_size': 512,"
@@ -225,30 +253,36 @@ static const struct config_class classes[] = {
     },
     {
         .model_type = "gemma",
-        .defaults = "{'num_hidden_layers': 28, 'max_position_embeddings': 8192, 'hidden_size': 3072, 'intermediate_size': 24576,"
-                    " 'num_attention_heads': 16, 'num_key_value_heads': 16, 'rope_theta': 10000.0, 'rms_norm_eps': 1e-06,"
-                    " 'head_dim': 256, 'vocab_size': 256000, 'pad_token_id': 0, 'bos_token_id': 2, 'eos_token_id': 1}",
+        .defaults =
+            "{'num_hidden_layers': 28, 'max_position_embeddings': 8192, 'hidden_size': 3072, 'intermediate_size': "
+            "24576,"
+            " 'num_attention_heads': 16, 'num_key_value_heads': 16, 'rope_theta': 10000.0, 'rms_norm_eps': 1e-06,"
+            " 'head_dim': 256, 'vocab_size': 256000, 'pad_token_id': 0, 'bos_token_id': 2, 'eos_token_id': 1}",
     },
     {
         .model_type = "gemma2",
-        .defaults = "{'num_hidden_layers': 26, 'max_position_embeddings': 8192, 'hidden_size': 2304, 'intermediate_size': 9216,"
-                    " 'num_attention_heads': 8, 'num_key_value_heads': 4, 'rope_theta': 10000.0, 'rms_norm_eps': 1e-06,"
-                    " 'head_dim': 256, 'vocab_size': 256000, 'sliding_window': 4096, 'attn_logit_softcapping': 50.0,"
-                    " 'final_logit_softcapping': 30.0, 'pad_token_id': 0, 'bos_token_id': 2, 'eos_token_id': 1}",
+        .defaults =
+            "{'num_hidden_layers': 26, 'max_position_embeddings': 8192, 'hidden_size': 2304, 'intermediate_size': 9216,"
+            " 'num_attention_heads': 8, 'num_key_value_heads': 4, 'rope_theta': 10000.0, 'rms_norm_eps': 1e-06,"
+            " 'head_dim': 256, 'vocab_size': 256000, 'sliding_window': 4096, 'attn_logit_softcapping': 50.0,"
+            " 'final_logit_softcapping': 30.0, 'pad_token_id': 0, 'bos_token_id': 2, 'eos_token_id': 1}",
     },
     {
         .model_type = "gemma3_text",
-        .defaults = "{'num_hidden_layers': 26, 'max_position_embeddings': 131072, 'hidden_size': 2304, 'intermediate_size': 9216,"
-                    " 'num_attention_heads': 8, 'num_key_value_heads': 4, 'rope_theta': 1000000.0, 'rope_scaling': null,"
-                    " 'rope_local_base_freq': 10000.0, 'rms_norm_eps': 1e-06, 'head_dim': 256, 'vocab_size': 262208,"
-                    " 'sliding_window': 4096, 'attn_logit_softcapping': null, 'final_logit_softcapping': null,"
-                    " 'pad_token_id': 0, 'bos_token_id': 2, 'eos_token_id': 1}",
+        .defaults =
+            "{'num_hidden_layers': 26, 'max_position_embeddings': 131072, 'hidden_size': 2304, 'intermediate_size': "
+            "9216,"
+            " 'num_attention_heads': 8, 'num_key_value_heads': 4, 'rope_theta': 1000000.0, 'rope_scaling': null,"
+            " 'rope_local_base_freq': 10000.0, 'rms_norm_eps': 1e-06, 'head_dim': 256, 'vocab_size': 262208,"
+            " 'sliding_window': 4096, 'attn_logit_softcapping': null, 'final_logit_softcapping': null,"
+            " 'pad_token_id': 0, 'bos_token_id': 2, 'eos_token_id': 1}",
     },
     {.model_type = "gemma3", .defaults = "{}", .text_class = "gemma3_text"},
     {
         .model_type = "lfm2",
         .defaults =
-            "{'num_hidden_layers': 32, 'max_position_embeddings': 128000, 'hidden_size': 2560, 'intermediate_size': 12288,"
+            "{'num_hidden_layers': 32, 'max_position_embeddings': 128000, 'hidden_size': 2560, 'intermediate_size': "
+            "12288,"
             " 'num_attention_heads': 32, 'num_key_value_heads': 8, 'rope_theta': 1000000.0, 'norm_eps': 1e-05,"
             " 'conv_L_cache': 3, 'block_auto_adjust_ff_dim': true, 'block_ffn_dim_multiplier': 1.0,"
             " 'block_multiple_of': 256, 'vocab_size': 65536, 'pad_token_id': 0, 'bos_token_id': 1, 'eos_token_id': 2}",
@@ -256,47 +290,59 @@ static const struct config_class classes[] = {
     },
     {
         .model_type = "gemma3n_text",
-        .defaults = "{'num_hidden_layers': 35, 'max_position_embeddings': 32768, 'hidden_size': 2048, 'intermediate_size': 16384,"
-                    " 'num_attention_heads': 8, 'num_key_value_heads': 2, 'rope_theta': 1000000.0, 'rope_scaling': null,"
-                    " 'rope_local_base_freq': 10000.0, 'rms_norm_eps': 1e-06, 'head_dim': 256, 'vocab_size': 262400,"
-                    " 'vocab_size_per_layer_input': 262144, 'hidden_size_per_layer_input': 256, 'altup_active_idx': 0,"
-                    " 'altup_num_inputs': 4, 'num_kv_shared_layers': 15, 'sliding_window': 512, 'layer_types': null,"
-                    " 'activation_sparsity_pattern': null, 'final_logit_softcapping': 30.0, 'pad_token_id': 0,"
-                    " 'bos_token_id': 2, 'eos_token_id': 1}",
+        .defaults =
+            "{'num_hidden_layers': 35, 'max_position_embeddings': 32768, 'hidden_size': 2048, 'intermediate_size': "
+            "16384,"
+            " 'num_attention_heads': 8, 'num_key_value_heads': 2, 'rope_theta': 1000000.0, 'rope_scaling': null,"
+            " 'rope_local_base_freq': 10000.0, 'rms_norm_eps': 1e-06, 'head_dim': 256, 'vocab_size': 262400,"
+            " 'vocab_size_per_layer_input': 262144, 'hidden_size_per_layer_input': 256, 'altup_active_idx': 0,"
+            " 'altup_num_inputs': 4, 'num_kv_shared_layers': 15, 'sliding_window': 512, 'layer_types': null,"
+            " 'activation_sparsity_pattern': null, 'final_logit_softcapping': 30.0, 'pad_token_id': 0,"
+            " 'bos_token_id': 2, 'eos_token_id': 1}",
     },
     {.model_type = "gemma3n", .defaults = "{}", .text_class = "gemma3n_text"},
     {
         .model_type = "llama4_text",
-        .defaults = "{'num_hidden_layers': 48, 'max_position_embeddings': 131072, 'hidden_size': 5120, 'intermediate_size': 8192,"
-                    " 'intermediate_size_mlp': 16384, 'num_attention_heads': 40, 'num_key_value_heads': 8, 'head_dim': 128,"
-                    " 'rope_theta': 500000.0, 'rope_scaling': null, 'rms_norm_eps': 1e-05, 'num_local_experts': 16,"
-                    " 'num_experts_per_tok': 1, 'interleave_moe_layer_step': 1, 'no_rope_layers': null,"
-                    " 'no_rope_layer_interval': 4, 'layer_types': null, 'vocab_size': 202048, 'pad_token_id': null,"
-                    " 'bos_token_id': 1, 'eos_token_id': 2, 'tie_word_embeddings': false}",
+        .defaults =
+            "{'num_hidden_layers': 48, 'max_position_embeddings': 131072, 'hidden_size': 5120, 'intermediate_size': "
+            "8192,"
+            " 'intermediate_size_mlp': 16384, 'num_attention_heads': 40, 'num_key_value_heads': 8, 'head_dim': 128,"
+            " 'rope_theta': 500000.0, 'rope_scaling': null, 'rms_norm_eps': 1e-05, 'num_local_experts': 16,"
+            " 'num_experts_per_tok': 1, 'interleave_moe_layer_step': 1, 'no_rope_layers': null,"
+            " 'no_rope_layer_interval': 4, 'layer_types': null, 'vocab_size': 202048, 'pad_token_id': null,"
+            " 'bos_token_id': 1, 'eos_token_id': 2, 'tie_word_embeddings': false}",
     },
     {.model_type = "llama4", .defaults = "{'tie_word_embeddings': false}", .text_class = "llama4_text"},
-    {.model_type = "glm", .defaults = GLM_DEFAULTS ", 'num_key_value_heads': 2, 'head_dim': 128, 'partial_rotary_factor': 0.5}"},
-    {.model_type = "glm4", .defaults = GLM_DEFAULTS ", 'num_key_value_heads': 2, 'head_dim': 128, 'partial_rotary_factor': 0.5}"},
+    {.model_type = "glm",
+     .defaults = GLM_DEFAULTS ", 'num_key_value_heads': 2, 'head_dim': 128, 'partial_rotary_factor': 0.5}"},
+    {.model_type = "glm4",
+     .defaults = GLM_DEFAULTS ", 'num_key_value_heads': 2, 'head_dim': 128, 'partial_rotary_factor': 0.5}"},
     {
         .model_type = "glm4v_text",
-        .defaults = "{'num_hidden_layers': 40, 'max_position_embeddings': 32768, 'hidden_size': 4096, 'intermediate_size': 13696,"
+        .defaults = "{'num_hidden_layers': 40, 'max_position_embeddings': 32768, 'hidden_size': 4096, "
+                    "'intermediate_size': 13696,"
                     " 'num_attention_heads': 32, 'num_key_value_heads': 2, 'rope_theta': 10000.0, 'rope_scaling': null,"
                     " 'rms_norm_eps': 1e-05, 'vocab_size': 151552, 'tie_word_embeddings': false}",
     },
     {.model_type = "glm4v", .defaults = "{}", .text_class = "glm4v_text"},
     {.model_type = "hunyuan_v1_dense", .defaults = HUNYUAN_DEFAULTS "}", .computed = kv_heads},
-    {.model_type = "hunyuan_v1_moe", .defaults = HUNYUAN_DEFAULTS ", 'num_experts': 1, 'moe_topk': 1}", .computed = kv_heads},
+    {.model_type = "hunyuan_v1_moe",
+     .defaults = HUNYUAN_DEFAULTS ", 'num_experts': 1, 'moe_topk': 1}",
+     .computed = kv_heads},
     {
         .model_type = "ernie4_5",
-        .defaults = "{'num_hidden_layers': 18, 'max_position_embeddings': 131072, 'hidden_size': 1024, 'intermediate_size': 3072,"
-                    " 'num_attention_heads': 16, 'num_key_value_heads': 2, 'head_dim': 128, 'rope_theta': 500000.0,"
-                    " 'rope_scaling': null, 'rms_norm_eps': 1e-05, 'vocab_size': 103424, 'pad_token_id': 0, 'bos_token_id': 1,"
-                    " 'eos_token_id': 2}",
+        .defaults =
+            "{'num_hidden_layers': 18, 'max_position_embeddings': 131072, 'hidden_size': 1024, 'intermediate_size': "
+            "3072,"
+            " 'num_attention_heads': 16, 'num_key_value_heads': 2, 'head_dim': 128, 'rope_theta': 500000.0,"
+            " 'rope_scaling': null, 'rms_norm_eps': 1e-05, 'vocab_size': 103424, 'pad_token_id': 0, 'bos_token_id': 1,"
+            " 'eos_token_id': 2}",
     },
     {
         .model_type = "ernie4_5_moe",
         .defaults =
-            "{'num_hidden_layers': 28, 'max_position_embeddings': 131072, 'hidden_size': 2560, 'intermediate_size': 12288,"
+            "{'num_hidden_layers': 28, 'max_position_embeddings': 131072, 'hidden_size': 2560, 'intermediate_size': "
+            "12288,"
             " 'num_attention_heads': 20, 'num_key_value_heads': 4, 'rope_theta': 500000.0, 'rope_scaling': null,"
             " 'rms_norm_eps': 1e-05, 'moe_num_experts': 64, 'moe_k': 6, 'moe_layer_interval': 1,"
             " 'moe_layer_start_index': 1, 'moe_num_shared_experts': 2, 'moe_intermediate_size': 1536,"
@@ -304,58 +350,72 @@ static const struct config_class classes[] = {
     },
     {
         .model_type = "exaone4",
-        .defaults = "{'num_hidden_layers': 32, 'max_position_embeddings': 2048, 'hidden_size': 4096, 'intermediate_size': 16384,"
-                    " 'num_attention_heads': 32, 'num_key_value_heads': 32, 'rope_theta': 10000.0, 'rope_scaling': null,"
-                    " 'rms_norm_eps': 1e-05, 'sliding_window': 4096, 'sliding_window_pattern': 4, 'layer_types': null,"
-                    " 'vocab_size': 102400, 'bos_token_id': 0, 'eos_token_id': 2, 'tie_word_embeddings': false}",
+        .defaults =
+            "{'num_hidden_layers': 32, 'max_position_embeddings': 2048, 'hidden_size': 4096, 'intermediate_size': "
+            "16384,"
+            " 'num_attention_heads': 32, 'num_key_value_heads': 32, 'rope_theta': 10000.0, 'rope_scaling': null,"
+            " 'rms_norm_eps': 1e-05, 'sliding_window': 4096, 'sliding_window_pattern': 4, 'layer_types': null,"
+            " 'vocab_size': 102400, 'bos_token_id': 0, 'eos_token_id': 2, 'tie_word_embeddings': false}",
     },
     {
         .model_type = "seed_oss",
         .defaults =
-            "{'num_hidden_layers': 64, 'max_position_embeddings': 524288, 'hidden_size': 4096, 'intermediate_size': 27648,"
+            "{'num_hidden_layers': 64, 'max_position_embeddings': 524288, 'hidden_size': 4096, 'intermediate_size': "
+            "27648,"
             " 'num_attention_heads': 80, 'num_key_value_heads': 8, 'head_dim': 128, 'rope_theta': 10000.0,"
             " 'rope_scaling': null, 'rms_norm_eps': 1e-06, 'vocab_size': 155136, 'pad_token_id': 1, 'bos_token_id': 0,"
             " 'eos_token_id': 2, 'tie_word_embeddings': false}",
     },
     {
         .model_type = "phimoe",
-        .defaults = "{'num_hidden_layers': 32, 'max_position_embeddings': 131072, 'hidden_size': 4096, 'intermediate_size': 6400,"
-                    " 'num_attention_heads': 32, 'num_key_value_heads': 8, 'rope_theta': 1000000.0, 'rope_scaling': null,"
-                    " 'rms_norm_eps': 1e-05, 'num_local_experts': 16, 'num_experts_per_tok': 2, 'sliding_window': null,"
-                    " 'vocab_size': 32064, 'bos_token_id': 1, 'eos_token_id': 2, 'tie_word_embeddings': false}",
+        .defaults =
+            "{'num_hidden_layers': 32, 'max_position_embeddings': 131072, 'hidden_size': 4096, 'intermediate_size': "
+            "6400,"
+            " 'num_attention_heads': 32, 'num_key_value_heads': 8, 'rope_theta': 1000000.0, 'rope_scaling': null,"
+            " 'rms_norm_eps': 1e-05, 'num_local_experts': 16, 'num_experts_per_tok': 2, 'sliding_window': null,"
+            " 'vocab_size': 32064, 'bos_token_id': 1, 'eos_token_id': 2, 'tie_word_embeddings': false}",
     },
     {
         .model_type = "modernbert",
-        .defaults = "{'num_hidden_layers': 22, 'max_position_embeddings': 8192, 'hidden_size': 768, 'intermediate_size': 1152,"
-                    " 'num_attention_heads': 12, 'norm_eps': 1e-05, 'local_attention': 128, 'global_attn_every_n_layers': 3,"
-                    " 'global_rope_theta': 160000.0, 'local_rope_theta': 10000.0, 'hidden_activation': 'gelu',"
-                    " 'vocab_size': 50368, 'pad_token_id': 50283, 'bos_token_id': 50281, 'eos_token_id': 50282,"
-                    " 'cls_token_id': 50281, 'sep_token_id': 50282}",
+        .defaults =
+            "{'num_hidden_layers': 22, 'max_position_embeddings': 8192, 'hidden_size': 768, 'intermediate_size': 1152,"
+            " 'num_attention_heads': 12, 'norm_eps': 1e-05, 'local_attention': 128, 'global_attn_every_n_layers': 3,"
+            " 'global_rope_theta': 160000.0, 'local_rope_theta': 10000.0, 'hidden_activation': 'gelu',"
+            " 'vocab_size': 50368, 'pad_token_id': 50283, 'bos_token_id': 50281, 'eos_token_id': 50282,"
+            " 'cls_token_id': 50281, 'sep_token_id': 50282}",
     },
     {
         .model_type = "apertus",
-        .defaults = "{'num_hidden_layers': 32, 'max_position_embeddings': 65536, 'hidden_size': 4096, 'intermediate_size': 14336,"
-                    " 'num_attention_heads': 32, 'rope_theta': 12000000.0, 'rope_scaling': {'rope_type': 'llama3',"
-                    " 'factor': 8.0, 'original_max_position_embeddings': 8192, 'low_freq_factor': 1.0, 'high_freq_factor': 4.0},"
-                    " 'rms_norm_eps': 1e-05, 'vocab_size': 131072, 'pad_token_id': 3, 'bos_token_id': 1, 'eos_token_id': 2,"
-                    " 'tie_word_embeddings': false}",
+        .defaults =
+            "{'num_hidden_layers': 32, 'max_position_embeddings': 65536, 'hidden_size': 4096, 'intermediate_size': "
+            "14336,"
+            " 'num_attention_heads': 32, 'rope_theta': 12000000.0, 'rope_scaling': {'rope_type': 'llama3',"
+            " 'factor': 8.0, 'original_max_position_embeddings': 8192, 'low_freq_factor': 1.0, 'high_freq_factor': "
+            "4.0},"
+            " 'rms_norm_eps': 1e-05, 'vocab_size': 131072, 'pad_token_id': 3, 'bos_token_id': 1, 'eos_token_id': 2,"
+            " 'tie_word_embeddings': false}",
         .computed = kv_heads,
     },
     {
         .model_type = "dots1",
-        .defaults = "{'num_hidden_layers': 62, 'max_position_embeddings': 2048, 'hidden_size': 4608, 'intermediate_size': 10944,"
-                    " 'num_attention_heads': 32, 'num_key_value_heads': 32, 'rope_theta': 10000.0, 'rope_scaling': null,"
-                    " 'rms_norm_eps': 1e-06, 'n_group': 1, 'topk_group': 1, 'first_k_dense_replace': 0,"
-                    " 'routed_scaling_factor': 1.0, 'norm_topk_prob': false, 'n_shared_experts': null, 'n_routed_experts': null,"
-                    " 'num_experts_per_tok': null, 'moe_intermediate_size': 1408, 'sliding_window': 4096, 'vocab_size': 152064,"
-                    " 'tie_word_embeddings': false}",
+        .defaults =
+            "{'num_hidden_layers': 62, 'max_position_embeddings': 2048, 'hidden_size': 4608, 'intermediate_size': "
+            "10944,"
+            " 'num_attention_heads': 32, 'num_key_value_heads': 32, 'rope_theta': 10000.0, 'rope_scaling': null,"
+            " 'rms_norm_eps': 1e-06, 'n_group': 1, 'topk_group': 1, 'first_k_dense_replace': 0,"
+            " 'routed_scaling_factor': 1.0, 'norm_topk_prob': false, 'n_shared_experts': null, 'n_routed_experts': "
+            "null,"
+            " 'num_experts_per_tok': null, 'moe_intermediate_size': 1408, 'sliding_window': 4096, 'vocab_size': 152064,"
+            " 'tie_word_embeddings': false}",
         .computed = kv_heads,
     },
     {
         .model_type = "nemotron",
-        .defaults = "{'num_hidden_layers': 32, 'max_position_embeddings': 4096, 'hidden_size': 6144, 'intermediate_size': 24576,"
-                    " 'num_attention_heads': 48, 'rope_theta': 10000.0, 'norm_eps': 1e-05, 'partial_rotary_factor': 0.5,"
-                    " 'vocab_size': 256000, 'bos_token_id': 2, 'eos_token_id': 3, 'tie_word_embeddings': false}",
+        .defaults =
+            "{'num_hidden_layers': 32, 'max_position_embeddings': 4096, 'hidden_size': 6144, 'intermediate_size': "
+            "24576,"
+            " 'num_attention_heads': 48, 'rope_theta': 10000.0, 'norm_eps': 1e-05, 'partial_rotary_factor': 0.5,"
+            " 'vocab_size': 256000, 'bos_token_id': 2, 'eos_token_id': 3, 'tie_word_embeddings': false}",
         .computed = kv_heads_and_head_dim,
     },
     {.model_type = "llava", .defaults = "{'tie_word_embeddings': false}", .text_class = "llama"},
@@ -370,32 +430,36 @@ static const struct config_class classes[] = {
         .defaults =
             "{'num_hidden_layers': 32, 'max_position_embeddings': 4096, 'hidden_size': 3072, 'intermediate_size': 8192,"
             " 'num_attention_heads': 32, 'rope_theta': 10000.0, 'rope_scaling': null, 'partial_rotary_factor': 1.0,"
-            " 'original_max_position_embeddings': 4096, 'rms_norm_eps': 1e-05, 'vocab_size': 32064, 'sliding_window': null,"
+            " 'original_max_position_embeddings': 4096, 'rms_norm_eps': 1e-05, 'vocab_size': 32064, 'sliding_window': "
+            "null,"
             " 'pad_token_id': 32000, 'bos_token_id': 1, 'eos_token_id': 32000, 'tie_word_embeddings': false}",
         .computed = kv_heads,
     },
     {
         .model_type = "phi",
-        .defaults = "{'num_hidden_layers': 24, 'max_position_embeddings': 2048, 'hidden_size': 2048, 'intermediate_size': 8192,"
-                    " 'num_attention_heads': 32, 'rope_theta': 10000.0, 'rope_scaling': null, 'partial_rotary_factor': 0.5,"
-                    " 'layer_norm_eps': 1e-05, 'vocab_size': 51200, 'bos_token_id': 1, 'eos_token_id': 2,"
-                    " 'tie_word_embeddings': false}",
+        .defaults =
+            "{'num_hidden_layers': 24, 'max_position_embeddings': 2048, 'hidden_size': 2048, 'intermediate_size': 8192,"
+            " 'num_attention_heads': 32, 'rope_theta': 10000.0, 'rope_scaling': null, 'partial_rotary_factor': 0.5,"
+            " 'layer_norm_eps': 1e-05, 'vocab_size': 51200, 'bos_token_id': 1, 'eos_token_id': 2,"
+            " 'tie_word_embeddings': false}",
         .computed = kv_heads,
     },
     {.model_type = "gpt2", .defaults = GPT2_DEFAULTS "}", .aliases = gpt2_aliases},
     {.model_type = "gpt_bigcode", .defaults = GPT2_DEFAULTS "}", .aliases = gpt2_aliases},
     {
         .model_type = "gpt_neox",
-        .defaults = "{'num_hidden_layers': 44, 'max_position_embeddings': 2048, 'hidden_size': 6144, 'intermediate_size': 24576,"
+        .defaults = "{'num_hidden_layers': 44, 'max_position_embeddings': 2048, 'hidden_size': 6144, "
+                    "'intermediate_size': 24576,"
                     " 'num_attention_heads': 64, 'rotary_emb_base': 10000, 'rotary_pct': 0.25, 'rope_scaling': null,"
                     " 'layer_norm_eps': 1e-05, 'vocab_size': 50432, 'use_parallel_residual': true, 'bos_token_id': 0,"
                     " 'eos_token_id': 2, 'tie_word_embeddings': false}",
     },
     {
         .model_type = "falcon",
-        .defaults = "{'num_hidden_layers': 32, 'max_position_embeddings': 2048, 'hidden_size': 4544, 'num_attention_heads': 71,"
-                    " 'rope_theta': 10000.0, 'rope_scaling': null, 'layer_norm_epsilon': 1e-05, 'vocab_size': 65024,"
-                    " 'new_decoder_architecture': false, 'multi_query': true, 'bos_token_id': 11, 'eos_token_id': 11}",
+        .defaults =
+            "{'num_hidden_layers': 32, 'max_position_embeddings': 2048, 'hidden_size': 4544, 'num_attention_heads': 71,"
+            " 'rope_theta': 10000.0, 'rope_scaling': null, 'layer_norm_epsilon': 1e-05, 'vocab_size': 65024,"
+            " 'new_decoder_architecture': false, 'multi_query': true, 'bos_token_id': 11, 'eos_token_id': 11}",
         .aliases = falcon_aliases,
         .computed = falcon_computed,
     },
@@ -417,12 +481,14 @@ static const struct config_class classes[] = {
         .defaults =
             "{'num_hidden_layers': 32, 'max_position_embeddings': 4096, 'hidden_size': 2560, 'intermediate_size': 6912,"
             " 'num_attention_heads': 32, 'num_key_value_heads': 32, 'rope_theta': 10000, 'rope_scaling': null,"
-            " 'partial_rotary_factor': 0.25, 'layer_norm_eps': 1e-05, 'vocab_size': 50304, 'use_parallel_residual': false,"
+            " 'partial_rotary_factor': 0.25, 'layer_norm_eps': 1e-05, 'vocab_size': 50304, 'use_parallel_residual': "
+            "false,"
             " 'bos_token_id': 0, 'eos_token_id': 0, 'tie_word_embeddings': false}",
     },
     {
         .model_type = "starcoder2",
-        .defaults = "{'num_hidden_layers': 30, 'max_position_embeddings': 4096, 'hidden_size': 3072, 'intermediate_size': 12288,"
+        .defaults = "{'num_hidden_layers': 30, 'max_position_embeddings': 4096, 'hidden_size': 3072, "
+                    "'intermediate_size': 12288,"
                     " 'num_attention_heads': 24, 'num_key_value_heads': 2, 'rope_theta': 10000.0, 'rope_scaling': null,"
                     " 'norm_epsilon': 1e-05, 'vocab_size': 49152, 'sliding_window': null, 'bos_token_id': 50256,"
                     " 'eos_token_id': 50256}",
@@ -434,10 +500,11 @@ static const struct config_class classes[] = {
      .computed = kv_heads},
     {
         .model_type = "olmoe",
-        .defaults = "{'num_hidden_layers': 16, 'max_position_embeddings': 4096, 'hidden_size': 2048, 'intermediate_size': 2048,"
-                    " 'num_attention_heads': 16, 'rope_theta': 10000.0, 'rope_scaling': null, 'rms_norm_eps': 1e-05,"
-                    " 'num_experts': 64, 'num_experts_per_tok': 8, 'norm_topk_prob': false, 'clip_qkv': null,"
-                    " 'vocab_size': 50304, 'pad_token_id': 1, 'eos_token_id': 50279, 'tie_word_embeddings': false}",
+        .defaults =
+            "{'num_hidden_layers': 16, 'max_position_embeddings': 4096, 'hidden_size': 2048, 'intermediate_size': 2048,"
+            " 'num_attention_heads': 16, 'rope_theta': 10000.0, 'rope_scaling': null, 'rms_norm_eps': 1e-05,"
+            " 'num_experts': 64, 'num_experts_per_tok': 8, 'norm_topk_prob': false, 'clip_qkv': null,"
+            " 'vocab_size': 50304, 'pad_token_id': 1, 'eos_token_id': 50279, 'tie_word_embeddings': false}",
         .computed = kv_heads,
     },
     {.model_type = "granite", .defaults = GRANITE_DEFAULTS "}", .computed = kv_heads},
@@ -446,16 +513,19 @@ static const struct config_class classes[] = {
      .computed = kv_heads},
     {
         .model_type = "granitemoeshared",
-        .defaults = GRANITE_DEFAULTS ", 'num_local_experts': 8, 'num_experts_per_tok': 2, 'shared_intermediate_size': 0}",
+        .defaults =
+            GRANITE_DEFAULTS ", 'num_local_experts': 8, 'num_experts_per_tok': 2, 'shared_intermediate_size': 0}",
         .computed = kv_heads,
     },
     {
         .model_type = "deepseek_v2",
         .defaults =
-            "{'num_hidden_layers': 32, 'max_position_embeddings': 2048, 'hidden_size': 4096, 'intermediate_size': 11008,"
+            "{'num_hidden_layers': 32, 'max_position_embeddings': 2048, 'hidden_size': 4096, 'intermediate_size': "
+            "11008,"
             " 'num_attention_heads': 32, 'rope_theta': 10000.0, 'rope_scaling': null, 'rms_norm_eps': 1e-06,"
             " 'n_routed_experts': 64, 'n_shared_experts': 2, 'num_experts_per_tok': null, 'n_group': null,"
-            " 'topk_group': null, 'moe_intermediate_size': 1407, 'first_k_dense_replace': 0, 'routed_scaling_factor': 1.0,"
+            " 'topk_group': null, 'moe_intermediate_size': 1407, 'first_k_dense_replace': 0, 'routed_scaling_factor': "
+            "1.0,"
             " 'norm_topk_prob': false, 'q_lora_rank': 1536, 'kv_lora_rank': 512, 'qk_rope_head_dim': 64,"
             " 'qk_nope_head_dim': 128, 'v_head_dim': 128, 'vocab_size': 32000, 'bos_token_id': 1, 'eos_token_id': 2,"
             " 'tie_word_embeddings': false}",
@@ -463,13 +533,15 @@ static const struct config_class classes[] = {
     },
     {
         .model_type = "deepseek_v3",
-        .defaults = "{'num_hidden_layers': 61, 'max_position_embeddings': 4096, 'hidden_size': 7168, 'intermediate_size': 18432,"
-                    " 'num_attention_heads': 128, 'num_key_value_heads': 128, 'rope_theta': 10000.0, 'rope_scaling': null,"
-                    " 'rms_norm_eps': 1e-06, 'n_routed_experts': 256, 'n_shared_experts': 1, 'num_experts_per_tok': 8,"
-                    " 'n_group': 8, 'topk_group': 4, 'moe_intermediate_size': 2048, 'first_k_dense_replace': 3,"
-                    " 'routed_scaling_factor': 2.5, 'norm_topk_prob': true, 'q_lora_rank': 1536, 'kv_lora_rank': 512,"
-                    " 'qk_rope_head_dim': 64, 'qk_nope_head_dim': 128, 'v_head_dim': 128, 'vocab_size': 129280,"
-                    " 'bos_token_id': 0, 'eos_token_id': 1, 'tie_word_embeddings': false}",
+        .defaults =
+            "{'num_hidden_layers': 61, 'max_position_embeddings': 4096, 'hidden_size': 7168, 'intermediate_size': "
+            "18432,"
+            " 'num_attention_heads': 128, 'num_key_value_heads': 128, 'rope_theta': 10000.0, 'rope_scaling': null,"
+            " 'rms_norm_eps': 1e-06, 'n_routed_experts': 256, 'n_shared_experts': 1, 'num_experts_per_tok': 8,"
+            " 'n_group': 8, 'topk_group': 4, 'moe_intermediate_size': 2048, 'first_k_dense_replace': 3,"
+            " 'routed_scaling_factor': 2.5, 'norm_topk_prob': true, 'q_lora_rank': 1536, 'kv_lora_rank': 512,"
+            " 'qk_rope_head_dim': 64, 'qk_nope_head_dim': 128, 'v_head_dim': 128, 'vocab_size': 129280,"
+            " 'bos_token_id': 0, 'eos_token_id': 1, 'tie_word_embeddings': false}",
         .computed = kv_heads_and_rope_head_dim,
     },
     {.model_type = "bert", .defaults = BERT_DEFAULTS ", 'vocab_size': 30522, 'pad_token_id': 0}"},
@@ -501,10 +573,13 @@ static const struct config_class classes[] = {
         .computed = t5_computed,
     },
     {.model_type = "cohere", .defaults = COHERE_DEFAULTS "}", .computed = kv_heads},
-    {.model_type = "cohere2", .defaults = COHERE_DEFAULTS ", 'sliding_window': 4096}", .computed = kv_heads_and_head_dim},
+    {.model_type = "cohere2",
+     .defaults = COHERE_DEFAULTS ", 'sliding_window': 4096}",
+     .computed = kv_heads_and_head_dim},
     {
         .model_type = "gpt_oss",
-        .defaults = "{'num_hidden_layers': 36, 'max_position_embeddings': 131072, 'hidden_size': 2880, 'intermediate_size': 2880,"
+        .defaults = "{'num_hidden_layers': 36, 'max_position_embeddings': 131072, 'hidden_size': 2880, "
+                    "'intermediate_size': 2880,"
                     " 'num_attention_heads': 64, 'num_key_value_heads': 8, 'rope_theta': 150000.0,"
                     " 'rope_scaling': {'rope_type': 'yarn', 'factor': 32.0, 'beta_fast': 32.0, 'beta_slow': 1.0,"
                     " 'truncate': false, 'original_max_position_embeddings': 4096}, 'rms_norm_eps': 1e-05,"

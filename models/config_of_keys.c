@@ -264,9 +264,11 @@ static void add_rope(struct draft *draft)
             object = arena_printf(draft->arena, "%s,\n    \"%s\": %s", object, parts[i].name, value_text(draft, kv));
     }
     double scale;
-    if (key_number(draft, "rope.scaling.yarn_log_multiplier", &scale)) { /* DeepSeek's; only their ratio and the latter matter */
+    /* DeepSeek's; only their ratio and the latter matter */
+    if (key_number(draft, "rope.scaling.yarn_log_multiplier", &scale)) {
         const char *value = float_text(draft, (double)(float)(scale * 10), true);
-        object = arena_printf(draft->arena, "%s,\n    \"mscale\": %s,\n    \"mscale_all_dim\": %s", object, value, value);
+        object =
+            arena_printf(draft->arena, "%s,\n    \"mscale\": %s,\n    \"mscale_all_dim\": %s", object, value, value);
     }
     set_line(draft, "rope_scaling", arena_printf(draft->arena, "%s\n  }", object));
 }
@@ -298,8 +300,8 @@ static void write_lines(struct draft *draft, struct buffer *out)
     buffer_append_text(out, "\n}\n");
 }
 
-bool config_of_keys(const struct family *family, const struct gguf_kvs *kvs, const struct tensor_set *tensors, const char *dtype,
-                    struct buffer *out, struct error *error)
+bool config_of_keys(const struct family *family, const struct gguf_kvs *kvs, const struct tensor_set *tensors,
+                    const char *dtype, struct buffer *out, struct error *error)
 {
     const struct config_form *form = find_form(family, kvs, tensors);
     if (form == NULL)

@@ -1,11 +1,11 @@
 /* config.json of a model that is a GGUF: the rows of its family's keys read backwards.
  *
- * A key row names the hyperparameters that a key may come from; backwards the key gives the one that the class of the model
- * knows. What the converter computed, dropped or took for granted comes from rows of its own (struct config_row), one table a
- * family. What no key and no row tells is left out: transformers then fills in what its class has.
+ * A key row names the hyperparameters that a key may come from; backwards the key gives the one that the class of the
+ * model knows. What the converter computed, dropped or took for granted comes from rows of its own (struct config_row),
+ * one table a family. What no key and no row tells is left out: transformers then fills in what its class has.
  *
- * Facts: what AutoConfig needs, which conventions stand for what is lost. Numbers are written as Python writes them: an F32 as
- * the shortest decimal that gives it back. */
+ * Facts: what AutoConfig needs, which conventions stand for what is lost. Numbers are written as Python writes them: an
+ * F32 as the shortest decimal that gives it back. */
 #pragma once
 
 #include "base/buffer.h"
@@ -44,7 +44,7 @@ struct config_form {
 /* The family of a model by its keys, or NULL. Several may have one architecture: the tokenizer tells them apart. */
 const struct family *family_of_keys(const struct gguf_kvs *kvs);
 
-/* Appends the text of config.json: two blanks a level, keys sorted, as save_pretrained writes it. `tensors` are those of the
- * GGUF, sealed; `dtype` is what torch_dtype says: "bfloat16". */
-bool config_of_keys(const struct family *family, const struct gguf_kvs *kvs, const struct tensor_set *tensors, const char *dtype,
-                    struct buffer *out, struct error *error);
+/* Appends the text of config.json: two blanks a level, keys sorted, as save_pretrained writes it. `tensors` are those
+ * of the GGUF, sealed; `dtype` is what torch_dtype says: "bfloat16". */
+bool config_of_keys(const struct family *family, const struct gguf_kvs *kvs, const struct tensor_set *tensors,
+                    const char *dtype, struct buffer *out, struct error *error);

@@ -55,8 +55,8 @@ static bool is_one_of(const char *name, const char *const *patterns, size_t n_pa
     return false;
 }
 
-static const struct dtype *tensor_type(const struct tensor *tensor, const struct dtype *forced, const struct outtype *outtype,
-                                       uint64_t renumbered_from)
+static const struct dtype *tensor_type(const struct tensor *tensor, const struct dtype *forced,
+                                       const struct outtype *outtype, uint64_t renumbered_from)
 {
     const char *name = tensor->name, *reason;
     if (forced != NULL)

@@ -52,7 +52,8 @@ bool gguf_override_check(const char *override_kv, struct error *error)
     const char *value, *equals = strchr(override_kv, '=');
     const struct kind *kind = find_kind(override_kv, &value);
     if (kind == NULL || equals == override_kv)
-        return error_set(error, "override-kv=%s: not KEY=TYPE:VALUE with a TYPE of int, float, bool or str", override_kv);
+        return error_set(error, "override-kv=%s: not KEY=TYPE:VALUE with a TYPE of int, float, bool or str",
+                         override_kv);
     if (equals - override_kv > MAX_KEY)
         return error_set(error, "override-kv=%s: the key is longer than %d bytes", override_kv, MAX_KEY);
     if (kind->set == set_bool && strcmp(value, "true") != 0 && strcmp(value, "false") != 0)
@@ -73,7 +74,8 @@ void gguf_edit(struct gguf_kvs *kvs, const struct gguf_edits *edits)
         return;
     if (edits->chat_template != NULL)
         gguf_set_string(kvs, "tokenizer.chat_template", edits->chat_template, edits->chat_template_length);
-    for (const char *const *override_kv = edits->override_kvs; override_kv != NULL && *override_kv != NULL; override_kv++) {
+    for (const char *const *override_kv = edits->override_kvs; override_kv != NULL && *override_kv != NULL;
+         override_kv++) {
         const char *value;
         const struct kind *kind = find_kind(*override_kv, &value);
         char *key = strndup(*override_kv, strcspn(*override_kv, "="));

@@ -1,8 +1,9 @@
-/* Other metadata for a GGUF, its tensors untouched: what the options override-kv and chat-template change in every file.
+/* Other metadata for a GGUF, its tensors untouched: what the options override-kv and chat-template change in every
+ * file.
  *
- * Source: string_parse_kv_override() in common/common.cpp and llama_model_quantize_impl() in src/llama-quant.cpp of llama.cpp
- * 34af94cd9: KEY=TYPE:VALUE, with the types int, float, bool and str; a key that is there moves to the end; whole numbers are
- * stored as u32, without their sign. */
+ * Source: string_parse_kv_override() in common/common.cpp and llama_model_quantize_impl() in src/llama-quant.cpp of
+ * llama.cpp 34af94cd9: KEY=TYPE:VALUE, with the types int, float, bool and str; a key that is there moves to the end;
+ * whole numbers are stored as u32, without their sign. */
 #pragma once
 
 #include "formats/gguf/kv.h"

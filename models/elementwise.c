@@ -31,8 +31,9 @@ const struct elementwise plus_one = {
     .backward_text = "x - 1",
     .forward = add_one,
     .backward = subtract_one,
-    .exactness = "BF16 comes back where it is 0 or at least 2^-16, and is off by less than 6e-8 below; F32 by at most 6e-8 "
-                 "for values below 1; F16, where the sum has 10 bits, by at most 4.9e-4",
+    .exactness =
+        "BF16 comes back where it is 0 or at least 2^-16, and is off by less than 6e-8 below; F32 by at most 6e-8 "
+        "for values below 1; F16, where the sum has 10 bits, by at most 4.9e-4",
 };
 
 const struct elementwise minus_exp = {

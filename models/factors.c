@@ -49,7 +49,8 @@ static bool read_weight(struct factors *factors, const struct relation_job *job,
 {
     struct relation_match match;
     uint64_t member, n_members = 1;
-    if (!relation_find(job->relation, job->direction, job->facts, NULL, tensor->name, &match) || match.entry->row->there == NULL)
+    if (!relation_find(job->relation, job->direction, job->facts, NULL, tensor->name, &match) ||
+        match.entry->row->there == NULL)
         return true; /* which is said when tensors are related */
     const char *name = relation_target(job, &match, &member);
     bool is_gathered = member != UINT64_MAX;
@@ -67,7 +68,8 @@ static bool read_weight(struct factors *factors, const struct relation_job *job,
     return true;
 }
 
-struct factors *factors_read(const struct relation_job *job, const struct unpacked *const *unpacked, struct error *error)
+struct factors *factors_read(const struct relation_job *job, const struct unpacked *const *unpacked,
+                             struct error *error)
 {
     struct factors *factors = memory_alloc(sizeof *factors);
     *factors = (struct factors){.arena = job->arena};

@@ -23,7 +23,8 @@ void facts_forget(struct facts *facts, const char *name);
 uint64_t facts_get(const struct facts *facts, const char *name);
 uint64_t facts_get_n(const struct facts *facts, const char *name, size_t length);
 
-/* What config.json says, and the numbers that rearrangements are made of: half 2, part 3 (query, key, value), even and odd 1. */
+/* What config.json says, and the numbers that rearrangements are made of: half 2, part 3 (query, key, value), even and
+ * odd 1. */
 void facts_read(struct facts *facts, const struct hparams *hparams);
 
 /* The hyperparameters that have the number of key heads. */

@@ -1,6 +1,7 @@
 #include "formats/format.h"
 
-extern const struct format gguf_format, huggingface_format, meta_format, mistral_format, safetensors_format, torch_format;
+extern const struct format gguf_format, huggingface_format, meta_format, mistral_format, safetensors_format,
+    torch_format;
 
 const struct format *const formats[] = {
     &gguf_format, &huggingface_format, &meta_format, &mistral_format, &safetensors_format, &torch_format, NULL,

@@ -176,7 +176,8 @@ static void read_scalar(struct reading *reading, const yaml_node_t *node, struct
     const char *text = (const char *)node->data.scalar.value;
     size_t length = node->data.scalar.length;
     value->text = arena_strndup(reading->arena, text, length);
-    bool plain = node->data.scalar.style == YAML_PLAIN_SCALAR_STYLE && strcmp((const char *)node->tag, YAML_STR_TAG) == 0;
+    bool plain =
+        node->data.scalar.style == YAML_PLAIN_SCALAR_STYLE && strcmp((const char *)node->tag, YAML_STR_TAG) == 0;
     value->type = plain ? plain_type(reading, text, length) : CARD_STRING;
     if (value->type == CARD_BOOL)
         value->integer = strchr("yYtT", text[0]) != NULL || strcasecmp(text, "on") == 0;
@@ -255,8 +256,8 @@ static bool few_directives(const struct buffer *text)
     return n_directives <= MAX_DIRECTIVES;
 }
 
-/* Whether libyaml can make a document of the text in linear time: its events, which it gives one by one, tell. What is wrong with
- * the text besides is told by the making. */
+/* Whether libyaml can make a document of the text in linear time: its events, which it gives one by one, tell. What is
+ * wrong with the text besides is told by the making. */
 static bool is_bounded(const struct buffer *text, struct error *error)
 {
     yaml_parser_t parser;
@@ -268,7 +269,8 @@ static bool is_bounded(const struct buffer *text, struct error *error)
     if (!yaml_parser_initialize(&parser))
         return error_set(error, "no memory for a YAML parser");
     set_input(&parser, text);
-    for (bool ended = false; !ended && reason == NULL && yaml_parser_parse(&parser, &event); yaml_event_delete(&event)) {
+    for (bool ended = false; !ended && reason == NULL && yaml_parser_parse(&parser, &event);
+         yaml_event_delete(&event)) {
         reason = too_much(&event, &depth, &n_anchors);
         ended = event.type == YAML_STREAM_END_EVENT;
     }
@@ -286,7 +288,8 @@ bool front_matter_read(struct arena *arena, const char *readme, size_t length, c
     if (!cut_front_matter(readme, length, &text))
         return true;
     yaml_parser_t parser;
-    if (!is_bounded(&text, error) || (!yaml_parser_initialize(&parser) && !error_set(error, "no memory for a YAML parser"))) {
+    if (!is_bounded(&text, error) ||
+        (!yaml_parser_initialize(&parser) && !error_set(error, "no memory for a YAML parser"))) {
         buffer_free(&text);
         return false;
     }

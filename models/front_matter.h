@@ -1,11 +1,11 @@
 /* The YAML between "---" lines at the top of a model's README.md.
  *
- * libyaml parses; what a plain scalar is (`no`, 1.0, 2024-01-31, ~) follows YAML 1.1 as PyYAML's safe_load resolves it. Every
- * scalar keeps its source text besides. Aliases are not expanded but point at what they name, so that no document grows,
- * and cycles are possible: whoever walks a value bounds the depth. Values live in the arena they were read into.
+ * libyaml parses; what a plain scalar is (`no`, 1.0, 2024-01-31, ~) follows YAML 1.1 as PyYAML's safe_load resolves it.
+ * Every scalar keeps its source text besides. Aliases are not expanded but point at what they name, so that no document
+ * grows, and cycles are possible: whoever walks a value bounds the depth. Values live in the arena they were read into.
  *
- * Time and memory are linear in the text: some 0.5 microseconds and at most 200 bytes for each byte. Where libyaml would take
- * longer (deep nesting, many anchors, many directives) the text is refused. */
+ * Time and memory are linear in the text: some 0.5 microseconds and at most 200 bytes for each byte. Where libyaml
+ * would take longer (deep nesting, many anchors, many directives) the text is refused. */
 #pragma once
 
 #include "base/arena.h"
@@ -26,8 +26,8 @@ struct card_value {
     size_t n_pairs;
 };
 
-/* Sets *ret_card to the mapping, or to NULL where `readme` begins with none. Fails where the front matter is not YAML, or
- * more than is read. */
+/* Sets *ret_card to the mapping, or to NULL where `readme` begins with none. Fails where the front matter is not YAML,
+ * or more than is read. */
 bool front_matter_read(struct arena *arena, const char *readme, size_t length, const struct card_value **ret_card,
                        struct error *error);
 

@@ -136,7 +136,8 @@ static const char *card_text(const struct general *general, const struct card_va
     }
     if (value->type == CARD_LIST)
         return joined(general, value);
-    checkpoint_note(general->checkpoint, "README.md: %s is not written as text; '%s' is taken for it", key, value->text);
+    checkpoint_note(general->checkpoint, "README.md: %s is not written as text; '%s' is taken for it", key,
+                    value->text);
     return value->text;
 }
 
@@ -144,7 +145,8 @@ static const char *card_text(const struct general *general, const struct card_va
 
 enum { NO_PART = -1, MAX_ALIASES = 4 };
 
-/* In the order of the file: the card's keys in the order of their precedence, and the part of a name that stands in for them. */
+/* In the order of the file: the card's keys in the order of their precedence, and the part of a name that stands in for
+ * them. */
 static const struct text_field {
     const char *key;
     const char *card_keys[MAX_ALIASES];
@@ -176,7 +178,8 @@ static const char *text_from_card(const struct general *general, const struct te
     return text;
 }
 
-static const char *text_from_name(const struct general *general, const struct text_field *field, const struct name_parts *name)
+static const char *text_from_name(const struct general *general, const struct text_field *field,
+                                  const struct name_parts *name)
 {
     const char *const *part = (const char *const *)((const char *)name + field->part);
     return *part != NULL && field->titled ? name_title(general->arena, *part) : *part;
@@ -249,7 +252,8 @@ static void entry_from_text(const struct general *general, const char *text, con
         return;
     values[ORGANIZATION] = name_title(general->arena, name.organization);
     if (!url)
-        values[REPO_URL] = arena_printf(general->arena, "https://huggingface.co/%s/%s", name.organization, name.full_name);
+        values[REPO_URL] =
+            arena_printf(general->arena, "https://huggingface.co/%s/%s", name.organization, name.full_name);
 }
 
 static void add_entry(const struct general *general, const char *kind, size_t index, const struct card_value *entry)
@@ -267,7 +271,8 @@ static void add_entry(const struct general *general, const char *kind, size_t in
     }
 }
 
-/* `card_keys` are the names that the list goes by, NULL at the end; the first that is there counts, whatever it holds. */
+/* `card_keys` are the names that the list goes by, NULL at the end; the first that is there counts, whatever it holds.
+ */
 static void add_entries(const struct general *general, const char *kind, const char *const *card_keys)
 {
     const struct card_value *entries = NULL;
@@ -322,12 +327,15 @@ static enum gguf_type element_type(const struct elements *elements)
     enum card_type first = elements->values[0]->type;
     for (size_t i = 0; i < elements->n_values; i++) {
         const struct card_value *value = elements->values[i];
-        bool fits =
-            value->integer >= INT32_MIN && value->integer <= INT32_MAX && !(fabs(value->real) > FLT_MAX && isfinite(value->real));
+        bool fits = value->integer >= INT32_MIN && value->integer <= INT32_MAX &&
+                    !(fabs(value->real) > FLT_MAX && isfinite(value->real));
         if (value->type != first || !fits)
             return GGUF_STRING;
     }
-    return first == CARD_BOOL ? GGUF_BOOL : first == CARD_INTEGER ? GGUF_I32 : first == CARD_FLOAT ? GGUF_F32 : GGUF_STRING;
+    return first == CARD_BOOL      ? GGUF_BOOL
+           : first == CARD_INTEGER ? GGUF_I32
+           : first == CARD_FLOAT   ? GGUF_F32
+                                   : GGUF_STRING;
 }
 
 static void append_element(struct buffer *out, enum gguf_type type, const struct card_value *value)
@@ -350,13 +358,15 @@ static void append_element(struct buffer *out, enum gguf_type type, const struct
     }
 }
 
-static void add_array(const struct general *general, const char *key, const char *first_card_key, const char *second_card_key)
+static void add_array(const struct general *general, const char *key, const char *first_card_key,
+                      const char *second_card_key)
 {
     struct elements elements = {0};
     collect(general, &elements, first_card_key);
     collect(general, &elements, second_card_key);
     if (elements.any_left_out)
-        checkpoint_note(general->checkpoint, "README.md: %s: what is neither text nor number is left out", first_card_key);
+        checkpoint_note(general->checkpoint, "README.md: %s: what is neither text nor number is left out",
+                        first_card_key);
     if (elements.n_values == 0)
         return;
     enum gguf_type type = element_type(&elements);
@@ -367,7 +377,8 @@ static void add_array(const struct general *general, const char *key, const char
         append_element(&bytes, type, elements.values[i]);
     }
     if (type == GGUF_STRING && !all_texts)
-        checkpoint_note(general->checkpoint, "README.md: %s: what is not written as text is taken for it", first_card_key);
+        checkpoint_note(general->checkpoint, "README.md: %s: what is not written as text is taken for it",
+                        first_card_key);
     gguf_set_array(general->kvs, key, type, elements.n_values, &bytes);
 }
 

@@ -1,9 +1,9 @@
 /* general.*: what a GGUF says about the model as a whole.
  *
  * From README.md's front matter, config.json's _name_or_path, the directory's name and generation_config.json, in this
- * order of precedence, by the heuristics of gguf-py metadata.py of llama.cpp 34af94cd9. What would end that program (a number for
- * a text, front matter that is not YAML) is read as its author meant it where that is plain, left out where it is not, and
- * noted in the checkpoint. */
+ * order of precedence, by the heuristics of gguf-py metadata.py of llama.cpp 34af94cd9. What would end that program (a
+ * number for a text, front matter that is not YAML) is read as its author meant it where that is plain, left out where
+ * it is not, and noted in the checkpoint. */
 #pragma once
 
 #include "formats/checkpoint.h"

@@ -27,7 +27,8 @@ struct hparams {
     const char *architecture;
 };
 
-/* Where multimodal configurations keep the part about text; all are renamed to text_config by the converter, the last wins. */
+/* Where multimodal configurations keep the part about text; all are renamed to text_config by the converter, the last
+ * wins. */
 static const char *const text_config_keys[] = {"lfm",       "language_config", "thinker_config.text_config",
                                                "lm_config", "llm_config",      "text_config"};
 
@@ -48,7 +49,8 @@ static const struct json *get_in_layer(const struct layer *layer, const char *ke
     for (size_t i = 0; aliases != NULL && aliases[i].alias != NULL; i++) {
         if (strcmp(aliases[i].alias, key) == 0)
             return NULL;
-        const struct json *renamed = strcmp(aliases[i].key, key) == 0 ? json_get(layer->object, aliases[i].alias) : NULL;
+        const struct json *renamed =
+            strcmp(aliases[i].key, key) == 0 ? json_get(layer->object, aliases[i].alias) : NULL;
         if (renamed != NULL)
             return renamed;
     }
@@ -122,7 +124,8 @@ const struct json *hparams_rope_sliding(const struct hparams *hparams, const cha
         return json_get(json_get(parameters, "sliding_attention"), key);
     if (strcmp(key, "rope_theta") != 0)
         return NULL;
-    return hparams_find(hparams, "local_rope_theta|rope_local_theta|rope_theta_local|swa_rope_theta|rope_local_base_freq");
+    return hparams_find(hparams,
+                        "local_rope_theta|rope_local_theta|rope_theta_local|swa_rope_theta|rope_local_base_freq");
 }
 
 bool hparams_count(const struct hparams *hparams, const char *keys, uint64_t low, uint64_t high, uint64_t *ret_count,
@@ -133,7 +136,8 @@ bool hparams_count(const struct hparams *hparams, const char *keys, uint64_t low
     if (!json_u64(value, &count))
         return error_set(error, "config.json: %s is %s", keys, value ? "no whole number" : "missing");
     if (count < low || count > high)
-        return error_set(error, "config.json: %s is %" PRIu64 ", outside %" PRIu64 " to %" PRIu64, keys, count, low, high);
+        return error_set(error, "config.json: %s is %" PRIu64 ", outside %" PRIu64 " to %" PRIu64, keys, count, low,
+                         high);
     *ret_count = count;
     return true;
 }
@@ -225,7 +229,8 @@ bool hparams_default(struct hparams *hparams, const char *defaults, struct error
 }
 
 /* One configuration object with its class after it, and after the layers that are there. */
-static bool add_config(struct hparams *hparams, const struct json *object, const struct config_class *class, struct error *error)
+static bool add_config(struct hparams *hparams, const struct json *object, const struct config_class *class,
+                       struct error *error)
 {
     add_layer(hparams, object, class);
     if (class == NULL)

@@ -1,9 +1,9 @@
 /* Hyperparameters: config.json as transformers' AutoConfig would show it to the converter.
  *
  * What the converter reads is not config.json but the class defaults of its model_type overlaid with it: with
- * attribute_map renames, values the class computes (llama's head_dim), and a multimodal model's text_config merged on top. The
- * classes are data (config_class.h); where the model type has no row, config.json stands alone. Presence matters: a key that
- * is present with null is present.
+ * attribute_map renames, values the class computes (llama's head_dim), and a multimodal model's text_config merged on
+ * top. The classes are data (config_class.h); where the model type has no row, config.json stands alone. Presence
+ * matters: a key that is present with null is present.
  *
  * Source: transformers 4.57 configuration classes; conversion/base.py of llama.cpp 34af94cd9. */
 #pragma once
@@ -13,7 +13,8 @@
 
 struct hparams;
 
-/* Reads config.json among the side files. NULL where there is none (*ret_absent set to true) or where it is not valid. */
+/* Reads config.json among the side files. NULL where there is none (*ret_absent set to true) or where it is not valid.
+ */
 struct hparams *hparams_load(const struct checkpoint *checkpoint, bool *ret_absent, struct error *error);
 
 /* The same from text, which takes the place of the file; `text` need not outlive the call. */
@@ -33,8 +34,8 @@ const struct json *hparams_find(const struct hparams *hparams, const char *keys)
 const struct json *hparams_rope(const struct hparams *hparams, const char *key);
 const struct json *hparams_rope_sliding(const struct hparams *hparams, const char *key);
 
-/* The value of the first key present as a number, for shapes and counts: false, with an error that names the key, where it is
- * missing, null, no whole number, or outside [low, high]. */
+/* The value of the first key present as a number, for shapes and counts: false, with an error that names the key, where
+ * it is missing, null, no whole number, or outside [low, high]. */
 bool hparams_count(const struct hparams *hparams, const char *keys, uint64_t low, uint64_t high, uint64_t *ret_count,
                    struct error *error);
 

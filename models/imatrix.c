@@ -61,11 +61,12 @@ static float *read_values(struct reading *reading, const struct tensor *tensor, 
 }
 
 /* Turns sums into means. The tool divides, and takes 1 for an expert that was never met. */
-static bool take_means(struct reading *reading, const char *name, const struct tensor *sums, const struct tensor *counts,
-                       struct error *error)
+static bool take_means(struct reading *reading, const char *name, const struct tensor *sums,
+                       const struct tensor *counts, struct error *error)
 {
     uint64_t n_values = tensor_elements(sums), n_counts = tensor_elements(counts);
-    float *values = read_values(reading, sums, error), *numbers = values != NULL ? read_values(reading, counts, error) : NULL;
+    float *values = read_values(reading, sums, error),
+          *numbers = values != NULL ? read_values(reading, counts, error) : NULL;
     if (numbers == NULL)
         return false;
     if (n_counts == 0 || n_values == 0)
@@ -89,8 +90,8 @@ static bool read_keys(struct reading *reading, const struct gguf_kvs *kvs, struc
     if (!gguf_get_u64(kvs, "imatrix.chunk_count", &reading->imatrix->n_chunks) ||
         !gguf_get_u64(kvs, "imatrix.chunk_size", &chunk_size) ||
         !gguf_get_array(kvs, "imatrix.datasets", reading->arena, &datasets, error))
-        return error_set(error,
-                         "not an importance matrix: imatrix.datasets, imatrix.chunk_count or imatrix.chunk_size is missing");
+        return error_set(
+            error, "not an importance matrix: imatrix.datasets, imatrix.chunk_count or imatrix.chunk_size is missing");
     const char *first = datasets.count > 0 ? gguf_array_string(&datasets, 0, &length) : NULL;
     if (first != NULL)
         reading->imatrix->dataset = arena_strndup(reading->arena, first, length);
@@ -139,8 +140,8 @@ static bool take(struct walk *walk, uint64_t length, void *out, const char *what
 {
     uint64_t left = source_size(walk->file) - walk->offset;
     if (length > left)
-        return error_set(error, "truncated: %s at byte %" PRIu64 " has %" PRIu64 " bytes, and %" PRIu64 " are left", what,
-                         walk->offset, length, left);
+        return error_set(error, "truncated: %s at byte %" PRIu64 " has %" PRIu64 " bytes, and %" PRIu64 " are left",
+                         what, walk->offset, length, left);
     if (!source_read(walk->file, walk->offset, length, out, error))
         return false;
     walk->offset += length;
@@ -154,8 +155,8 @@ static bool take_i32(struct walk *walk, int32_t least, int32_t *ret_number, cons
     if (!take(walk, sizeof bytes, bytes, what, error))
         return false;
     *ret_number = (int32_t)read_le(bytes, sizeof bytes);
-    return *ret_number >= least ||
-           error_set(error, "%s at byte %" PRIu64 " is %" PRId32 ", and not at least %" PRId32, what, offset, *ret_number, least);
+    return *ret_number >= least || error_set(error, "%s at byte %" PRIu64 " is %" PRId32 ", and not at least %" PRId32,
+                                             what, offset, *ret_number, least);
 }
 
 static bool take_floats(struct walk *walk, uint64_t count, float *values, struct error *error)
@@ -182,8 +183,8 @@ static bool read_entry(struct reading *reading, struct walk *walk, struct error 
         !take_i32(walk, 1, &n_values, "the number of values", error))
         return false;
     if ((uint64_t)n_values > (source_size(walk->file) - walk->offset) / sizeof(float))
-        return error_set(error, "truncated: '%s' has %" PRId32 " values, and only %" PRIu64 " bytes follow", name, n_values,
-                         source_size(walk->file) - walk->offset);
+        return error_set(error, "truncated: '%s' has %" PRId32 " values, and only %" PRIu64 " bytes follow", name,
+                         n_values, source_size(walk->file) - walk->offset);
     float *values = arena_array(reading->arena, (size_t)n_values, sizeof *values);
     if (!take_floats(walk, (uint64_t)n_values, values, error))
         return false;
@@ -209,7 +210,8 @@ static bool read_trailer(struct reading *reading, struct walk *walk, struct erro
     if (length <= 0)
         return true;
     if (length > MOST_DATASET)
-        return error_set(error, "the dataset's name has %" PRId32 " bytes, and at most %d are taken", length, MOST_DATASET);
+        return error_set(error, "the dataset's name has %" PRId32 " bytes, and at most %d are taken", length,
+                         MOST_DATASET);
     char *dataset = arena_alloc(reading->arena, (size_t)length + 1);
     reading->imatrix->dataset = dataset;
     return take(walk, (uint64_t)length, dataset, "the dataset's name", error);
@@ -302,12 +304,14 @@ bool imatrix_check(const struct imatrix *imatrix, const struct imatrix_filter *f
     return true;
 }
 
-const struct imatrix_entry *imatrix_find(const struct imatrix *imatrix, const struct imatrix_filter *filter, const char *name)
+const struct imatrix_entry *imatrix_find(const struct imatrix *imatrix, const struct imatrix_filter *filter,
+                                         const char *name)
 {
     struct imatrix_entry wanted = {.name = name};
     if (imatrix == NULL)
         return NULL;
-    const struct imatrix_entry *entry = bsearch(&wanted, imatrix->entries, imatrix->n_entries, sizeof wanted, compare_entries);
+    const struct imatrix_entry *entry =
+        bsearch(&wanted, imatrix->entries, imatrix->n_entries, sizeof wanted, compare_entries);
     return entry != NULL && counts(entry, filter) ? entry : NULL;
 }
 
@@ -318,7 +322,8 @@ struct importance imatrix_importance(const struct imatrix_entry *entry, const st
         .n_matrices = tensor->rank >= 3 ? tensor->shape[tensor->rank - 3] : 1,
     };
     uint64_t n_values;
-    if (entry != NULL && checked_multiply(importance.n_columns, importance.n_matrices, &n_values) && n_values == entry->n_values)
+    if (entry != NULL && checked_multiply(importance.n_columns, importance.n_matrices, &n_values) &&
+        n_values == entry->n_values)
         importance.columns = entry->values;
     return importance;
 }

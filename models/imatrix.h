@@ -1,9 +1,9 @@
 /* Importance matrices: for each matrix of a model, by its name in GGUF, the mean square of what each of its columns was
  * multiplied with while llama-imatrix ran the model over some text.
  *
- * Both forms of the file are read: GGUF, and the older one without a header. A matrix is read whole when it is opened, and takes
- * as much memory as its file; it does not change afterwards. Source: common/imatrix-loader.cpp and tools/quantize/quantize.cpp of
- * llama.cpp 34af94cd9. */
+ * Both forms of the file are read: GGUF, and the older one without a header. A matrix is read whole when it is opened,
+ * and takes as much memory as its file; it does not change afterwards. Source: common/imatrix-loader.cpp and
+ * tools/quantize/quantize.cpp of llama.cpp 34af94cd9. */
 #pragma once
 
 #include "formats/tensor_set.h"
@@ -30,8 +30,8 @@ struct imatrix {
 /* Reads the file; everything is in the arena. NULL on failure. */
 const struct imatrix *imatrix_open(const char *path, struct arena *arena, struct error *error);
 
-/* Which entries count: those whose names hold one of the texts of `include` and none of `exclude`. Lists end with NULL, and a
- * list that is NULL says nothing. */
+/* Which entries count: those whose names hold one of the texts of `include` and none of `exclude`. Lists end with NULL,
+ * and a list that is NULL says nothing. */
 struct imatrix_filter {
     const char *const *include, *const *exclude;
 };
@@ -42,9 +42,10 @@ size_t imatrix_count(const struct imatrix *imatrix, const struct imatrix_filter 
 /* Refuses an infinite or NaN value in any entry that counts. */
 bool imatrix_check(const struct imatrix *imatrix, const struct imatrix_filter *filter, struct error *error);
 
-/* What an entry says of a tensor: its columns, if there are as many as values, and in any case how many the tensor has. `entry`
- * may be NULL. */
+/* What an entry says of a tensor: its columns, if there are as many as values, and in any case how many the tensor has.
+ * `entry` may be NULL. */
 struct importance imatrix_importance(const struct imatrix_entry *entry, const struct tensor *tensor);
 
 /* The entry of that name, if it counts; or NULL. */
-const struct imatrix_entry *imatrix_find(const struct imatrix *imatrix, const struct imatrix_filter *filter, const char *name);
+const struct imatrix_entry *imatrix_find(const struct imatrix *imatrix, const struct imatrix_filter *filter,
+                                         const char *name);

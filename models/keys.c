@@ -59,7 +59,8 @@ static bool set_number(struct synthesis *synthesis, const struct key_row *row, d
 }
 
 /* Heads that differ from layer to layer. */
-static bool set_array(struct synthesis *synthesis, const struct key_row *row, const struct json *array, struct error *error)
+static bool set_array(struct synthesis *synthesis, const struct key_row *row, const struct json *array,
+                      struct error *error)
 {
     struct buffer elements = {0};
     uint64_t count = 0;
@@ -76,7 +77,8 @@ static bool set_array(struct synthesis *synthesis, const struct key_row *row, co
 }
 
 /* Sets a key from a value of config.json, of the row's type. */
-static bool set_value(struct synthesis *synthesis, const struct key_row *row, const struct json *value, struct error *error)
+static bool set_value(struct synthesis *synthesis, const struct key_row *row, const struct json *value,
+                      struct error *error)
 {
     double number;
     size_t length;
@@ -92,7 +94,8 @@ static bool set_value(struct synthesis *synthesis, const struct key_row *row, co
     if (row->type == GGUF_BOOL && json_type(value) == JSON_TRUE)
         return set_number(synthesis, row, 1, error);
     if (row->type == GGUF_U32 && json_type(value) == JSON_NUMBER && !json_is_integer(value))
-        return error_set(error, "config.json: %s is %s, which is not a whole number", row->from, json_number_text(value));
+        return error_set(error, "config.json: %s is %s, which is not a whole number", row->from,
+                         json_number_text(value));
     if (row->type == GGUF_STRING || !json_double(value, &number))
         return error_set(error, "config.json: %s is of the wrong type", row->from);
     return set_number(synthesis, row, number, error);

@@ -288,7 +288,8 @@ bool mix_layer_of(const char *name, uint64_t *ret_layer)
     return *end == '.';
 }
 
-/* Where the tensor stands among those of its role. With experts the tool goes by the layer's number, and insists on one. */
+/* Where the tensor stands among those of its role. With experts the tool goes by the layer's number, and insists on
+ * one. */
 static bool find_position(struct choice *choice, const struct tensor *tensor, enum tensor_role role, unsigned *facts,
                           struct error *error)
 {
@@ -302,7 +303,8 @@ static bool find_position(struct choice *choice, const struct tensor *tensor, en
     if (role == FFN_DOWN && layer < n_layers / 8)
         *facts |= SEEN_FIRST_EIGHTH;
     if (choice->model->n_experts > 1 && (!mix_layer_of(tensor->name, &layer) || layer >= n_layers))
-        return error_set(error, "tensor '%s' is in none of the %llu layers", tensor->name, (unsigned long long)n_layers);
+        return error_set(error, "tensor '%s' is in none of the %llu layers", tensor->name,
+                         (unsigned long long)n_layers);
     if (role == FFN_DOWN)
         *facts |= position_facts(layer, n_layers);
     else if (layer >= n_layers / 8 && layer < 7 * n_layers / 8)
@@ -387,7 +389,8 @@ static bool is_uniform(const struct choice *choice)
 }
 
 /* *ret_type is the tensor's before and becomes the answer. */
-static bool choose_type(struct choice *choice, const struct tensor *tensor, const struct dtype **ret_type, struct error *error)
+static bool choose_type(struct choice *choice, const struct tensor *tensor, const struct dtype **ret_type,
+                        struct error *error)
 {
     const struct dtype *input = *ret_type, *type = type_by_name_options(choice, tensor);
     if (!may_be_quantized(tensor, choice->options)) {
@@ -412,7 +415,8 @@ static bool choose_type(struct choice *choice, const struct tensor *tensor, cons
 }
 
 bool mix_choose_types(const struct mix *mix, const struct quantize_options *options, const struct mix_model *model,
-                      const struct tensor *const *tensors, const struct dtype **types, size_t n_tensors, struct error *error)
+                      const struct tensor *const *tensors, const struct dtype **types, size_t n_tensors,
+                      struct error *error)
 {
     struct choice choice = {.mix = mix,
                             .options = options,

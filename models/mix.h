@@ -1,7 +1,7 @@
 /* Mixes: file types of llama-quantize, and which type each gives to every tensor of a model.
  *
- * A mix is a row of data: the type most tensors get, and rules for those that get another, by what the tensor is for, where
- * in the model it stands and how the model is built. To add one, write its row in mixes.c.
+ * A mix is a row of data: the type most tensors get, and rules for those that get another, by what the tensor is for,
+ * where in the model it stands and how the model is built. To add one, write its row in mixes.c.
  *
  * Source: llama_tensor_get_type() and what it calls in src/llama-quant.cpp of llama.cpp 34af94cd9. */
 #pragma once
@@ -34,12 +34,13 @@ struct quantize_options {
     const char *const *tensor_types;                               /* "PATTERN=TYPE", NULL-terminated; NULL: none */
     const struct imatrix *imatrix;                                 /* NULL: none */
     struct imatrix_filter filter;                                  /* of its entries */
-    bool keep_split;                                               /* in the parts and the order of a GGUF that has parts */
-    bool requantize;                                               /* also what is quantized already */
+    /* in the parts and the order of a GGUF that has parts */
+    bool keep_split;
+    bool requantize; /* also what is quantized already */
 };
 
-/* The type of that name that a tensor may be written in, in any case, as the tool takes it ("q4_K"). NULL where there is none:
- * the error lists those there are. */
+/* The type of that name that a tensor may be written in, in any case, as the tool takes it ("q4_K"). NULL where there
+ * is none: the error lists those there are. */
 const struct dtype *quantize_type(const char *name, struct error *error);
 
 /* Checks patterns and types, for a message when options are read rather than when a file is. */
@@ -51,14 +52,15 @@ struct mix_model {
     uint64_t n_layers, n_heads, n_kv_heads, n_experts; /* heads: of the first layer */
 };
 
-/* Chooses the types of the tensors of a file, given in its order: of each, types[i] is what it is before, which it stays where it
- * is not quantized, and becomes the answer. Fails, with the reason, where the tool refuses: nothing is said about the
- * types then. */
+/* Chooses the types of the tensors of a file, given in its order: of each, types[i] is what it is before, which it
+ * stays where it is not quantized, and becomes the answer. Fails, with the reason, where the tool refuses: nothing is
+ * said about the types then. */
 bool mix_choose_types(const struct mix *mix, const struct quantize_options *options, const struct mix_model *model,
-                      const struct tensor *const *tensors, const struct dtype **types, size_t n_tensors, struct error *error);
+                      const struct tensor *const *tensors, const struct dtype **types, size_t n_tensors,
+                      struct error *error);
 
-/* Whether the tool refuses to write the tensor of that name as `type` without knowing the importance of its columns, or nobody
- * could; and whether that may be so of any tensor of a model. */
+/* Whether the tool refuses to write the tensor of that name as `type` without knowing the importance of its columns, or
+ * nobody could; and whether that may be so of any tensor of a model. */
 bool mix_needs_importance(const struct mix *mix, const char *name, const struct dtype *type);
 bool mix_wants_imatrix(const struct mix *mix);
 

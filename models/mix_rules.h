@@ -16,8 +16,9 @@ enum tensor_role {
     ANY_ROLE = 1023,
 };
 
-/* What may be true of a tensor and its model. Positions count the tensors of the same role in the order of the file: for FFN_DOWN
- * out of the number of layers (and by the layer's own number in a model with experts), for ATTN_V out of all values. */
+/* What may be true of a tensor and its model. Positions count the tensors of the same role in the order of the file:
+ * for FFN_DOWN out of the number of layers (and by the layer's own number in a model with experts), for ATTN_V out of
+ * all values. */
 enum tensor_fact {
     FALCON = 1,
     NOT_FALCON = 2,

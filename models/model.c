@@ -95,7 +95,8 @@ static bool add_tensors(struct synthesis *synthesis, struct error *error)
 static uint64_t embedding_rows(const struct gguf_model *model)
 {
     const struct tensor *embedding = tensor_set_find_text(model->tensors, "token_embd.weight");
-    return embedding != NULL && embedding->view->rank > 0 && embedding->view->n_elements > 0 ? embedding->view->shape[0] : 0;
+    return embedding != NULL && embedding->view->rank > 0 && embedding->view->n_elements > 0 ? embedding->view->shape[0]
+                                                                                             : 0;
 }
 
 /* "no tokenizer.model or tokenizer.json, which the llama family needs" */

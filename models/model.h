@@ -1,8 +1,9 @@
 /* A GGUF that exists nowhere: its keys and its tensors, as views, before any of it is laid out in a file.
  *
  * gguf_model_new() does what convert_hf_to_gguf.py does with a Hugging Face checkpoint, once for all precisions;
- * gguf_plan_converter() and gguf_plan_quantize() then say for one output what every tensor's type is, in which order tensors
- * stand, and what the changed keys are. No weight is read. Everything lives in the model's arena until gguf_model_free(). */
+ * gguf_plan_converter() and gguf_plan_quantize() then say for one output what every tensor's type is, in which order
+ * tensors stand, and what the changed keys are. No weight is read. Everything lives in the model's arena until
+ * gguf_model_free(). */
 #pragma once
 
 #include "formats/checkpoint.h"
@@ -20,18 +21,19 @@ struct gguf_model {
     /* The keys of the converter's output in their order. The value of general.file_type is per output. */
     struct gguf_kvs kvs;
 
-    /* In GGUF's names and the order of the converter's output, each a view: transformed, in the dtype the transformation leaves
-     * it in. */
+    /* In GGUF's names and the order of the converter's output, each a view: transformed, in the dtype the
+     * transformation leaves it in. */
     struct tensor_set *tensors;
-    const struct dtype **forced;   /* the type that each has in every output whatever the precision; NULL: as rules say. Of a
-                                    * model that is a GGUF already the type that each has there */
+    const struct dtype **forced;   /* the type that each has in every output whatever the precision; NULL: as rules say.
+                                    * Of a   model that is a GGUF already the type that each has there */
     const struct dtype *auto_type; /* what --outtype auto chooses: F16 or BF16 */
-    uint64_t renumbered_from;  /* layers from here on had other numbers when the converter asked which matrices stay F32 by their
-                                * names, and are not among them; 0: none */
+    uint64_t renumbered_from;  /* layers from here on had other numbers when the converter asked which matrices stay F32
+                                * by their  names, and are not among them; 0: none */
     uint32_t packed_file_type; /* general.file_type of plain outputs, where the checkpoint is packed; 0: their own */
 
-    bool is_gguf, is_quantized;     /* the source is a GGUF, of blocks */
-    const struct gguf_edits *edits; /* for whoever made the model to set: changes to the keys of every output; NULL: none */
+    bool is_gguf, is_quantized; /* the source is a GGUF, of blocks */
+    /* for whoever made the model to set: changes to the keys of every output; NULL: none */
+    const struct gguf_edits *edits;
 };
 
 /* NULL where no GGUF can be made of the checkpoint: the error says why (a tensor that the family does not know ...). An
@@ -39,14 +41,16 @@ struct gguf_model {
 struct gguf_model *gguf_model_new(const struct checkpoint *checkpoint, struct error *error);
 void gguf_model_free(struct gguf_model *model); /* NULL is allowed */
 
-/* Notes, from config.json alone, where gguf_model_new() would make a plain container: to be said before anything is asked for. */
+/* Notes, from config.json alone, where gguf_model_new() would make a plain container: to be said before anything is
+ * asked for. */
 void gguf_note_family(const struct checkpoint *checkpoint);
 
-/* Why ggml would not open a file with a tensor of that name and shape, whatever its type; NULL where it would. A name may hold
- * NULs. Follows gguf_init_from_file_impl() in ggml/src/gguf.cpp: names of at most 63 bytes, at most 4 dimensions, fewer than
- * INT64_MAX elements; a dimension of 0 is taken, and so is an empty name. */
+/* Why ggml would not open a file with a tensor of that name and shape, whatever its type; NULL where it would. A name
+ * may hold NULs. Follows gguf_init_from_file_impl() in ggml/src/gguf.cpp: names of at most 63 bytes, at most 4
+ * dimensions, fewer than INT64_MAX elements; a dimension of 0 is taken, and so is an empty name. */
 const char *gguf_tensor_refusal(const char *name, size_t name_length, const struct view *view);
 
-/* What an output file holds, for gguf_lay_out(); the model must outlive it. The converter's --outtype: "auto", "f32", "f16",
- * "bf16", "q8_0", "tq1_0", "tq2_0". */
-bool gguf_plan_converter(const struct gguf_model *model, const char *outtype, struct gguf_plan *ret_plan, struct error *error);
+/* What an output file holds, for gguf_lay_out(); the model must outlive it. The converter's --outtype: "auto", "f32",
+ * "f16", "bf16", "q8_0", "tq1_0", "tq2_0". */
+bool gguf_plan_converter(const struct gguf_model *model, const char *outtype, struct gguf_plan *ret_plan,
+                         struct error *error);

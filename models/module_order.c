@@ -5,28 +5,29 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Names of modules and parameters that have one parent, in the order in which it holds them; of all parents in one list. What a
- * module holds itself comes before its modules. */
+/* Names of modules and parameters that have one parent, in the order in which it holds them; of all parents in one
+ * list. What a module holds itself comes before its modules. */
 /* clang-format off */
 static const char *const usual_names[] = {
     /* models */
     "shared", "model", "transformer", "backbone", "gpt_neox", "bert", "roberta", "language_model", "encoder_model",
     /* what stands before the layers */
-    "embed_tokens", "embeddings", "embed_in", "wte", "wpe", "word_embeddings", "position_embeddings", "token_type_embeddings",
-    "word_embeddings_layernorm", "emb_ln", "layers", "h", "blocks", "block", "encoder", "decoder", "layer",
+    "embed_tokens", "embeddings", "embed_in", "wte", "wpe", "word_embeddings", "position_embeddings",
+    "token_type_embeddings", "word_embeddings_layernorm", "emb_ln", "layers", "h", "blocks", "block", "encoder",
+    "decoder", "layer",
     /* GPT-2, MPT, T5 */
-    "ln_1", "norm_1", "attn", "ln_2", "norm_2", "c_attn", "c_fc", "Wqkv", "SelfAttention", "EncDecAttention", "DenseReluDense",
-    "wi", "wi_0", "wi_1", "wo", "layer_norm",
+    "ln_1", "norm_1", "attn", "ln_2", "norm_2", "c_attn", "c_fc", "Wqkv", "SelfAttention", "EncDecAttention",
+    "DenseReluDense", "wi", "wi_0", "wi_1", "wo", "layer_norm",
     /* attention */
     "sinks", "self_attn", "self_attention", "attention", "self", "query", "key", "value", "q", "k", "v", "o",
-    "relative_attention_bias", "q_a_proj", "q_a_layernorm", "q_b_proj", "q_proj", "kv_a_proj_with_mqa", "kv_a_layernorm",
-    "kv_b_proj", "k_proj", "v_proj", "o_proj", "qkv_proj", "query_key_value", "dense", "LayerNorm", "q_norm", "k_norm", "q_layernorm",
-    "k_layernorm", "norms",
+    "relative_attention_bias", "q_a_proj", "q_a_layernorm", "q_b_proj", "q_proj", "kv_a_proj_with_mqa",
+    "kv_a_layernorm", "kv_b_proj", "k_proj", "v_proj", "o_proj", "qkv_proj", "query_key_value", "dense", "LayerNorm",
+    "q_norm", "k_norm", "q_layernorm", "k_layernorm", "norms",
     /* feed-forward */
     "intermediate", "block_sparse_moe", "shared_mlp", "mlp", "ffn", "gate", "gate_proj", "gate_up_proj",
-    "gate_up_proj_bias", "up_proj", "input_linear", "down_proj", "down_proj_bias", "output_linear", "router", "fc1", "fc2", "c_proj",
-    "dense_h_to_4h", "dense_4h_to_h", "experts", "w1", "w2", "w3", "shared_experts", "shared_expert", "shared_expert_gate",
-    "output",
+    "gate_up_proj_bias", "up_proj", "input_linear", "down_proj", "down_proj_bias", "output_linear", "router", "fc1",
+    "fc2", "c_proj", "dense_h_to_4h", "dense_4h_to_h", "experts", "w1", "w2", "w3", "shared_experts", "shared_expert",
+    "shared_expert_gate", "output",
     /* norms of a layer */
     "input_layernorm", "ln_attn", "ln_mlp", "post_attention_layernorm", "pre_feedforward_layernorm",
     "post_feedforward_layernorm",
@@ -39,18 +40,21 @@ static const char *const usual_names[] = {
 };
 
 static const char *const bloom_names[] = {
-    "transformer", "word_embeddings", "word_embeddings_layernorm", "h", "input_layernorm", "self_attention", "query_key_value",
-    "dense", "post_attention_layernorm", "mlp", "dense_h_to_4h", "dense_4h_to_h", "ln_f", "lm_head", "weight", "bias", NULL,
+    "transformer", "word_embeddings", "word_embeddings_layernorm", "h", "input_layernorm", "self_attention",
+    "query_key_value", "dense", "post_attention_layernorm", "mlp", "dense_h_to_4h", "dense_4h_to_h", "ln_f", "lm_head",
+    "weight", "bias", NULL,
 };
 
 static const char *const gptneox_names[] = {
-    "gpt_neox", "embed_in", "layers", "input_layernorm", "post_attention_layernorm", "attention", "query_key_value", "dense",
+    "gpt_neox", "embed_in", "layers", "input_layernorm", "post_attention_layernorm", "attention", "query_key_value",
+    "dense",
     "mlp", "dense_h_to_4h", "dense_4h_to_h", "final_layer_norm", "embed_out", "weight", "bias", NULL,
 };
 
 static const char *const deepseek_names[] = {
-    "model", "embed_tokens", "layers", "self_attn", "q_a_proj", "q_a_layernorm", "q_b_proj", "q_proj", "kv_a_proj_with_mqa",
-    "kv_a_layernorm", "kv_b_proj", "o_proj", "mlp", "experts", "gate", "gate_proj", "up_proj", "down_proj", "shared_experts",
+    "model", "embed_tokens", "layers", "self_attn", "q_a_proj", "q_a_layernorm", "q_b_proj", "q_proj",
+    "kv_a_proj_with_mqa", "kv_a_layernorm", "kv_b_proj", "o_proj", "mlp", "experts", "gate", "gate_proj", "up_proj",
+    "down_proj", "shared_experts",
     "input_layernorm", "post_attention_layernorm", "norm", "lm_head", "weight", "bias", "e_score_correction_bias", NULL,
 };
 /* clang-format on */
@@ -67,7 +71,8 @@ enum { MAX_PARTS = 12 };
 
 static const uint32_t UNKNOWN = UINT32_MAX;
 
-/* What a tensor is sorted by: for each part of its name the number there, or the place of the name among its siblings. */
+/* What a tensor is sorted by: for each part of its name the number there, or the place of the name among its siblings.
+ */
 struct sort_key {
     uint32_t parts[MAX_PARTS];
     uint32_t index;

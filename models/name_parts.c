@@ -23,7 +23,8 @@ static struct runes decode(struct arena *arena, const char *text)
     struct runes runes = {arena_array(arena, n_bytes + 1, sizeof(rune)), 0};
     for (size_t at = 0; at < n_bytes;) {
         rune *next = &runes.at[runes.length++];
-        utf8proc_ssize_t taken = utf8proc_iterate((const utf8proc_uint8_t *)text + at, (utf8proc_ssize_t)(n_bytes - at), next);
+        utf8proc_ssize_t taken =
+            utf8proc_iterate((const utf8proc_uint8_t *)text + at, (utf8proc_ssize_t)(n_bytes - at), next);
         if (taken <= 0)
             *next = 0xfffd;
         at += taken > 0 ? (size_t)taken : 1;
@@ -73,13 +74,15 @@ static bool is_space(rune c)
 /* Beyond the letters of the cased categories: numerals and circled letters, which come in two cases, and ordinals. */
 static bool is_lower(rune c)
 {
-    return utf8proc_category(c) == UTF8PROC_CATEGORY_LL || (!is_letter(c) && utf8proc_toupper(c) != c) || c == 0xaa || c == 0xba;
+    return utf8proc_category(c) == UTF8PROC_CATEGORY_LL || (!is_letter(c) && utf8proc_toupper(c) != c) || c == 0xaa ||
+           c == 0xba;
 }
 
 static bool is_upper_or_title(rune c)
 {
     utf8proc_category_t category = utf8proc_category(c);
-    return category == UTF8PROC_CATEGORY_LU || category == UTF8PROC_CATEGORY_LT || (!is_letter(c) && utf8proc_tolower(c) != c);
+    return category == UTF8PROC_CATEGORY_LU || category == UTF8PROC_CATEGORY_LT ||
+           (!is_letter(c) && utf8proc_tolower(c) != c);
 }
 
 /* Lower case as the reference's case-blind matching has it: dotted, dotless and long letters match plain ones. */
@@ -316,7 +319,8 @@ static bool same_text(const struct part *a, const struct part *b)
     return a->text.length == b->text.length && memcmp(a->text.at, b->text.at, a->text.length * sizeof(rune)) == 0;
 }
 
-/* The parts of one type and not of another, joined with "-", a size named twice only once; NULL where there are none. */
+/* The parts of one type and not of another, joined with "-", a size named twice only once; NULL where there are none.
+ */
 static const char *join(struct arena *arena, const struct part *parts, size_t n_parts, unsigned type, unsigned but_not)
 {
     struct buffer out = {0};

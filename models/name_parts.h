@@ -2,7 +2,8 @@
  *
  * The heuristics are those of gguf-py metadata.py (get_model_id_components, id_to_title) and utility.py (size_label) of
  * llama.cpp 34af94cd9, with Python's meaning of letters, digits and cases for all of Unicode; of title case only the
- * one-to-one mappings, and sharp s. Bytes that are not UTF-8 become U+FFFD. All texts are made in the arena that is given. */
+ * one-to-one mappings, and sharp s. Bytes that are not UTF-8 become U+FFFD. All texts are made in the arena that is
+ * given. */
 #pragma once
 
 #include "base/arena.h"
@@ -14,8 +15,8 @@ struct name_parts {
     const char *full_name, *organization, *basename, *finetune, *version, *size_label;
 };
 
-/* Takes "ORG/NAME" or "NAME" apart. A size that is far from `n_parameters` is taken for a context length, which belongs to
- * the finetune; 0: unknown, every size is believed. */
+/* Takes "ORG/NAME" or "NAME" apart. A size that is far from `n_parameters` is taken for a context length, which belongs
+ * to the finetune; 0: unknown, every size is believed. */
 struct name_parts name_parts_read(struct arena *arena, const char *id, uint64_t n_parameters);
 
 /* "bge-small-en" as "Bge Small En": words in lower case get a capital, versions and what begins with a digit do not. */

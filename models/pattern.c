@@ -52,7 +52,8 @@ bool pattern_match(const char *pattern, const char *name, size_t name_length, ui
     return at == name_length;
 }
 
-char *pattern_fill(struct arena *arena, const char *pattern, const uint64_t numbers[PATTERN_NUMBERS], const char *suffix)
+char *pattern_fill(struct arena *arena, const char *pattern, const uint64_t numbers[PATTERN_NUMBERS],
+                   const char *suffix)
 {
     char text[256];
     size_t used = 0, length;

@@ -123,7 +123,8 @@ bool plain_add_tensors(struct gguf_model *model, struct error *error)
         tensor_set_add_view(model->tensors, tensor->name, view);
     }
     if (model->tensors->n_tensors == 0 && set->n_tensors > 0)
-        return error_set(error, "none of the tensors can be in a GGUF: '%.200s': %s", left_out->first, left_out->reason);
+        return error_set(error, "none of the tensors can be in a GGUF: '%.200s': %s", left_out->first,
+                         left_out->reason);
     left_out_note(left_out, checkpoint, "model.gguf");
     return true;
 }

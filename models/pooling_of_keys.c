@@ -9,7 +9,8 @@ static bool architecture_number(const struct gguf_kvs *kvs, const char *name, ui
     struct error error;
     size_t length;
     const char *architecture = gguf_get_string(kvs, "general.architecture", arena, &length, &error);
-    bool found = architecture != NULL && gguf_get_u64(kvs, arena_printf(arena, "%s.%s", architecture, name), ret_number);
+    bool found =
+        architecture != NULL && gguf_get_u64(kvs, arena_printf(arena, "%s.%s", architecture, name), ret_number);
     arena_free(arena);
     return found;
 }

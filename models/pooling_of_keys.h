@@ -1,5 +1,5 @@
-/* The files by which sentence-transformers knows how tokens become one embedding, from the key ARCHITECTURE.pooling_type of a
- * GGUF. */
+/* The files by which sentence-transformers knows how tokens become one embedding, from the key
+ * ARCHITECTURE.pooling_type of a GGUF. */
 #pragma once
 
 #include "base/buffer.h"

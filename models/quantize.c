@@ -34,7 +34,8 @@ static const struct tensor **sort_tensors(const struct tensor_set *set, bool kee
     return sorted;
 }
 
-/* A whole number among the keys of the architecture, or the first of an array of them; `otherwise` where there is none. */
+/* A whole number among the keys of the architecture, or the first of an array of them; `otherwise` where there is none.
+ */
 static uint64_t model_number(const struct gguf_kvs *kvs, const char *architecture, const char *name, uint64_t otherwise)
 {
     char key[256];
@@ -68,7 +69,8 @@ static const struct dtype *input_type(const struct gguf_model *model, const stru
     return forced != NULL ? forced : &f32_dtype;
 }
 
-/* What the matrix says of a tensor that is quantized: it has to fit, and where it says nothing the type has to do without. */
+/* What the matrix says of a tensor that is quantized: it has to fit, and where it says nothing the type has to do
+ * without. */
 static bool find_importance(const struct mix *mix, const struct quantize_options *options, struct gguf_place *place,
                             struct error *error)
 {
@@ -79,16 +81,17 @@ static bool find_importance(const struct mix *mix, const struct quantize_options
     bool is_embedding =
         strcmp(tensor->name, "token_embd.weight") == 0 || strcmp(tensor->name, "per_layer_token_embd.weight") == 0;
     if (entry != NULL && importance.columns == NULL && !is_embedding)
-        return error_set(error,
-                         "%s has %" PRIu64 " values for tensor '%s', which has %" PRIu64 " columns in %" PRIu64 " matrices",
-                         options->imatrix->file, entry->n_values, tensor->name, importance.n_columns, importance.n_matrices);
+        return error_set(
+            error, "%s has %" PRIu64 " values for tensor '%s', which has %" PRIu64 " columns in %" PRIu64 " matrices",
+            options->imatrix->file, entry->n_values, tensor->name, importance.n_columns, importance.n_matrices);
     place->encoding.importance = importance;
     if (importance.columns != NULL || !mix_needs_importance(mix, tensor->name, type))
         return true;
     if (options->imatrix == NULL)
-        return error_set(error, "tensor '%s' as %s needs an importance matrix (-o imatrix=FILE)", tensor->name, type->name);
-    return error_set(error, "%s says nothing of tensor '%s', which as %s needs an importance matrix", options->imatrix->file,
-                     tensor->name, type->name);
+        return error_set(error, "tensor '%s' as %s needs an importance matrix (-o imatrix=FILE)", tensor->name,
+                         type->name);
+    return error_set(error, "%s says nothing of tensor '%s', which as %s needs an importance matrix",
+                     options->imatrix->file, tensor->name, type->name);
 }
 
 /* The tensors of the plan in their order, with their types. */

@@ -90,7 +90,8 @@ static bool linear_of_factor(const struct job *job, const struct factor *factor,
         ret_size->constant = 0;
         for (const struct section *section = factor->sections; section != NULL; section = section->next) {
             struct linear size;
-            if (!linear_of_product(job, section->first, &size) || !checked_add(ret_size->times, size.times, &ret_size->times) ||
+            if (!linear_of_product(job, section->first, &size) ||
+                !checked_add(ret_size->times, size.times, &ret_size->times) ||
                 !checked_add(ret_size->constant, size.constant, &ret_size->constant))
                 return false;
         }
@@ -245,8 +246,8 @@ static bool check_known(const struct job *job, uint32_t names)
 {
     for (unsigned i = 0; i < job->rearrangement->n_names; i++)
         if ((names & ~job->known) >> i & 1)
-            return error_set(job->error, "'%.200s' needs the size of %.40s, which is not known", job->rearrangement->text,
-                             job->rearrangement->names[i]);
+            return error_set(job->error, "'%.200s' needs the size of %.40s, which is not known",
+                             job->rearrangement->text, job->rearrangement->names[i]);
     return true;
 }
 
@@ -315,7 +316,8 @@ static int chosen_section(const struct choices *choices, const struct factor *gr
     return group->n_sections == 1 ? 0 : choices->section[group->number];
 }
 
-/* Walks over factors from the last to the first, `stride` elements apart. Returns a group that is open, NULL where there is none.
+/* Walks over factors from the last to the first, `stride` elements apart. Returns a group that is open, NULL where
+ * there is none.
  */
 static const struct factor *trace(const struct job *job, const struct factor *last, const struct choices *choices,
                                   uint64_t stride, struct term *term)
@@ -406,7 +408,8 @@ static bool add_indices(const struct job *job, struct term *term)
     return true;
 }
 
-static bool is_whole(const struct view *view, uint64_t offset, unsigned n, const uint64_t *shape, const uint64_t *strides)
+static bool is_whole(const struct view *view, uint64_t offset, unsigned n, const uint64_t *shape,
+                     const uint64_t *strides)
 {
     uint64_t size = 1;
     for (unsigned i = n; i-- > 0; size *= shape[i])
@@ -428,7 +431,8 @@ static const struct view *zeros(struct job *job, uint64_t n_elements)
 }
 
 /* Whether a box of the view is made of whole blocks, one after the other along the last axis. */
-static bool is_whole_blocks(const struct view *view, uint64_t offset, unsigned n, const uint64_t *shape, const uint64_t *strides)
+static bool is_whole_blocks(const struct view *view, uint64_t offset, unsigned n, const uint64_t *shape,
+                            const uint64_t *strides)
 {
     uint64_t block = view->dtype->block_elements;
     if (block == 1)
@@ -441,8 +445,8 @@ static bool is_whole_blocks(const struct view *view, uint64_t offset, unsigned n
     return true;
 }
 
-static const struct view *box_view(struct job *job, const struct view *view, uint64_t offset, unsigned n, const uint64_t *shape,
-                                   uint64_t *strides)
+static const struct view *box_view(struct job *job, const struct view *view, uint64_t offset, unsigned n,
+                                   const uint64_t *shape, uint64_t *strides)
 {
     uint64_t block = view->dtype->block_elements;
     if (is_whole(view, offset, n, shape, strides))
@@ -477,7 +481,8 @@ static const struct view *term_view(struct job *job, const struct term *to)
 
 /* Making the result: where a group is open, its sections are made one by one and joined. */
 
-/* Multiplies *stride by what lies after the group in the box that the choices leave. Returns whether the group was met. */
+/* Multiplies *stride by what lies after the group in the box that the choices leave. Returns whether the group was met.
+ */
 static bool elements_after(const struct job *job, const struct factor *last, const struct choices *choices,
                            const struct factor *group, uint64_t *stride)
 {
@@ -536,8 +541,8 @@ static bool has_shape(const struct view *view, unsigned rank, const uint64_t *sh
     return view->rank == rank && memcmp(view->shape, shape, rank * sizeof *shape) == 0;
 }
 
-static bool result_shape(const struct job *job, const struct axes *axes, unsigned *ret_rank, uint64_t shape[VIEW_MAX_RANK],
-                         uint64_t *ret_elements)
+static bool result_shape(const struct job *job, const struct axes *axes, unsigned *ret_rank,
+                         uint64_t shape[VIEW_MAX_RANK], uint64_t *ret_elements)
 {
     unsigned rank = axes->n_dimensions + (axes->has_rest ? job->n_rest - 1 : 0), axis = 0;
     if (rank > VIEW_MAX_RANK)
@@ -667,8 +672,9 @@ bool rearrangement_apply(struct arena *arena, const struct rearrangement *rearra
     return job.is_torn && convert_all(&job, converted) && make_tensors(&job, to);
 }
 
-bool rearrangement_size(const struct rearrangement *rearrangement, enum direction direction, const struct axis_sizes *sizes,
-                        const struct view *const *from, const char *name, uint64_t *ret_size, struct error *error)
+bool rearrangement_size(const struct rearrangement *rearrangement, enum direction direction,
+                        const struct axis_sizes *sizes, const struct view *const *from, const char *name,
+                        uint64_t *ret_size, struct error *error)
 {
     struct job job = make_job(NULL, rearrangement, direction, from, error);
     int axis = rearrangement_axis(rearrangement, name);

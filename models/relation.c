@@ -70,8 +70,8 @@ static const char *side_text(const struct reader *reader, const struct rearrange
 {
     const char *text = "";
     for (unsigned i = 0; i < axes->n_tensors[side]; i++)
-        text = arena_printf(reader->arena, "%s%s%s%s%s", text, i > 0 ? ", " : "", gathered ? gathered : "", gathered ? " " : "",
-                            axes->sides[side][i].text);
+        text = arena_printf(reader->arena, "%s%s%s%s%s", text, i > 0 ? ", " : "", gathered ? gathered : "",
+                            gathered ? " " : "", axes->sides[side][i].text);
     return text;
 }
 
@@ -83,7 +83,8 @@ static bool read_axes(const struct reader *reader, struct relation_entry *entry)
     else if (entry->member[BACKWARD] != NULL && text == NULL)
         text = arena_printf(reader->arena, "%s ... -> ...", entry->member[BACKWARD]);
     if (text == NULL)
-        return entry->n_names[FORWARD] == entry->n_names[BACKWARD] || error_set(reader->error, "there is no rearrangement");
+        return entry->n_names[FORWARD] == entry->n_names[BACKWARD] ||
+               error_set(reader->error, "there is no rearrangement");
     const struct rearrangement *axes = rearrangement_parse(reader->arena, text, reader->error);
     if (axes == NULL)
         return false;
@@ -246,7 +247,8 @@ static bool condition_holds(const struct question *question, const char *conditi
     return facts_get_n(question->facts, condition, length) != 0;
 }
 
-static bool holds(const struct question *question, const struct relation_row *row, const uint64_t numbers[PATTERN_NUMBERS])
+static bool holds(const struct question *question, const struct relation_row *row,
+                  const uint64_t numbers[PATTERN_NUMBERS])
 {
     if (question->direction == BACKWARD && (row->forward_only || row->there == NULL))
         return false;
@@ -282,8 +284,8 @@ static size_t first_known(const struct relation *relation, enum direction side, 
 }
 
 /* Looks among the names of one skeleton for an entry before *ret_match's. */
-static void look_up(const struct question *question, const char *skeleton, const char *name, size_t length, const char *suffix,
-                    struct relation_match *ret_match)
+static void look_up(const struct question *question, const char *skeleton, const char *name, size_t length,
+                    const char *suffix, struct relation_match *ret_match)
 {
     const struct relation *relation = question->relation;
     enum direction side = question->direction;

@@ -6,17 +6,17 @@
  *     {"model.layers.{}.mlp.experts.{expert}.up_proj", "blk.{}.ffn_up_exps"}
  *     {"...input_linear", "...ffn_gate_exps, ...ffn_up_exps", "... (gate + up) c -> ... gate c, ... up c"}
  *
- * Here are Hugging Face's names, there GGUF's, or those of another layout. FORWARD goes there, BACKWARD comes back; one engine
- * does both. Several names are joined by commas, in the order of the tensors of the rearrangement. A number {expert} of a name
- * that the other side does not have is an axis of the tensor there, the first one where the row has no rearrangement: such
- * tensors are gathered until all are there, or one is cut into all.
+ * Here are Hugging Face's names, there GGUF's, or those of another layout. FORWARD goes there, BACKWARD comes back; one
+ * engine does both. Several names are joined by commas, in the order of the tensors of the rearrangement. A number
+ * {expert} of a name that the other side does not have is an axis of the tensor there, the first one where the row has
+ * no rearrangement: such tensors are gathered until all are there, or one is cut into all.
  *
- * Names go without suffix: .weight and .bias are carried over; a name may also be whole. Backwards, a '^' at the front of a name
- * here stands for the prefix of the relation, unless the fact "bare" holds.
+ * Names go without suffix: .weight and .bias are carried over; a name may also be whole. Backwards, a '^' at the front
+ * of a name here stands for the prefix of the relation, unless the fact "bare" holds.
  *
- * Tables go from the particular to the general, and the first row whose name fits and whose conditions hold is the one that
- * counts: a table takes the place of what a later one says of the same name. In one table, rows that lead to one name exclude
- * each other by their conditions, or go forward only. */
+ * Tables go from the particular to the general, and the first row whose name fits and whose conditions hold is the one
+ * that counts: a table takes the place of what a later one says of the same name. In one table, rows that lead to one
+ * name exclude each other by their conditions, or go forward only. */
 #pragma once
 
 #include "formats/tensor_set.h"
@@ -29,14 +29,14 @@ struct relation_row {
     const char *there; /* NULL: left out; `here` may then end with '*' for any rest */
     const char *axes;  /* a rearrangement from here to there; NULL: as it is */
 
-    /* The axes that the ranks of tensor parallelism divide among them: names of the rearrangement. Without one, the axes of a
-     * matrix are "row column", that of a vector is "row". NULL: each rank has all. */
+    /* The axes that the ranks of tensor parallelism divide among them: names of the rearrangement. Without one, the
+     * axes of a matrix are "row column", that of a vector is "row". NULL: each rank has all. */
     const char *parallel;
     const struct elementwise *map;
 
-    /* Conditions, all of which hold: a fact that is known and not 0, "!fact" for one that is not. "extra_layer": the layer is
-     * none of those that are counted. "has:blk.{}.attn_norm_2" and "!has:...": on the way back only, whether the set has that
-     * tensor, with any suffix. */
+    /* Conditions, all of which hold: a fact that is known and not 0, "!fact" for one that is not. "extra_layer": the
+     * layer is none of those that are counted. "has:blk.{}.attn_norm_2" and "!has:...": on the way back only, whether
+     * the set has that tensor, with any suffix. */
     const char *when;
     bool forward_only; /* another name of what another row writes */
     bool first_counts; /* of the tensors that lead to one name by such rows, the first one counts */
@@ -61,8 +61,8 @@ struct relation {
     size_t n_known[2];
 };
 
-/* Reads the tables, up to a NULL; each ends with a row without `here`. `name` and `prefix` (which may be NULL) are not copied. An
- * error names the row. */
+/* Reads the tables, up to a NULL; each ends with a row without `here`. `name` and `prefix` (which may be NULL) are not
+ * copied. An error names the row. */
 const struct relation *relation_new(struct arena *arena, const char *name, const char *prefix,
                                     const struct relation_row *const *tables, struct error *error);
 
@@ -94,15 +94,15 @@ struct relation_job {
     /* The values of a tensor; NULL with an error where they cannot be had. Asked of no tensor that is left out. */
     const struct view *(*read)(void *context, const struct tensor *tensor, const char *shown, struct error *error);
 
-    /* Takes one tensor of the result. Tensors come in the order of the set; those that are gathered come where the last of them
-     * is met, in the order of the rows. */
+    /* Takes one tensor of the result. Tensors come in the order of the set; those that are gathered come where the last
+     * of them is met, in the order of the rows. */
     void (*write)(void *context, const char *name, const struct view *view);
 };
 
-/* The name of the first tensor that a match leads to, in the job's arena, and the number of the member of it that this is;
- * UINT64_MAX: none is gathered. */
+/* The name of the first tensor that a match leads to, in the job's arena, and the number of the member of it that this
+ * is; UINT64_MAX: none is gathered. */
 const char *relation_target(const struct relation_job *job, const struct relation_match *match, uint64_t *ret_member);
 
-/* Turns a set into one of the other side. Fails where a tensor has no row or does not fit, or where some that belong together are
- * missing. Linear in tensors, but for a logarithm. */
+/* Turns a set into one of the other side. Fails where a tensor has no row or does not fit, or where some that belong
+ * together are missing. Linear in tensors, but for a logarithm. */
 bool relation_apply(const struct relation_job *job, struct error *error);

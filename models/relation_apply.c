@@ -66,7 +66,8 @@ static const char *name_there(const struct applying *applying, const struct rela
 }
 
 /* A tensor of GGUF has lost dimensions of 1 at the front that the row has. */
-static const struct view *with_lost_ones(const struct applying *applying, const struct axes *axes, const struct view *view)
+static const struct view *with_lost_ones(const struct applying *applying, const struct axes *axes,
+                                         const struct view *view)
 {
     uint64_t shape[VIEW_MAX_RANK];
     if (applying->job->direction == FORWARD || axes->has_rest || view->rank >= axes->n_dimensions)
@@ -79,8 +80,9 @@ static const struct view *with_lost_ones(const struct applying *applying, const 
 }
 
 /* Makes one set of results of an entry, with the axis of members at one index. */
-static bool write_member(struct applying *applying, const struct relation_entry *entry, const struct relation_match *match,
-                         const struct view *const *from, uint64_t n_members, uint64_t member)
+static bool write_member(struct applying *applying, const struct relation_entry *entry,
+                         const struct relation_match *match, const struct view *const *from, uint64_t n_members,
+                         uint64_t member)
 {
     const struct relation_job *job = applying->job;
     const struct rearrangement *axes = entry->axes[job->direction];
@@ -106,8 +108,8 @@ static bool write_member(struct applying *applying, const struct relation_entry 
 }
 
 /* Writes what an entry makes of its tensors. */
-static bool write_entry(struct applying *applying, const struct relation_entry *entry, const struct relation_match *match,
-                        const struct view **from)
+static bool write_entry(struct applying *applying, const struct relation_entry *entry,
+                        const struct relation_match *match, const struct view **from)
 {
     enum direction direction = applying->job->direction;
     const char *member = entry->member[!direction];
@@ -166,7 +168,8 @@ static size_t first_slot(const struct relation *relation, const struct relation_
     return slot;
 }
 
-static bool write_gathered(struct applying *applying, const struct gathered *gathered, const struct relation_match *last)
+static bool write_gathered(struct applying *applying, const struct gathered *gathered,
+                           const struct relation_match *last)
 {
     const struct relation *relation = applying->job->relation;
     enum direction direction = applying->job->direction;
@@ -182,7 +185,8 @@ static bool write_gathered(struct applying *applying, const struct gathered *gat
         for (unsigned j = 0; j < entry->n_names[direction]; j++, views += gathered->n_members) {
             from[j] = views[0];
             if (entry->member[direction] != NULL)
-                from[j] = stack_members(applying, views, gathered->n_members, name_there(applying, entry, 0, &match, 0));
+                from[j] =
+                    stack_members(applying, views, gathered->n_members, name_there(applying, entry, 0, &match, 0));
             if (from[j] == NULL)
                 return false;
         }
@@ -206,7 +210,8 @@ static int member_number(const struct relation_entry *entry, enum direction dire
 {
     const char *member = entry->member[direction], *name;
     size_t length;
-    for (unsigned i = 0; member != NULL && (name = pattern_number_name(entry->names[direction][which], i, &length)) != NULL; i++)
+    for (unsigned i = 0;
+         member != NULL && (name = pattern_number_name(entry->names[direction][which], i, &length)) != NULL; i++)
         if (strlen(member) == length && strncmp(member, name, length) == 0)
             return (int)i;
     return -1;
@@ -245,7 +250,8 @@ static struct gathered *find_gathered(struct applying *applying, const struct re
     return gathered;
 }
 
-static bool gather(struct applying *applying, const struct relation_match *match, const struct view *view, const char *shown)
+static bool gather(struct applying *applying, const struct relation_match *match, const struct view *view,
+                   const char *shown)
 {
     enum direction direction = applying->job->direction;
     const struct relation_entry *entry = match->entry;
@@ -256,12 +262,13 @@ static bool gather(struct applying *applying, const struct relation_match *match
         member = match->numbers[number];
     }
     if (member >= n_members || n_members > applying->job->set->n_tensors)
-        return error_set(applying->error, "tensor '%.200s': index %" PRIu64 " out of range: %s says %" PRIu64 " %ss", shown,
-                         member, applying->job->facts_name, n_members, entry->member[direction]);
+        return error_set(applying->error, "tensor '%.200s': index %" PRIu64 " out of range: %s says %" PRIu64 " %ss",
+                         shown, member, applying->job->facts_name, n_members, entry->member[direction]);
     struct gathered *gathered = find_gathered(applying, match, n_members);
     if (gathered == NULL)
-        return error_set(applying->error, "there are fewer tensors than %s says (%s: %" PRIu64 ")", applying->job->facts_name,
-                         entry->member[direction] != NULL ? entry->member[direction] : shown, n_members);
+        return error_set(applying->error, "there are fewer tensors than %s says (%s: %" PRIu64 ")",
+                         applying->job->facts_name, entry->member[direction] != NULL ? entry->member[direction] : shown,
+                         n_members);
     size_t slot = first_slot(applying->job->relation, entry, direction, n_members) + match->which * n_members + member;
     if (gathered->views[slot] != NULL)
         return error_set(applying->error, "tensor '%.200s' is there twice under different names", shown);
@@ -297,8 +304,8 @@ static bool apply_to(struct applying *applying, const struct tensor *tensor, con
     if (entry->row->there == NULL || came_before(applying, &match))
         return true;
     if (match.numbers[0] != UINT64_MAX && match.numbers[0] >= job->facts->n_layers)
-        return error_set(applying->error, "tensor '%.200s' is of a layer that %s does not count (%" PRIu64 " layers)", shown,
-                         job->facts_name, job->facts->n_layers);
+        return error_set(applying->error, "tensor '%.200s' is of a layer that %s does not count (%" PRIu64 " layers)",
+                         shown, job->facts_name, job->facts->n_layers);
     const struct view *view = job->read(job->context, tensor, shown, applying->error);
     if (view == NULL)
         return false;
@@ -327,8 +334,9 @@ bool relation_apply(const struct relation_job *job, struct error *error)
     for (size_t i = 0; i < job->set->n_tensors && applied; i++)
         applied = apply_to(&applying, &job->set->tensors[i], job->shown ? job->shown[i] : job->set->tensors[i].name);
     if (applied && applying.open != NULL)
-        applied = error_set(error, "layer %" PRIu64 " has only %zu of the %zu tensors that %s puts together",
-                            applying.open->numbers[0], applying.open->n_found, applying.open->n_wanted, job->relation->name);
+        applied =
+            error_set(error, "layer %" PRIu64 " has only %zu of the %zu tensors that %s puts together",
+                      applying.open->numbers[0], applying.open->n_found, applying.open->n_wanted, job->relation->name);
     tdestroy(applying.tree, ignore);
     tdestroy(applying.written, free);
     while (applying.open != NULL)

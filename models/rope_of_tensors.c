@@ -17,8 +17,8 @@ static bool read_table(const struct tensor_set *tensors, const char *name, struc
 {
     struct error error;
     const struct tensor *tensor = tensor_set_find_text(tensors, name);
-    if (tensor == NULL || tensor->dtype != &f32_dtype || tensor->refusal != NULL || tensor->rank != 1 || tensor->shape[0] == 0 ||
-        tensor->shape[0] > MAX_FACTORS)
+    if (tensor == NULL || tensor->dtype != &f32_dtype || tensor->refusal != NULL || tensor->rank != 1 ||
+        tensor->shape[0] == 0 || tensor->shape[0] > MAX_FACTORS)
         return false;
     ret_table->count = tensor->shape[0];
     ret_table->values = arena_array(arena, ret_table->count, sizeof *ret_table->values);

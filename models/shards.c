@@ -108,8 +108,9 @@ char *shards_name(const struct shards *shards, size_t shard, struct arena *arena
 void shards_write_index(const struct canonical_model *model, const struct shards *shards, struct buffer *out)
 {
     const struct tensor_set *set = model->tensors;
-    buffer_printf(out, "{\n  \"metadata\": {\n    \"total_parameters\": %" PRIu64 ",\n    \"total_size\": %" PRIu64 "\n  },\n",
-                  shards->total_parameters, shards->total_size);
+    buffer_printf(
+        out, "{\n  \"metadata\": {\n    \"total_parameters\": %" PRIu64 ",\n    \"total_size\": %" PRIu64 "\n  },\n",
+        shards->total_parameters, shards->total_size);
     buffer_append_text(out, "  \"weight_map\": {");
     for (size_t i = 0; i < set->n_tensors; i++) {
         const struct tensor *tensor = &set->tensors[set->by_name[i]];

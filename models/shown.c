@@ -55,8 +55,8 @@ static void find_places(struct showing *showing, const struct unpacked_weights *
             showing->in_place[stored - showing->stored->tensors] = unpacked;
         else
             checkpoint_note(showing->checkpoint,
-                            "tensor '%.200s' is there both plain and packed (%s): tensors/ has the plain one", unpacked->name,
-                            unpacked->packing->name);
+                            "tensor '%.200s' is there both plain and packed (%s): tensors/ has the plain one",
+                            unpacked->name, unpacked->packing->name);
     }
 }
 

@@ -14,7 +14,8 @@ bool split_rule_parse(const char *text, struct split_rule *ret_rule, struct erro
     char *end;
     unsigned long long number = strtoull(text, &end, 10);
     uint64_t unit = strcmp(end, "M") == 0 ? 1000 * 1000 : strcmp(end, "G") == 0 ? 1000 * 1000 * 1000 : 0, n_bytes;
-    if (*text < '0' || *text > '9' || number == 0 || (*end != '\0' && unit == 0) || !checked_multiply(number, unit, &n_bytes))
+    if (*text < '0' || *text > '9' || number == 0 || (*end != '\0' && unit == 0) ||
+        !checked_multiply(number, unit, &n_bytes))
         return error_set(error, "split=%s: neither a size such as 500M or 2G nor a number of tensors", text);
     *ret_rule = unit != 0 ? (struct split_rule){.max_bytes = n_bytes} : (struct split_rule){.max_tensors = number};
     return true;
@@ -26,7 +27,8 @@ static uint64_t padded_bytes(const struct gguf_place *place)
     return (n_bytes + ALIGNMENT - 1) & ~(uint64_t)(ALIGNMENT - 1);
 }
 
-/* The end of the part that begins with tensor `first`. By size, the file's first tensor may end a part that is empty. */
+/* The end of the part that begins with tensor `first`. By size, the file's first tensor may end a part that is empty.
+ */
 static size_t end_of_part(const struct gguf_plan *whole, const struct split_rule *rule, size_t first)
 {
     size_t left = whole->n_tensors - first;
@@ -42,7 +44,8 @@ static size_t end_of_part(const struct gguf_plan *whole, const struct split_rule
     return end;
 }
 
-size_t *split_ends(const struct gguf_plan *whole, const struct split_rule *rule, size_t *ret_n_parts, struct error *error)
+size_t *split_ends(const struct gguf_plan *whole, const struct split_rule *rule, size_t *ret_n_parts,
+                   struct error *error)
 {
     size_t n_parts = 0, first = 0, *ends = NULL;
     do {
@@ -64,8 +67,8 @@ size_t *split_ends(const struct gguf_plan *whole, const struct split_rule *rule,
     return ends;
 }
 
-void split_plan(const struct gguf_plan *whole, enum splitter splitter, const size_t *ends, size_t n_parts, size_t number,
-                struct gguf_plan *ret_plan)
+void split_plan(const struct gguf_plan *whole, enum splitter splitter, const size_t *ends, size_t n_parts,
+                size_t number, struct gguf_plan *ret_plan)
 {
     size_t first = number > 0 ? ends[number - 1] : 0, n_tensors = ends[number] - first;
     struct gguf_plan plan = {.n_tensors = n_tensors, .trim_ones = true};

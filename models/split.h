@@ -1,5 +1,5 @@
-/* A GGUF in parts, as `llama-gguf-split --split` writes them: the first has all keys, each three more of its own, split.no,
- * split.tensors.count and split.count.
+/* A GGUF in parts, as `llama-gguf-split --split` writes them: the first has all keys, each three more of its own,
+ * split.no, split.tensors.count and split.count.
  *
  * Source: tools/gguf-split/gguf-split.cpp of llama.cpp 34af94cd9. */
 #pragma once
@@ -17,13 +17,14 @@ bool split_rule_parse(const char *text, struct split_rule *ret_rule, struct erro
 
 enum { SPLIT_MAX_PARTS = 65535 };
 
-/* Where the parts of a file end: of each the number of tensors up to there, in memory that the caller frees. NULL with the reason
- * where the tool refuses. */
-size_t *split_ends(const struct gguf_plan *whole, const struct split_rule *rule, size_t *ret_n_parts, struct error *error);
+/* Where the parts of a file end: of each the number of tensors up to there, in memory that the caller frees. NULL with
+ * the reason where the tool refuses. */
+size_t *split_ends(const struct gguf_plan *whole, const struct split_rule *rule, size_t *ret_n_parts,
+                   struct error *error);
 
 /* Who writes the parts; the keys that say which part it is differ in their order. */
 enum splitter { SPLITTER_GGUF_SPLIT, SPLITTER_QUANTIZE };
 
 /* What part `number`, counted from 0, holds; borrows from the plan of the whole. */
-void split_plan(const struct gguf_plan *whole, enum splitter splitter, const size_t *ends, size_t n_parts, size_t number,
-                struct gguf_plan *ret_plan);
+void split_plan(const struct gguf_plan *whole, enum splitter splitter, const size_t *ends, size_t n_parts,
+                size_t number, struct gguf_plan *ret_plan);

@@ -108,7 +108,8 @@ static struct tensor_set *stored_in_order(const struct synthesis *synthesis, str
 }
 
 /* --outtype auto: the first matrix in one of the two types decides, as stored. */
-static const struct dtype *guess_type(const struct synthesis *synthesis, const struct tensor_set *stored, struct arena *arena)
+static const struct dtype *guess_type(const struct synthesis *synthesis, const struct tensor_set *stored,
+                                      struct arena *arena)
 {
     for (size_t i = 0; i < stored->n_tensors; i++) {
         const struct tensor *tensor = &stored->tensors[i];
@@ -126,7 +127,8 @@ struct renamed {
     const struct unpacked **unpacked; /* of each; NULL: it was plain */
 };
 
-static struct renamed rename_tensors(const struct synthesis *synthesis, const struct plain_set *plain, struct arena *arena)
+static struct renamed rename_tensors(const struct synthesis *synthesis, const struct plain_set *plain,
+                                     struct arena *arena)
 {
     const struct tensor_set *set = plain->set;
     struct renamed renamed = {tensor_set_new(arena), arena_array(arena, set->n_tensors + 1, sizeof(char *)),
@@ -144,7 +146,8 @@ static struct renamed rename_tensors(const struct synthesis *synthesis, const st
     return renamed;
 }
 
-void synthesis_add_tensor(struct synthesis *synthesis, const char *name, const struct view *view, const struct dtype *forced)
+void synthesis_add_tensor(struct synthesis *synthesis, const char *name, const struct view *view,
+                          const struct dtype *forced)
 {
     struct gguf_model *model = synthesis->model;
     if (model->tensors->n_tensors == synthesis->forced_capacity) {
@@ -162,7 +165,8 @@ struct relating {
 };
 
 /* The view of a tensor, in a dtype that can be computed with. Blocks are those of a packing. */
-static const struct view *read_tensor(void *context, const struct tensor *tensor, const char *shown, struct error *error)
+static const struct view *read_tensor(void *context, const struct tensor *tensor, const char *shown,
+                                      struct error *error)
 {
     const struct relating *relating = context;
     struct arena *arena = relating->synthesis->model->arena;
@@ -242,7 +246,8 @@ static bool relate(struct synthesis *synthesis, const struct renamed *renamed, s
 static void note_beyond(const struct checkpoint *checkpoint, const struct plain_set *plain)
 {
     if (plain->beyond != NULL)
-        checkpoint_note(checkpoint, "model.gguf: the converter refuses %s; this is of the weights unpacked", plain->beyond);
+        checkpoint_note(checkpoint, "model.gguf: the converter refuses %s; this is of the weights unpacked",
+                        plain->beyond);
 }
 
 static bool add_unpacked(struct synthesis *synthesis, const struct packing_config *config, struct arena *scratch,

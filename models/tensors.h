@@ -1,12 +1,12 @@
 /* The tensors of a synthesized GGUF, from the checkpoint's by the family's rows.
  *
- * Order and names follow ModelBase.index_tensors and prepare_tensors of the converter: shard by shard, the names of a shard
- * sorted, experts stacked where the last of them is met. */
+ * Order and names follow ModelBase.index_tensors and prepare_tensors of the converter: shard by shard, the names of a
+ * shard sorted, experts stacked where the last of them is met. */
 #pragma once
 
 #include "models/families/family.h"
 
-/* Adds all tensors of the model: those of the checkpoint in the converter's order, unpacked, without those that belong to other
- * parts of a multimodal model, as the family relates them. Sets model->auto_type, too. Fails where a tensor has no row, or does
- * not fit. */
+/* Adds all tensors of the model: those of the checkpoint in the converter's order, unpacked, without those that belong
+ * to other parts of a multimodal model, as the family relates them. Sets model->auto_type, too. Fails where a tensor
+ * has no row, or does not fit. */
 bool tensors_add(struct synthesis *synthesis, struct error *error);

@@ -2,8 +2,9 @@
  * the order of operations within a value is the same, and what is taken over a block (largest, smallest) has no order,
  * but for the sign of zeros, which is seen to. A NaN never wins a comparison, there or here.
  *
- * From the values of a block to its scale is a long chain of operations, too long for a processor to overlap two of them
- * well. So blocks are encoded in batches: what spans each of them, then all scales at once, then the levels of each. */
+ * From the values of a block to its scale is a long chain of operations, too long for a processor to overlap two of
+ * them well. So blocks are encoded in batches: what spans each of them, then all scales at once, then the levels of
+ * each. */
 #pragma once
 
 #include <immintrin.h>
@@ -87,13 +88,14 @@ static inline __m256 range_of(const struct values32 *values)
         largest = _mm256_max_ps(values->part[i], largest);
     }
     __m256 negated = _mm256_xor_ps(largest, _mm256_set1_ps(-0.0f));
-    __m256 both = _mm256_min_ps(_mm256_permute2f128_ps(smallest, negated, 0x20), _mm256_permute2f128_ps(smallest, negated, 0x31));
+    __m256 both =
+        _mm256_min_ps(_mm256_permute2f128_ps(smallest, negated, 0x20), _mm256_permute2f128_ps(smallest, negated, 0x31));
     both = _mm256_min_ps(both, _mm256_permute_ps(both, _MM_SHUFFLE(1, 0, 3, 2)));
     return _mm256_min_ps(both, _mm256_permute_ps(both, _MM_SHUFFLE(2, 3, 0, 1)));
 }
 
-/* What block32_range() finds in each block of a batch: the minimum, and how far above it the maximum is. Of several zeros the
- * first is the smallest. */
+/* What block32_range() finds in each block of a batch: the minimum, and how far above it the maximum is. Of several
+ * zeros the first is the smallest. */
 static inline void ranges_of(const float *values, size_t n_blocks, float minimum[BATCH], float span[BATCH])
 {
     float negated_maximum[BATCH] = {0};
@@ -151,8 +153,8 @@ static inline __m256i to_bytes(const __m256i integers[4])
     return _mm256_permutevar8x32_epi32(bytes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
 }
 
-/* The levels value * inverse + offset without their fraction, within 0..most. What does not fit an integer, and NaN, becomes
- * INT32_MIN, as block32_truncate() has it. */
+/* The levels value * inverse + offset without their fraction, within 0..most. What does not fit an integer, and NaN,
+ * becomes INT32_MIN, as block32_truncate() has it. */
 static inline __m256i scaled_levels(const struct values32 *values, float inverse, float offset, char most)
 {
     __m256i integers[4];
@@ -229,22 +231,22 @@ static inline void store_scaled_from(float *values, __m256i bytes, float scale, 
 }
 
 /* Defines NAME_encode_avx2 over many blocks from encode_batch. */
-#define DEFINE_AVX2_ENCODER(name, elements, bytes)                                                                               \
-    encode_function name##_encode_avx2;                                                                                          \
-    void name##_encode_avx2(const float *values, void *blocks, size_t n_blocks)                                                  \
-    {                                                                                                                            \
-        uint8_t *block = blocks;                                                                                                 \
-        for (; n_blocks >= BATCH; n_blocks -= BATCH, block += BATCH * (bytes), values += BATCH * (elements))                     \
-            encode_batch(values, block, BATCH);                                                                                  \
-        encode_batch(values, block, n_blocks);                                                                                   \
+#define DEFINE_AVX2_ENCODER(name, elements, bytes)                                                                     \
+    encode_function name##_encode_avx2;                                                                                \
+    void name##_encode_avx2(const float *values, void *blocks, size_t n_blocks)                                        \
+    {                                                                                                                  \
+        uint8_t *block = blocks;                                                                                       \
+        for (; n_blocks >= BATCH; n_blocks -= BATCH, block += BATCH * (bytes), values += BATCH * (elements))           \
+            encode_batch(values, block, BATCH);                                                                        \
+        encode_batch(values, block, n_blocks);                                                                         \
     }
 
 /* The same, and NAME_decode_avx2 from decode_block. */
-#define DEFINE_AVX2_KERNELS(name, elements, bytes)                                                                               \
-    DEFINE_AVX2_ENCODER(name, elements, bytes)                                                                                   \
-    decode_function name##_decode_avx2;                                                                                          \
-    void name##_decode_avx2(const void *blocks, float *values, size_t n_blocks)                                                  \
-    {                                                                                                                            \
-        for (size_t i = 0; i < n_blocks; i++)                                                                                    \
-            decode_block((const uint8_t *)blocks + i * (bytes), values + i * (elements));                                        \
+#define DEFINE_AVX2_KERNELS(name, elements, bytes)                                                                     \
+    DEFINE_AVX2_ENCODER(name, elements, bytes)                                                                         \
+    decode_function name##_decode_avx2;                                                                                \
+    void name##_decode_avx2(const void *blocks, float *values, size_t n_blocks)                                        \
+    {                                                                                                                  \
+        for (size_t i = 0; i < n_blocks; i++)                                                                          \
+            decode_block((const uint8_t *)blocks + i * (bytes), values + i * (elements));                              \
     }

@@ -34,7 +34,8 @@ void bf16_encode_avx2(const float *values, void *blocks, size_t n_blocks)
     size_t i = 0;
     for (; i + 16 <= n_blocks; i += 16) {
         __m256i packed = _mm256_packus_epi32(round_eight(values + i), round_eight(values + i + 8));
-        _mm256_storeu_si256((__m256i *)(void *)(bytes + 2 * i), _mm256_permute4x64_epi64(packed, _MM_SHUFFLE(3, 1, 2, 0)));
+        _mm256_storeu_si256((__m256i *)(void *)(bytes + 2 * i),
+                            _mm256_permute4x64_epi64(packed, _MM_SHUFFLE(3, 1, 2, 0)));
     }
     bf16_dtype.kernels[CPU_PORTABLE].encode(values + i, bytes + 2 * i, n_blocks - i);
 }

@@ -1,10 +1,11 @@
 /* What the formats of 32 values share: packing of levels, and the search for what spans a block.
  *
- * Byte j of qs holds value j in its low nibble and value j + 16 in its high one; the fifth bits of Q5 stand in four bytes,
- * bit i for value i. Source: ggml-quants.c of llama.cpp (quantize_row_*_ref).
+ * Byte j of qs holds value j in its low nibble and value j + 16 in its high one; the fifth bits of Q5 stand in four
+ * bytes, bit i for value i. Source: ggml-quants.c of llama.cpp (quantize_row_*_ref).
  *
- * Where a block is so small that the inverse of its scale is infinite, the reference converts infinity and NaN to integers,
- * which C leaves undefined. What llama.cpp does on x86-64 is the rule here: such a conversion gives INT32_MIN. */
+ * Where a block is so small that the inverse of its scale is infinite, the reference converts infinity and NaN to
+ * integers, which C leaves undefined. What llama.cpp does on x86-64 is the rule here: such a conversion gives
+ * INT32_MIN. */
 #pragma once
 
 #include <math.h>
@@ -42,8 +43,8 @@ static inline int32_t block32_truncate(float value)
     return value >= -0x1p31f && value < 0x1p31f ? (int32_t)value : INT32_MIN;
 }
 
-/* To the nearest, halves away from zero, as roundf(). What is added is the number before one half: from exactly one half on,
- * the sum is rounded up to the next integer. */
+/* To the nearest, halves away from zero, as roundf(). What is added is the number before one half: from exactly one
+ * half on, the sum is rounded up to the next integer. */
 static inline int32_t block32_round(float value)
 {
     return block32_truncate(value + copysignf(0x1.fffffep-2f, value));
@@ -86,25 +87,26 @@ static inline int block32_five_bits(const uint8_t *qh, const uint8_t *qs, int i)
 }
 
 /* Defines NAME_encode_weighted over many blocks from encode_weighted_block. */
-#define DEFINE_WEIGHTED_KERNEL(name, elements, bytes)                                                                            \
-    static void name##_encode_weighted(const float *values, const float *importance, const float *mean_squares, void *blocks,    \
-                                       size_t n_blocks)                                                                          \
-    {                                                                                                                            \
-        for (size_t i = 0; i < n_blocks; i++)                                                                                    \
-            encode_weighted_block(values + i * (elements), importance + i * (elements), mean_squares[i],                         \
-                                  (uint8_t *)blocks + i * (bytes));                                                              \
+#define DEFINE_WEIGHTED_KERNEL(name, elements, bytes)                                                                  \
+    static void name##_encode_weighted(const float *values, const float *importance, const float *mean_squares,        \
+                                       void *blocks, size_t n_blocks)                                                  \
+    {                                                                                                                  \
+        for (size_t i = 0; i < n_blocks; i++)                                                                          \
+            encode_weighted_block(values + i * (elements), importance + i * (elements), mean_squares[i],               \
+                                  (uint8_t *)blocks + i * (bytes));                                                    \
     }
 
-/* Defines NAME_decode and NAME_encode over many blocks of `elements` values in `bytes` bytes from decode_block and encode_block.
+/* Defines NAME_decode and NAME_encode over many blocks of `elements` values in `bytes` bytes from decode_block and
+ * encode_block.
  */
-#define DEFINE_BLOCK_KERNELS(name, elements, bytes)                                                                              \
-    static void name##_decode(const void *blocks, float *values, size_t n_blocks)                                                \
-    {                                                                                                                            \
-        for (size_t i = 0; i < n_blocks; i++)                                                                                    \
-            decode_block((const uint8_t *)blocks + i * (bytes), values + i * (elements));                                        \
-    }                                                                                                                            \
-    static void name##_encode(const float *values, void *blocks, size_t n_blocks)                                                \
-    {                                                                                                                            \
-        for (size_t i = 0; i < n_blocks; i++)                                                                                    \
-            encode_block(values + i * (elements), (uint8_t *)blocks + i * (bytes));                                              \
+#define DEFINE_BLOCK_KERNELS(name, elements, bytes)                                                                    \
+    static void name##_decode(const void *blocks, float *values, size_t n_blocks)                                      \
+    {                                                                                                                  \
+        for (size_t i = 0; i < n_blocks; i++)                                                                          \
+            decode_block((const uint8_t *)blocks + i * (bytes), values + i * (elements));                              \
+    }                                                                                                                  \
+    static void name##_encode(const float *values, void *blocks, size_t n_blocks)                                      \
+    {                                                                                                                  \
+        for (size_t i = 0; i < n_blocks; i++)                                                                          \
+            encode_block(values + i * (elements), (uint8_t *)blocks + i * (bytes));                                    \
     }

@@ -9,7 +9,8 @@ enum {
     PIECE_ELEMENTS = 16384, /* a whole number of blocks of every dtype; its F32 values stay in the second-level cache */
     MARGIN_ELEMENTS = 256,  /* the largest block: a piece may start and end inside a source block */
     MAX_ELEMENT_BYTES = 8,
-    PIECE_BLOCKS = PIECE_ELEMENTS / 32, /* of a dtype that looks at the mean squares of rows: their blocks have 32 elements */
+    /* of a dtype that looks at the mean squares of rows: their blocks have 32 elements */
+    PIECE_BLOCKS = PIECE_ELEMENTS / 32,
 };
 
 bool convert_possible(const struct view *view, struct encoding target, const char **ret_reason)
@@ -20,8 +21,9 @@ bool convert_possible(const struct view *view, struct encoding target, const cha
         return *ret_reason = "its values have no F32 form", false;
     struct kernels kernels = encoding_kernels(target);
     if (kernels.encode == NULL && kernels.encode_weighted == NULL)
-        return *ret_reason = dtype_kernels(target.dtype).encode_weighted != NULL ? "no importance matrix says what matters in it"
-                                                                                 : "nothing is encoded to this type",
+        return *ret_reason = dtype_kernels(target.dtype).encode_weighted != NULL
+                                 ? "no importance matrix says what matters in it"
+                                 : "nothing is encoded to this type",
                false;
     if (view_row_elements(view) % target.dtype->block_elements != 0)
         return *ret_reason = target.dtype->block_elements == 32    ? "its row length is not a multiple of 32"
@@ -129,8 +131,8 @@ static bool find_mean_square(struct input *input, uint64_t row, float *ret_mean_
 }
 
 /* Encodes values from element `first` of the view on by the importance of their columns. */
-static bool encode_weighted(struct input *input, struct encoding target, uint64_t first, const float *values, size_t n_values,
-                            void *out, struct error *error)
+static bool encode_weighted(struct input *input, struct encoding target, uint64_t first, const float *values,
+                            size_t n_values, void *out, struct error *error)
 {
     float importance[PIECE_ELEMENTS], mean_squares[PIECE_BLOCKS] = {0};
     const struct importance *known = &target.importance;
@@ -151,8 +153,8 @@ static bool encode_weighted(struct input *input, struct encoding target, uint64_
 }
 
 /* Encodes one piece, from element `first` of the view on; a block type refuses what llama-quantize refuses. */
-static bool encode_piece(struct input *input, struct encoding target, uint64_t first, const float *values, size_t n_values,
-                         void *out, struct error *error)
+static bool encode_piece(struct input *input, struct encoding target, uint64_t first, const float *values,
+                         size_t n_values, void *out, struct error *error)
 {
     size_t n_blocks = n_values / target.dtype->block_elements;
     struct kernels kernels = encoding_kernels(target);
@@ -168,14 +170,15 @@ static bool encode_piece(struct input *input, struct encoding target, uint64_t f
 }
 
 /* Converts elements [element, end). */
-static bool convert_elements(struct input *input, struct encoding target, uint64_t element, uint64_t end, unsigned char *to,
-                             struct error *error)
+static bool convert_elements(struct input *input, struct encoding target, uint64_t element, uint64_t end,
+                             unsigned char *to, struct error *error)
 {
     _Alignas(64) float values[PIECE_ELEMENTS + 2 * MARGIN_ELEMENTS];
     while (element < end) {
         size_t piece = end - element < PIECE_ELEMENTS ? (size_t)(end - element) : PIECE_ELEMENTS, skip;
         /* F32 is the decoded form: it needs no second copy where the place for it is aligned. */
-        bool direct = target.dtype == &f32_dtype && input->view->dtype->block_elements == 1 && (uintptr_t)to % sizeof(float) == 0;
+        bool direct =
+            target.dtype == &f32_dtype && input->view->dtype->block_elements == 1 && (uintptr_t)to % sizeof(float) == 0;
         if (!decode_piece(input, element, piece, direct ? (float *)(void *)to : values, &skip, error))
             return false;
         if (!direct && !encode_piece(input, target, element, values + skip, piece, to, error))
@@ -186,9 +189,10 @@ static bool convert_elements(struct input *input, struct encoding target, uint64
     return true;
 }
 
-/* Scattered units are read all at once: one read of the source then serves as many neighbours as the whole range has. */
-static bool convert_gathered(struct input *input, struct encoding target, uint64_t element, uint64_t end, unsigned char *to,
-                             struct error *error)
+/* Scattered units are read all at once: one read of the source then serves as many neighbours as the whole range has.
+ */
+static bool convert_gathered(struct input *input, struct encoding target, uint64_t element, uint64_t end,
+                             unsigned char *to, struct error *error)
 {
     enum { MOST_BYTES = 8 << 20 };
     uint64_t row = target.importance.columns != NULL && target.dtype->weighs_rows ? view_row_elements(input->view) : 1;
@@ -200,13 +204,14 @@ static bool convert_gathered(struct input *input, struct encoding target, uint64
     unsigned char *gathered = memory_alloc(n_bytes);
     input->gathered = gathered;
     input->first_gathered = first_unit;
-    bool converted =
-        view_read(input->view, first_unit, n_units, gathered, error) && convert_elements(input, target, element, end, to, error);
+    bool converted = view_read(input->view, first_unit, n_units, gathered, error) &&
+                     convert_elements(input, target, element, end, to, error);
     free(gathered);
     return converted;
 }
 
-bool convert_read(const struct view *view, struct encoding target, uint64_t first, uint64_t count, void *out, struct error *error)
+bool convert_read(const struct view *view, struct encoding target, uint64_t first, uint64_t count, void *out,
+                  struct error *error)
 {
     if (view->dtype == target.dtype)
         return view_read(view, first, count, out, error);

@@ -20,10 +20,10 @@ typedef void decode_function(const void *blocks, float *values, size_t n_blocks)
 /* Turns n_blocks * block_elements values into `n_blocks` blocks. */
 typedef void encode_function(const float *values, void *blocks, size_t n_blocks);
 
-/* The same where errors count by how much a value matters: importance[i] says it of values[i], and mean_squares[j] is the mean
- * square of the whole row that block j is part of, for dtypes whose `weighs_rows` is set. */
-typedef void encode_weighted_function(const float *values, const float *importance, const float *mean_squares, void *blocks,
-                                      size_t n_blocks);
+/* The same where errors count by how much a value matters: importance[i] says it of values[i], and mean_squares[j] is
+ * the mean square of the whole row that block j is part of, for dtypes whose `weighs_rows` is set. */
+typedef void encode_weighted_function(const float *values, const float *importance, const float *mean_squares,
+                                      void *blocks, size_t n_blocks);
 
 struct kernels {
     decode_function *decode;
@@ -32,8 +32,8 @@ struct kernels {
 };
 
 /* What a processor offers to the kernels; each level includes those before it.
- * AVX2 means AVX2, FMA and F16C; AVX-512 means F, BW, DQ, VL and VBMI besides. FMA is never used where it would change a
- * result: see -ffp-contract=off. */
+ * AVX2 means AVX2, FMA and F16C; AVX-512 means F, BW, DQ, VL and VBMI besides. FMA is never used where it would change
+ * a result: see -ffp-contract=off. */
 enum cpu_level { CPU_PORTABLE, CPU_AVX2, CPU_AVX512, CPU_LEVELS };
 
 /* The level of this processor, found once; the environment variable WFS_CPU (portable, avx2, avx512) lowers it. */
@@ -50,22 +50,24 @@ enum dtype_kind {
 enum { GGML_TYPE_NONE = -1 };
 
 struct dtype {
-    const char *name;      /* as safetensors or ggml spell it: "BF16", "Q4_K" */
-    const char *view_name; /* the file in tensors/NAME/ that shows a tensor as this dtype: "bf16"; NULL: none is offered */
-    const char *numpy;     /* descr of a .npy header, "<f4"; NULL where numpy has no such type */
+    const char *name; /* as safetensors or ggml spell it: "BF16", "Q4_K" */
+    /* the file in tensors/NAME/ that shows a tensor as this dtype: "bf16"; NULL: none is offered */
+    const char *view_name;
+    const char *numpy; /* descr of a .npy header, "<f4"; NULL where numpy has no such type */
     enum dtype_kind kind;
     uint16_t block_elements;
     uint16_t block_bytes;
     int16_t ggml_type; /* type id in GGUF, or GGML_TYPE_NONE */
     uint8_t n_scales;  /* number of F16 scales in a block, and where they are: none may be infinite or NaN */
     uint8_t scale_offset[2];
-    bool (*scales_finite)(const void *block); /* the same, for a block whose scale is not in one place; NULL: see n_scales */
-    bool weighs_rows;                         /* encode_weighted looks at mean_squares */
+    /* the same, for a block whose scale is not in one place; NULL: see n_scales */
+    bool (*scales_finite)(const void *block);
+    bool weighs_rows;     /* encode_weighted looks at mean_squares */
     uint16_t encode_cost; /* rough picoseconds per element of the best kernel on one core, to decide what to split */
 
     /* Portable kernels at CPU_PORTABLE, faster ones where they exist; an absent level falls back to the one before.
-     * No decode: the values cannot be shown as numbers. No encode: a target only where the importance of values is known, or
-     * never. */
+     * No decode: the values cannot be shown as numbers. No encode: a target only where the importance of values is
+     * known, or never. */
     struct kernels kernels[CPU_LEVELS];
 };
 

@@ -4,11 +4,14 @@
 
 extern const struct dtype f64_dtype, f8_e5m2_dtype, f8_e4m3_dtype, f8_e8m0_dtype, f8_e4m3fnuz_dtype, f8_e5m2fnuz_dtype;
 extern const struct dtype f6_e2m3_dtype, f6_e3m2_dtype, f4_dtype, c32_dtype, c64_dtype, c128_dtype;
-extern const struct dtype i8_dtype, i16_dtype, i32_dtype, i64_dtype, u8_dtype, u16_dtype, u32_dtype, u64_dtype, bool_dtype;
+extern const struct dtype i8_dtype, i16_dtype, i32_dtype, i64_dtype, u8_dtype, u16_dtype, u32_dtype, u64_dtype,
+    bool_dtype;
 
 extern const struct dtype q4_1_dtype, q5_0_dtype, q5_1_dtype, q8_0_dtype, iq4_nl_dtype, iq4_xs_dtype;
-extern const struct dtype iq1_s_dtype, iq1_m_dtype, iq2_xxs_dtype, iq2_xs_dtype, iq2_s_dtype, iq3_xxs_dtype, iq3_s_dtype;
-extern const struct dtype tq1_0_dtype, tq2_0_dtype, mxfp4_dtype, nvfp4_dtype, q1_0_dtype, q2_0_dtype, q8_1_dtype, q8_k_dtype;
+extern const struct dtype iq1_s_dtype, iq1_m_dtype, iq2_xxs_dtype, iq2_xs_dtype, iq2_s_dtype, iq3_xxs_dtype,
+    iq3_s_dtype;
+extern const struct dtype tq1_0_dtype, tq2_0_dtype, mxfp4_dtype, nvfp4_dtype, q1_0_dtype, q2_0_dtype, q8_1_dtype,
+    q8_k_dtype;
 extern const struct dtype q2_k_dtype, q3_k_dtype, q4_k_dtype, q5_k_dtype, q6_k_dtype;
 
 /* One row a line. */

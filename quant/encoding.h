@@ -1,7 +1,7 @@
 /* Encodings: a dtype, with what else its encoder goes by.
  *
- * Most dtypes are encoded in one way, which their row says. Where there are others they are rules: encoders that take the
- * place of the dtype's own, to blocks of the same layout. Many can besides go by the importance of columns. */
+ * Most dtypes are encoded in one way, which their row says. Where there are others they are rules: encoders that take
+ * the place of the dtype's own, to blocks of the same layout. Many can besides go by the importance of columns. */
 #pragma once
 
 #include "quant/dtype.h"

@@ -1,5 +1,5 @@
-/* The five types of eight bits: E4M3, E5M2 and their FNUZ kin (OCP 8-bit floating point, and as AMD and Graphcore have them),
- * and E8M0, a power of two that scales others (OCP microscaling). All their values are F32 values. */
+/* The five types of eight bits: E4M3, E5M2 and their FNUZ kin (OCP 8-bit floating point, and as AMD and Graphcore have
+ * them), and E8M0, a power of two that scales others (OCP microscaling). All their values are F32 values. */
 #include "quant/dtype.h"
 
 #include <string.h>
@@ -70,15 +70,15 @@ decode_function f8_e4m3_decode_avx2, f8_e5m2_decode_avx2, f8_e8m0_decode_avx2;
 #define f8_e8m0_decode_avx2 NULL
 #endif
 
-#define F8(type, its_name, its_decode, avx2_decode)                                                                              \
-    const struct dtype type = {                                                                                                  \
-        .name = its_name,                                                                                                        \
-        .kind = DTYPE_FLOAT,                                                                                                     \
-        .block_elements = 1,                                                                                                     \
-        .block_bytes = 1,                                                                                                        \
-        .ggml_type = GGML_TYPE_NONE,                                                                                             \
-        .kernels[CPU_PORTABLE] = {.decode = its_decode},                                                                         \
-        .kernels[CPU_AVX2] = {.decode = avx2_decode},                                                                            \
+#define F8(type, its_name, its_decode, avx2_decode)                                                                    \
+    const struct dtype type = {                                                                                        \
+        .name = its_name,                                                                                              \
+        .kind = DTYPE_FLOAT,                                                                                           \
+        .block_elements = 1,                                                                                           \
+        .block_bytes = 1,                                                                                              \
+        .ggml_type = GGML_TYPE_NONE,                                                                                   \
+        .kernels[CPU_PORTABLE] = {.decode = its_decode},                                                               \
+        .kernels[CPU_AVX2] = {.decode = avx2_decode},                                                                  \
     }
 
 F8(f8_e4m3_dtype, "F8_E4M3", e4m3_decode, f8_e4m3_decode_avx2);

@@ -1,5 +1,5 @@
-/* Eight bits by way of F16, which has room for all of E4M3 and E5M2: what differs is the bias of the exponent, and which bits are
- * not finite. A NaN is the same as the portable kernels'. */
+/* Eight bits by way of F16, which has room for all of E4M3 and E5M2: what differs is the bias of the exponent, and
+ * which bits are not finite. A NaN is the same as the portable kernels'. */
 #include "quant/dtype.h"
 
 #include <immintrin.h>
@@ -55,9 +55,11 @@ void f8_e8m0_decode_avx2(const void *blocks, float *values, size_t n_blocks)
     size_t i = 0;
     for (; i + 8 <= n_blocks; i += 8) {
         __m256i exponent = _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)(bytes + i)));
-        __m256i is_least = _mm256_cmpeq_epi32(exponent, none), is_nan = _mm256_cmpeq_epi32(exponent, _mm256_set1_epi32(0xff));
+        __m256i is_least = _mm256_cmpeq_epi32(exponent, none),
+                is_nan = _mm256_cmpeq_epi32(exponent, _mm256_set1_epi32(0xff));
         __m256i bits = _mm256_slli_epi32(exponent, 23);
-        bits = _mm256_or_si256(bits, _mm256_and_si256(_mm256_or_si256(is_least, is_nan), _mm256_set1_epi32(0x00400000)));
+        bits =
+            _mm256_or_si256(bits, _mm256_and_si256(_mm256_or_si256(is_least, is_nan), _mm256_set1_epi32(0x00400000)));
         _mm256_storeu_si256((__m256i *)(void *)(values + i), bits);
     }
     f8_e8m0_dtype.kernels[CPU_PORTABLE].decode(bytes + i, values + i, n_blocks - i);

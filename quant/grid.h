@@ -1,8 +1,9 @@
 /* Grids: the points that the IQ formats choose from.
  *
- * An IQ format stores eight (or four) neighbouring magnitudes as the index of a point, of which there are far fewer than there
- * are combinations of levels. Which points there are was found by those who made the formats, from models of their time: no
- * rule gives them. The index of a point is its rank by code, the number whose digit i is the level of component i. */
+ * An IQ format stores eight (or four) neighbouring magnitudes as the index of a point, of which there are far fewer
+ * than there are combinations of levels. Which points there are was found by those who made the formats, from models of
+ * their time: no rule gives them. The index of a point is its rank by code, the number whose digit i is the level of
+ * component i. */
 #pragma once
 
 #include <stdint.h>
@@ -19,17 +20,20 @@ struct grid {
 /* Made on first use, by any thread. */
 const struct grid *grid_of(enum grid_name name);
 
-/* For encoders: which combinations of levels are on the grid, and what is near the others. A combination goes by its code. */
+/* For encoders: which combinations of levels are on the grid, and what is near the others. A combination goes by its
+ * code. */
 struct grid_search {
     const struct grid *grid;
-    const int16_t *index;      /* of the point with this code; negative where there is none */
-    const uint32_t *first;     /* where the neighbours of a combination off the grid begin; they end where the next ones begin */
+    const int16_t *index; /* of the point with this code; negative where there is none */
+    /* where the neighbours of a combination off the grid begin; they end where the next ones begin */
+    const uint32_t *first;
     const uint16_t *neighbour; /* indices of points, by distance and then in ascending order */
-    const uint16_t *packed;    /* the same points: each level in two bits of its own, or in three of a grid of four components */
+    /* the same points: each level in two bits of its own, or in three of a grid of four components */
+    const uint16_t *packed;
 };
 
-/* The neighbours of a combination are the points at the smallest distances that there are: at one to three of them, as the
- * grid has it. The tables are made on first use, by any thread. */
+/* The neighbours of a combination are the points at the smallest distances that there are: at one to three of them, as
+ * the grid has it. The tables are made on first use, by any thread. */
 const struct grid_search *grid_search_of(enum grid_name name);
 
 static inline unsigned grid_code(const struct grid *grid, const uint8_t *levels)

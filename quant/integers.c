@@ -3,24 +3,24 @@
 
 #include <string.h>
 
-#define INTEGER(prefix, type, its_name, its_numpy, its_ggml_type)                                                                \
-    static void prefix##_decode(const void *blocks, float *values, size_t n_blocks)                                              \
-    {                                                                                                                            \
-        const uint8_t *bytes = blocks;                                                                                           \
-        for (size_t i = 0; i < n_blocks; i++) {                                                                                  \
-            type value;                                                                                                          \
-            memcpy(&value, bytes + i * sizeof value, sizeof value);                                                              \
-            values[i] = (float)value;                                                                                            \
-        }                                                                                                                        \
-    }                                                                                                                            \
-    const struct dtype prefix##_dtype = {                                                                                        \
-        .name = its_name,                                                                                                        \
-        .numpy = its_numpy,                                                                                                      \
-        .kind = DTYPE_INTEGER,                                                                                                   \
-        .block_elements = 1,                                                                                                     \
-        .block_bytes = sizeof(type),                                                                                             \
-        .ggml_type = its_ggml_type,                                                                                              \
-        .kernels[CPU_PORTABLE] = {.decode = prefix##_decode},                                                                    \
+#define INTEGER(prefix, type, its_name, its_numpy, its_ggml_type)                                                      \
+    static void prefix##_decode(const void *blocks, float *values, size_t n_blocks)                                    \
+    {                                                                                                                  \
+        const uint8_t *bytes = blocks;                                                                                 \
+        for (size_t i = 0; i < n_blocks; i++) {                                                                        \
+            type value;                                                                                                \
+            memcpy(&value, bytes + i * sizeof value, sizeof value);                                                    \
+            values[i] = (float)value;                                                                                  \
+        }                                                                                                              \
+    }                                                                                                                  \
+    const struct dtype prefix##_dtype = {                                                                              \
+        .name = its_name,                                                                                              \
+        .numpy = its_numpy,                                                                                            \
+        .kind = DTYPE_INTEGER,                                                                                         \
+        .block_elements = 1,                                                                                           \
+        .block_bytes = sizeof(type),                                                                                   \
+        .ggml_type = its_ggml_type,                                                                                    \
+        .kernels[CPU_PORTABLE] = {.decode = prefix##_decode},                                                          \
     }
 
 INTEGER(i8, int8_t, "I8", "|i1", 24);

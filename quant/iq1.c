@@ -29,8 +29,8 @@ static bool divide_s(const float *values, const float *weights, const uint8_t *o
         for (int two = one; two <= IQ1_S_SUB_ELEMENTS; two++)
             for (int down = 0; down < 2; down++) {
                 const float *p = down ? iq1_down : iq1_up;
-                float sum_qx =
-                    sums_x[one] * p[0] + (sums_x[two] - sums_x[one]) * p[1] + (sums_x[IQ1_S_SUB_ELEMENTS] - sums_x[two]) * p[2];
+                float sum_qx = sums_x[one] * p[0] + (sums_x[two] - sums_x[one]) * p[1] +
+                               (sums_x[IQ1_S_SUB_ELEMENTS] - sums_x[two]) * p[2];
                 float sum_q2 = sums_w[one] * p[0] * p[0] + (sums_w[two] - sums_w[one]) * p[1] * p[1] +
                                (sums_w[IQ1_S_SUB_ELEMENTS] - sums_w[two]) * p[2] * p[2];
                 if (!(sum_q2 > 0 && sum_qx * sum_qx > best * sum_q2))
@@ -98,13 +98,13 @@ static unsigned nearest(const struct grid_search *search, unsigned code, const f
 
 const struct iq1_loops iq1_portable_loops = {iq1_sort, divide_s, divide_m, nearest};
 
-bool iq1_snap(const struct iq1_loops *loops, const struct grid_search *search, const float *values, const float *weights,
-              const float *numbers, float scale, uint8_t *levels, uint16_t *ret_point)
+bool iq1_snap(const struct iq1_loops *loops, const struct grid_search *search, const float *values,
+              const float *weights, const float *numbers, float scale, uint8_t *levels, uint16_t *ret_point)
 {
     unsigned code = grid_code(search->grid, levels);
     bool on_grid = search->index[code] >= 0;
-    *ret_point =
-        on_grid ? (uint16_t)search->index[code] : (uint16_t)loops->nearest(search, code, values, weights, numbers, scale);
+    *ret_point = on_grid ? (uint16_t)search->index[code]
+                         : (uint16_t)loops->nearest(search, code, values, weights, numbers, scale);
     memcpy(levels, grid_point(search->grid, *ret_point), IQ_GROUP);
     return on_grid;
 }

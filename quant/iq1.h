@@ -1,8 +1,8 @@
-/* What IQ1_S and IQ1_M share: groups of eight values of which each is -1, 0 or 1 times a scale, all of them moved by an eighth of
- * it up or down.
+/* What IQ1_S and IQ1_M share: groups of eight values of which each is -1, 0 or 1 times a scale, all of them moved by an
+ * eighth of it up or down.
  *
- * Their searches sort the values of a sub-block: in that order its levels are a run of 0, then of 1, then of 2, and all ways to
- * divide it are tried. Source: quantize_row_iq1_s_impl and iq1_quant_block_m in ggml-quants.c of llama.cpp. */
+ * Their searches sort the values of a sub-block: in that order its levels are a run of 0, then of 1, then of 2, and all
+ * ways to divide it are tried. Source: quantize_row_iq1_s_impl and iq1_quant_block_m in ggml-quants.c of llama.cpp. */
 #pragma once
 
 #include "quant/iq.h"
@@ -22,8 +22,8 @@ static inline void iq1_decode_point(const uint8_t *levels, float scale, float sh
         values[i] = scale * ((float)levels[i] - 1 + shift);
 }
 
-/* The places of n values in ascending order of these, equal ones in their own: what glibc's qsort() makes of the reference's
- * comparison, and the result depends on it. */
+/* The places of n values in ascending order of these, equal ones in their own: what glibc's qsort() makes of the
+ * reference's comparison, and the result depends on it. */
 void iq1_sort(const float *values, int n, uint8_t *order);
 
 /* How the values of a sub-block are divided, and moved. */
@@ -39,10 +39,13 @@ struct iq1_loops {
     void (*sort)(const float *values, int n, uint8_t *order);
 
     /* The best way to divide the values; false where there is none. */
-    bool (*divide_s)(const float *values, const float *weights, const uint8_t *order, struct iq1_division *ret_division);
-    bool (*divide_m)(const float *values, const float *weights, const uint8_t *order, struct iq1_division *ret_division);
+    bool (*divide_s)(const float *values, const float *weights, const uint8_t *order,
+                     struct iq1_division *ret_division);
+    bool (*divide_m)(const float *values, const float *weights, const uint8_t *order,
+                     struct iq1_division *ret_division);
 
-    /* The index of the point nearest to a group among the neighbours of levels off the grid. `numbers` is what levels stand for.
+    /* The index of the point nearest to a group among the neighbours of levels off the grid. `numbers` is what levels
+     * stand for.
      */
     unsigned (*nearest)(const struct grid_search *search, unsigned code, const float *values, const float *weights,
                         const float *numbers, float scale);
@@ -50,8 +53,8 @@ struct iq1_loops {
 extern const struct iq1_loops iq1_portable_loops, iq1_avx2_loops, iq1_avx512_loops;
 
 /* The point for the levels of a group, which become its own; false where they were off the grid. */
-bool iq1_snap(const struct iq1_loops *loops, const struct grid_search *search, const float *values, const float *weights,
-              const float *numbers, float scale, uint8_t *levels, uint16_t *ret_point);
+bool iq1_snap(const struct iq1_loops *loops, const struct grid_search *search, const float *values,
+              const float *weights, const float *numbers, float scale, uint8_t *levels, uint16_t *ret_point);
 
 /* Which of the two groups of a sub-block of IQ1_M are moved down. */
 static inline const float *iq1_numbers(unsigned down, int group)
@@ -70,14 +73,15 @@ static inline float largest_magnitude(const float *values, int n)
 }
 
 /* Encoders over encode_by(). */
-#define IQ1_ENCODER(name, loops)                                                                                                 \
-    static void name(const float *values, const float *importance, const float *mean_squares, void *blocks, size_t n_blocks)     \
-    {                                                                                                                            \
-        (void)mean_squares;                                                                                                      \
-        encode_by(&loops, values, importance, blocks, n_blocks);                                                                 \
+#define IQ1_ENCODER(name, loops)                                                                                       \
+    static void name(const float *values, const float *importance, const float *mean_squares, void *blocks,            \
+                     size_t n_blocks)                                                                                  \
+    {                                                                                                                  \
+        (void)mean_squares;                                                                                            \
+        encode_by(&loops, values, importance, blocks, n_blocks);                                                       \
     }
-#define IQ1_PLAIN_ENCODER(name, loops)                                                                                           \
-    static void name(const float *values, void *blocks, size_t n_blocks)                                                         \
-    {                                                                                                                            \
-        encode_by(&loops, values, NULL, blocks, n_blocks);                                                                       \
+#define IQ1_PLAIN_ENCODER(name, loops)                                                                                 \
+    static void name(const float *values, void *blocks, size_t n_blocks)                                               \
+    {                                                                                                                  \
+        encode_by(&loops, values, NULL, blocks, n_blocks);                                                             \
     }

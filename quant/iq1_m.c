@@ -1,6 +1,6 @@
-/* IQ1_M: 256 values in 56 bytes. For every eight values the low byte of the index of a point, then four bits for each: three that
- * are high in the index, and one for the shift; then four u16, each of four scales of three bits for 16 values, and in the
- * highest four a part of F16 d; value = d * (2 * scale + 1) * (level - 1 + shift). */
+/* IQ1_M: 256 values in 56 bytes. For every eight values the low byte of the index of a point, then four bits for each:
+ * three that are high in the index, and one for the shift; then four u16, each of four scales of three bits for 16
+ * values, and in the highest four a part of F16 d; value = d * (2 * scale + 1) * (level - 1 + shift). */
 #include "quant/dtype.h"
 #include "quant/f16.h"
 #include "quant/iq1.h"
@@ -45,8 +45,8 @@ struct sub_block {
     float scale;
 };
 
-static struct sub_block search_sub_block(const struct iq1_loops *loops, const struct grid_search *tables, const float *values,
-                                         const float *weights)
+static struct sub_block search_sub_block(const struct iq1_loops *loops, const struct grid_search *tables,
+                                         const float *values, const float *weights)
 {
     uint8_t order[SUB_ELEMENTS], levels[SUB_ELEMENTS];
     struct iq1_division division;
@@ -62,8 +62,8 @@ static struct sub_block search_sub_block(const struct iq1_loops *loops, const st
         levels[order[j]] = (uint8_t)(reversed ? 2 - level : level);
     }
     for (int k = 0, at = 0; k < 2; k++, at += IQ_GROUP)
-        on_grid &= iq1_snap(loops, tables, values + at, weights + at, iq1_numbers(found.down, k), found.scale, levels + at,
-                            &found.points[k]);
+        on_grid &= iq1_snap(loops, tables, values + at, weights + at, iq1_numbers(found.down, k), found.scale,
+                            levels + at, &found.points[k]);
     float sum_qx = 0, sum_q2 = 0;
     for (int i = 0; i < SUB_ELEMENTS; i++) {
         float q = iq1_numbers(found.down, i / IQ_GROUP)[levels[i]];
@@ -76,8 +76,8 @@ static struct sub_block search_sub_block(const struct iq1_loops *loops, const st
 }
 
 /* Stores the scales of sub-blocks as shares of d; returns the d that then suits all values best. */
-static float store_shares(const struct grid *grid, const struct sub_block *found, const float *values, const float *weights,
-                          float d, uint8_t *block)
+static float store_shares(const struct grid *grid, const struct sub_block *found, const float *values,
+                          const float *weights, float d, uint8_t *block)
 {
     float inverse = 1 / d, sum_qx = 0, sum_q2 = 0;
     for (int j = 0; j < SUB_BLOCKS; j++) {
@@ -102,7 +102,8 @@ static void encode_block(const struct iq1_loops *loops, const struct grid_search
     struct sub_block found[SUB_BLOCKS];
     float weights[IQ_ELEMENTS], largest = 0;
     if (importance != NULL)
-        importance_weights(values, importance, 2 * sum_of_squares(values, IQ_ELEMENTS) / IQ_ELEMENTS, IQ_ELEMENTS, weights);
+        importance_weights(values, importance, 2 * sum_of_squares(values, IQ_ELEMENTS) / IQ_ELEMENTS, IQ_ELEMENTS,
+                           weights);
     for (int i = 0; importance == NULL && i < IQ_ELEMENTS; i++)
         weights[i] = values[i] * values[i];
     memset(block, 0, BLOCK_BYTES);

@@ -1,6 +1,6 @@
-/* IQ1_S: 256 values in 50 bytes. F16 d, for every eight values the low byte of the index of a point, and a u16 for every 32: four
- * times three bits that are high in the index, a scale of three, and one for the shift;
- * value = d * (2 * scale + 1) * (level - 1 + shift). */
+/* IQ1_S: 256 values in 50 bytes. F16 d, for every eight values the low byte of the index of a point, and a u16 for
+ * every 32: four times three bits that are high in the index, a scale of three, and one for the shift; value = d * (2 *
+ * scale + 1) * (level - 1 + shift). */
 #include "quant/dtype.h"
 #include "quant/f16.h"
 #include "quant/iq1.h"
@@ -29,8 +29,8 @@ struct sub_block {
     float scale;
 };
 
-static struct sub_block search_sub_block(const struct iq1_loops *loops, const struct grid_search *tables, const float *values,
-                                         const float *weights)
+static struct sub_block search_sub_block(const struct iq1_loops *loops, const struct grid_search *tables,
+                                         const float *values, const float *weights)
 {
     uint8_t order[SUB_ELEMENTS], levels[SUB_ELEMENTS];
     struct iq1_division division;
@@ -47,7 +47,8 @@ static struct sub_block search_sub_block(const struct iq1_loops *loops, const st
         levels[order[j]] = (uint8_t)(reversed ? 2 - level : level);
     }
     for (int k = 0, at = 0; k < 4; k++, at += IQ_GROUP)
-        on_grid &= iq1_snap(loops, tables, values + at, weights + at, numbers, found.scale, levels + at, &found.points[k]);
+        on_grid &=
+            iq1_snap(loops, tables, values + at, weights + at, numbers, found.scale, levels + at, &found.points[k]);
     float sum_qx = 0, sum_q2 = 0;
     for (int i = 0; i < SUB_ELEMENTS; i++) {
         float q = numbers[levels[i]];

@@ -1,14 +1,14 @@
-/* The loops of iq1.h with ways to divide a sub-block side by side, one a lane: included by iq_avx2.c and iq_avx512.c after
- * iq_simd.h.
+/* The loops of iq1.h with ways to divide a sub-block side by side, one a lane: included by iq_avx2.c and iq_avx512.c
+ * after iq_simd.h.
  *
- * The sums of each way run in the order of the portable loops. Which way is kept depends on the order of ways, and on rounding:
- * so where any of some is better than the best so far they are gone through one by one. */
+ * The sums of each way run in the order of the portable loops. Which way is kept depends on the order of ways, and on
+ * rounding: so where any of some is better than the best so far they are gone through one by one. */
 #include "quant/iq1.h"
 
-/* Takes every way of the first `n_lanes` lanes that is better than all before it, in order of lanes and then of moves; ones[] and
- * twos[] say what a lane is. Most often none is. */
-static inline bool take_better(const vf *sums_qx, const vf *sums_q2, int n_moves, int n_lanes, const int *ones, const int *twos,
-                               float *best, struct iq1_division *division)
+/* Takes every way of the first `n_lanes` lanes that is better than all before it, in order of lanes and then of moves;
+ * ones[] and twos[] say what a lane is. Most often none is. */
+static inline bool take_better(const vf *sums_qx, const vf *sums_q2, int n_moves, int n_lanes, const int *ones,
+                               const int *twos, float *best, struct iq1_division *division)
 {
     uint32_t better = 0;
     bool found = false;
@@ -30,7 +30,8 @@ static inline bool take_better(const vf *sums_qx, const vf *sums_q2, int n_moves
     return found;
 }
 
-/* iq1_sort() by counting: the place of a value is the number of those before it. A NaN is not before or after anything. */
+/* iq1_sort() by counting: the place of a value is the number of those before it. A NaN is not before or after anything.
+ */
 static void sort(const float *values, int n, uint8_t *order)
 {
     for (int i = 0; i < n; i++) {
@@ -65,7 +66,8 @@ static bool divide_s(const float *values, const float *weights, const uint8_t *o
             for (int down = 0; down < 2; down++) {
                 const float *p = down ? iq1_down : iq1_up;
                 sums_qx[down] = sums_x[one] * p[0] + (x - sums_x[one]) * p[1] + (sums_x[N] - x) * p[2];
-                sums_q2[down] = sums_w[one] * p[0] * p[0] + (w - sums_w[one]) * p[1] * p[1] + (sums_w[N] - w) * p[2] * p[2];
+                sums_q2[down] =
+                    sums_w[one] * p[0] * p[0] + (w - sums_w[one]) * p[1] * p[1] + (sums_w[N] - w) * p[2] * p[2];
             }
             int n_lanes = N + 1 - first < LANES ? N + 1 - first : LANES;
             if (!take_better(sums_qx, sums_q2, 2, n_lanes, numbers, numbers + first, &best, ret_division))

@@ -1,5 +1,5 @@
-/* IQ2_XS: 256 values in 74 bytes. F16 d, a u16 for every eight values (nine bits of the index of a point, seven of signs), and
- * scales of four bits for every 16; value = d * (0.5 + scale) / 4 * magnitude. */
+/* IQ2_XS: 256 values in 74 bytes. F16 d, a u16 for every eight values (nine bits of the index of a point, seven of
+ * signs), and scales of four bits for every 16; value = d * (0.5 + scale) / 4 * magnitude. */
 #include "quant/f16.h"
 #include "quant/iq_format.h"
 

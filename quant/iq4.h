@@ -1,8 +1,8 @@
 /* What IQ4_NL and IQ4_XS share: sixteen levels that are not evenly spaced, and the search for a block's scale.
  *
- * The search tries sixteen scales, of which the sums run in index order in F32: that is part of the format. The loops over
- * values are what takes the time; there are faster ones (iq4_avx2.c, iq4_avx512.c) with one scale a lane.
- * Source: quantize_row_iq4_nl_impl in ggml-quants.c of llama.cpp, with seven tries. */
+ * The search tries sixteen scales, of which the sums run in index order in F32: that is part of the format. The loops
+ * over values are what takes the time; there are faster ones (iq4_avx2.c, iq4_avx512.c) with one scale a lane. Source:
+ * quantize_row_iq4_nl_impl in ggml-quants.c of llama.cpp, with seven tries. */
 #pragma once
 
 #include <stddef.h>
@@ -13,8 +13,8 @@ enum { IQ4_ELEMENTS = 32, IQ4_TRIES = 16 };
 /* Below this largest magnitude a block counts as zero. */
 #define IQ4_NEGLIGIBLE 1e-15f
 
-/* What the levels stand for, ascending, and from where on the upper of two neighbours is nearest: the reference compares
- * the distances to both, which are exact where they are nearly equal. NaN is level 0. */
+/* What the levels stand for, ascending, and from where on the upper of two neighbours is nearest: the reference
+ * compares the distances to both, which are exact where they are nearly equal. NaN is level 0. */
 extern const int8_t iq4_levels[16];
 extern const float iq4_midpoints[15];
 
@@ -41,16 +41,16 @@ void iq4_xs_encode_by(const struct iq4_loops *loops, const float *values, const 
                       size_t n_blocks);
 
 /* Defines NAME_encode##suffix and NAME_encode_weighted##suffix by `loops`. */
-#define DEFINE_IQ4_ENCODERS(linkage, name, suffix, loops)                                                                        \
-    linkage void name##_encode##suffix(const float *values, void *blocks, size_t n_blocks)                                       \
-    {                                                                                                                            \
-        name##_encode_by(&loops, values, NULL, blocks, n_blocks);                                                                \
-    }                                                                                                                            \
-    linkage void name##_encode_weighted##suffix(const float *values, const float *importance, const float *mean_squares,         \
-                                                void *blocks, size_t n_blocks)                                                   \
-    {                                                                                                                            \
-        (void)mean_squares;                                                                                                      \
-        name##_encode_by(&loops, values, importance, blocks, n_blocks);                                                          \
+#define DEFINE_IQ4_ENCODERS(linkage, name, suffix, loops)                                                              \
+    linkage void name##_encode##suffix(const float *values, void *blocks, size_t n_blocks)                             \
+    {                                                                                                                  \
+        name##_encode_by(&loops, values, NULL, blocks, n_blocks);                                                      \
+    }                                                                                                                  \
+    linkage void name##_encode_weighted##suffix(const float *values, const float *importance,                          \
+                                                const float *mean_squares, void *blocks, size_t n_blocks)              \
+    {                                                                                                                  \
+        (void)mean_squares;                                                                                            \
+        name##_encode_by(&loops, values, importance, blocks, n_blocks);                                                \
     }
 
 extern const struct iq4_loops iq4_portable_loops;

@@ -3,8 +3,8 @@
 #include "quant/dtype.h"
 #include "quant/iq4.h"
 
-/* The level nearest to each value is 2 * `pair`, plus 1 where `upper` is set. Found by halves: the midpoint to compare with is
- * picked by the comparisons before it. */
+/* The level nearest to each value is 2 * `pair`, plus 1 where `upper` is set. Found by halves: the midpoint to compare
+ * with is picked by the comparisons before it. */
 struct nearest {
     __m256i pair;
     __m256 upper;
@@ -39,8 +39,8 @@ static inline __m256 nearest_number(__m256 value)
     __m256 lower = _mm256_setr_ps(-127, -83, -49, -22, 1, 25, 53, 89),
            upper = _mm256_setr_ps(-104, -65, -35, -10, 13, 38, 69, 113);
     struct nearest nearest = find_nearest(value);
-    return _mm256_blendv_ps(_mm256_permutevar8x32_ps(lower, nearest.pair), _mm256_permutevar8x32_ps(upper, nearest.pair),
-                            nearest.upper);
+    return _mm256_blendv_ps(_mm256_permutevar8x32_ps(lower, nearest.pair),
+                            _mm256_permutevar8x32_ps(upper, nearest.pair), nearest.upper);
 }
 
 static float search(const float *values, const float *weights)
@@ -51,7 +51,8 @@ static float search(const float *values, const float *weights)
     float inverses[IQ4_TRIES], sums_qx[IQ4_TRIES], sums_q2[IQ4_TRIES];
     iq4_inverses(largest, inverses);
     __m256 inverse[2] = {_mm256_loadu_ps(inverses), _mm256_loadu_ps(inverses + 8)};
-    __m256 sum_qx[2] = {_mm256_setzero_ps(), _mm256_setzero_ps()}, sum_q2[2] = {_mm256_setzero_ps(), _mm256_setzero_ps()};
+    __m256 sum_qx[2] = {_mm256_setzero_ps(), _mm256_setzero_ps()},
+           sum_q2[2] = {_mm256_setzero_ps(), _mm256_setzero_ps()};
     for (int i = 0; i < IQ4_ELEMENTS; i++) {
         __m256 value = _mm256_set1_ps(values[i]), weight = _mm256_set1_ps(weights[i]);
         for (int j = 0; j < 2; j++) {
@@ -73,7 +74,8 @@ static void quantize(const float *values, float inverse, uint8_t levels[IQ4_ELEM
     __m256i integers[4];
     for (int i = 0; i < 4; i++) {
         struct nearest nearest = find_nearest(_mm256_mul_ps(loaded.part[i], _mm256_set1_ps(inverse)));
-        integers[i] = _mm256_sub_epi32(_mm256_add_epi32(nearest.pair, nearest.pair), _mm256_castps_si256(nearest.upper));
+        integers[i] =
+            _mm256_sub_epi32(_mm256_add_epi32(nearest.pair, nearest.pair), _mm256_castps_si256(nearest.upper));
     }
     _mm256_storeu_si256((__m256i *)(void *)levels, to_bytes(integers));
 }

@@ -2,7 +2,8 @@
 #include "quant/dtype.h"
 #include "quant/iq4.h"
 
-/* The level nearest to each value, found by halves: the midpoint to compare with is picked by the comparisons before it. */
+/* The level nearest to each value, found by halves: the midpoint to compare with is picked by the comparisons before
+ * it. */
 static inline __m512i find_nearest(__m512 value)
 {
     const __m512 midpoints = _mm512_maskz_loadu_ps(0x7fff, iq4_midpoints);
@@ -25,7 +26,8 @@ static float search(const float *values, const float *weights)
         return 0;
     float inverses[IQ4_TRIES], sums_qx[IQ4_TRIES], sums_q2[IQ4_TRIES];
     iq4_inverses(largest, inverses);
-    __m512 numbers = _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)(const void *)iq4_levels)));
+    __m512 numbers =
+        _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)(const void *)iq4_levels)));
     __m512 inverse = _mm512_loadu_ps(inverses), sum_qx = _mm512_setzero_ps(), sum_q2 = _mm512_setzero_ps();
     for (int i = 0; i < IQ4_ELEMENTS; i++) {
         __m512 value = _mm512_set1_ps(values[i]), weight = _mm512_set1_ps(weights[i]);

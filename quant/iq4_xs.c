@@ -1,5 +1,6 @@
 /* IQ4_XS: 256 values in 136 bytes. Eight sub-blocks of 32 with a signed 6-bit scale each.
- * Bytes: F16 d, u16 scales_h (upper two bits), scales_l[4] (low four), qs[128]; value = d * (scale - 32) * iq4_levels[index]. */
+ * Bytes: F16 d, u16 scales_h (upper two bits), scales_l[4] (low four), qs[128]; value = d * (scale - 32) *
+ * iq4_levels[index]. */
 #include "base/checked.h"
 #include "quant/block32.h"
 #include "quant/dtype.h"

@@ -5,10 +5,11 @@
 
 #include <float.h>
 
-/* The point nearest to `values` under `scale` among the neighbours of levels that are off the grid; sets the levels to its own.
+/* The point nearest to `values` under `scale` among the neighbours of levels that are off the grid; sets the levels to
+ * its own.
  */
-static unsigned nearest_neighbour(const struct grid_search *search, unsigned code, const float *values, const float *roots,
-                                  float scale, uint8_t *levels)
+static unsigned nearest_neighbour(const struct grid_search *search, unsigned code, const float *values,
+                                  const float *roots, float scale, uint8_t *levels)
 {
     const struct grid *grid = search->grid;
     unsigned nearest = search->neighbour[search->first[code]];
@@ -38,8 +39,8 @@ static bool snap(const struct grid_search *search, const float *values, const fl
         levels[j] = (uint8_t)iq_level(inverse, values[j], (int)grid->n_levels - 1);
     unsigned code = grid_code(grid, levels);
     bool on_grid = search->index[code] >= 0;
-    *ret_point =
-        on_grid ? (uint16_t)search->index[code] : (uint16_t)nearest_neighbour(search, code, values, roots, scale, levels);
+    *ret_point = on_grid ? (uint16_t)search->index[code]
+                         : (uint16_t)nearest_neighbour(search, code, values, roots, scale, levels);
     return on_grid;
 }
 
@@ -50,7 +51,8 @@ try {
     bool on_grid[8];
 };
 
-static void sum_up(int n, const float *values, const float *weights, const uint8_t *levels, float *ret_qx, float *ret_q2)
+static void sum_up(int n, const float *values, const float *weights, const uint8_t *levels, float *ret_qx,
+                   float *ret_q2)
 {
     float sum_qx = 0, sum_q2 = 0;
     for (int i = 0; i < n; i++) {
@@ -62,8 +64,8 @@ static void sum_up(int n, const float *values, const float *weights, const uint8
     *ret_q2 = sum_q2;
 }
 
-float iq_search(const struct iq_format *format, const struct grid_search *search, const float *magnitudes, const float *weights,
-                float begin, float scale, uint16_t *points)
+float iq_search(const struct iq_format *format, const struct grid_search *search, const float *magnitudes,
+                const float *weights, float begin, float scale, uint16_t *points)
 {
     const struct grid *grid = search->grid;
     int n = format->sub_elements, dimension = (int)grid->dimension, n_points = n / dimension;
@@ -100,8 +102,8 @@ float iq_search(const struct iq_format *format, const struct grid_search *search
     return scale;
 }
 
-/* The magnitudes of a group, and its signs. Where their number has to be even the sign of the value that matters least is
- * changed: what is left of that one then is negative. */
+/* The magnitudes of a group, and its signs. Where their number has to be even the sign of the value that matters least
+ * is changed: what is left of that one then is negative. */
 static unsigned take_signs(bool even_signs, const float *values, const float *weights, float *magnitudes)
 {
     unsigned signs = 0, least = 0;
@@ -128,8 +130,9 @@ static void find_weights(const struct iq_format *format, const float *values, co
         weights[i] = (format->plain_share != 0 ? format->plain_share * mean_square : 0) + values[i] * values[i];
 }
 
-static float search_sub_block(iq_search_function *search, const struct iq_format *format, const struct grid_search *tables,
-                              const float *values, const float *weights, uint16_t *points, uint8_t *signs, bool *ret_searched)
+static float search_sub_block(iq_search_function *search, const struct iq_format *format,
+                              const struct grid_search *tables, const float *values, const float *weights,
+                              uint16_t *points, uint8_t *signs, bool *ret_searched)
 {
     float magnitudes[IQ_MOST_SUB_ELEMENTS] = {0}, n_levels = (float)tables->grid->n_levels;
     int n = format->sub_elements;
@@ -165,8 +168,8 @@ static void encode_block(iq_search_function *search, const struct iq_format *for
     find_weights(format, values, importance, weights);
     for (int j = 0; j < n_sub; j++) {
         scales[j] = search_sub_block(search, format, tables, values + j * n, weights + j * n,
-                                     found.points + j * n / (int)tables->grid->dimension, found.signs + j * n / IQ_GROUP,
-                                     &found.searched[j]);
+                                     found.points + j * n / (int)tables->grid->dimension,
+                                     found.signs + j * n / IQ_GROUP, &found.searched[j]);
         largest = scales[j] > largest ? scales[j] : largest;
     }
     memset(block, 0, format->block_bytes);
@@ -179,13 +182,13 @@ static void encode_block(iq_search_function *search, const struct iq_format *for
     format->pack(&found, block);
 }
 
-void iq_encode_by(iq_search_function *search, const struct iq_format *format, const float *values, const float *importance,
-                  uint8_t *blocks, size_t n_blocks)
+void iq_encode_by(iq_search_function *search, const struct iq_format *format, const float *values,
+                  const float *importance, uint8_t *blocks, size_t n_blocks)
 {
     const struct grid_search *tables = n_blocks != 0 ? grid_search_of(format->grid) : NULL;
     for (size_t i = 0; i < n_blocks; i++)
-        encode_block(search, format, tables, values + i * IQ_ELEMENTS, importance != NULL ? importance + i * IQ_ELEMENTS : NULL,
-                     blocks + i * format->block_bytes);
+        encode_block(search, format, tables, values + i * IQ_ELEMENTS,
+                     importance != NULL ? importance + i * IQ_ELEMENTS : NULL, blocks + i * format->block_bytes);
 }
 
 void iq_decode(const struct iq_format *format, const uint8_t *blocks, float *values, size_t n_blocks)
@@ -198,8 +201,8 @@ void iq_decode(const struct iq_format *format, const uint8_t *blocks, float *val
             uint8_t levels[IQ_GROUP];
             iq_load_levels(grid, unpacked.points, i, levels);
             for (int j = 0; j < IQ_GROUP; j++)
-                values[IQ_GROUP * i + j] =
-                    unpacked.scales[i] * (float)format->magnitudes[levels[j]] * (unpacked.signs[i] >> j & 1 ? -1.f : 1.f);
+                values[IQ_GROUP * i + j] = unpacked.scales[i] * (float)format->magnitudes[levels[j]] *
+                                           (unpacked.signs[i] >> j & 1 ? -1.f : 1.f);
         }
     }
 }

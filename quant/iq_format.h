@@ -1,7 +1,7 @@
 /* IQ2 and IQ3 as data: the search for the points of a sub-block's groups is one for all five.
  *
- * The search tries some scales for each sub-block, snaps the levels that each gives to points of the grid, and keeps the scale
- * with the least weighted error. Its sums run in index order in F32: that is part of the formats. Source:
+ * The search tries some scales for each sub-block, snaps the levels that each gives to points of the grid, and keeps
+ * the scale with the least weighted error. Its sums run in index order in F32: that is part of the formats. Source:
  * quantize_row_iq2_xxs_impl and its kin in ggml-quants.c of llama.cpp. */
 #pragma once
 
@@ -11,7 +11,8 @@
 
 enum { IQ_MOST_SUB_BLOCKS = 16, IQ_MOST_SUB_ELEMENTS = 32, IQ_MOST_POINTS = 64 };
 
-/* What is stored of a block beside its scale. A sub-block that was not searched, being negligible, has points 0 and no signs. */
+/* What is stored of a block beside its scale. A sub-block that was not searched, being negligible, has points 0 and no
+ * signs. */
 struct iq_found {
     bool searched[IQ_MOST_SUB_BLOCKS];
     uint8_t shares[IQ_MOST_SUB_BLOCKS]; /* the scale of the sub-block is 2 * share + 1 of the block's */
@@ -49,11 +50,13 @@ struct iq_format {
     void (*pack)(const struct iq_found *found, uint8_t *block);
 };
 
-/* Finds the scale of a sub-block and the points of its groups, by the magnitudes of its values. The tries are around the inverse
- * scale (2 * n_levels - 1) / begin; `scale` is the result where none of them gives anything. One magnitude of a group is negative
- * where the signs had to be made even, and the result may be too, where such a magnitude outweighs the rest. */
-typedef float iq_search_function(const struct iq_format *format, const struct grid_search *search, const float *magnitudes,
-                                 const float *weights, float begin, float scale, uint16_t *points);
+/* Finds the scale of a sub-block and the points of its groups, by the magnitudes of its values. The tries are around
+ * the inverse scale (2 * n_levels - 1) / begin; `scale` is the result where none of them gives anything. One magnitude
+ * of a group is negative where the signs had to be made even, and the result may be too, where such a magnitude
+ * outweighs the rest. */
+typedef float iq_search_function(const struct iq_format *format, const struct grid_search *search,
+                                 const float *magnitudes, const float *weights, float begin, float scale,
+                                 uint16_t *points);
 iq_search_function iq_search, iq_search_avx2, iq_search_avx512;
 
 /* The level of a value, as tries have it. */
@@ -69,8 +72,8 @@ static inline float iq_inverse(const struct iq_format *format, const struct grid
 }
 
 /* Encodes by that search; `importance` may be NULL where the format allows it. */
-void iq_encode_by(iq_search_function *search, const struct iq_format *format, const float *values, const float *importance,
-                  uint8_t *blocks, size_t n_blocks);
+void iq_encode_by(iq_search_function *search, const struct iq_format *format, const float *values,
+                  const float *importance, uint8_t *blocks, size_t n_blocks);
 
 /* The levels of a group: of one point of eight, or of two of four. */
 static inline void iq_load_levels(const struct grid *grid, const uint16_t *points, int group, uint8_t levels[IQ_GROUP])
@@ -88,60 +91,60 @@ iq_decode_function iq_decode, iq_decode_avx2;
 
 /* Defines NAME_decode, NAME_encode and NAME_encode_weighted, and those for x86-64, over NAME_format; IQ_KERNELS() and
  * IQ_WEIGHTED_KERNELS() are the kernels of a dtype, the latter of one that is not encoded without importance. */
-#define DEFINE_IQ_ENCODER(name, suffix)                                                                                          \
-    static void name##_encode_weighted##suffix(const float *values, const float *importance, const float *mean_squares,          \
-                                               void *blocks, size_t n_blocks)                                                    \
-    {                                                                                                                            \
-        (void)mean_squares;                                                                                                      \
-        iq_encode_by(iq_search##suffix, &name##_format, values, importance, blocks, n_blocks);                                   \
+#define DEFINE_IQ_ENCODER(name, suffix)                                                                                \
+    static void name##_encode_weighted##suffix(const float *values, const float *importance,                           \
+                                               const float *mean_squares, void *blocks, size_t n_blocks)               \
+    {                                                                                                                  \
+        (void)mean_squares;                                                                                            \
+        iq_encode_by(iq_search##suffix, &name##_format, values, importance, blocks, n_blocks);                         \
     }
-#define DEFINE_IQ_DECODER(name, suffix)                                                                                          \
-    static void name##_decode##suffix(const void *blocks, float *values, size_t n_blocks)                                        \
-    {                                                                                                                            \
-        iq_decode##suffix(&name##_format, blocks, values, n_blocks);                                                             \
+#define DEFINE_IQ_DECODER(name, suffix)                                                                                \
+    static void name##_decode##suffix(const void *blocks, float *values, size_t n_blocks)                              \
+    {                                                                                                                  \
+        iq_decode##suffix(&name##_format, blocks, values, n_blocks);                                                   \
     }
-#define DEFINE_PLAIN_IQ_ENCODER(name, suffix)                                                                                    \
-    static void name##_encode##suffix(const float *values, void *blocks, size_t n_blocks)                                        \
-    {                                                                                                                            \
-        iq_encode_by(iq_search##suffix, &name##_format, values, NULL, blocks, n_blocks);                                         \
+#define DEFINE_PLAIN_IQ_ENCODER(name, suffix)                                                                          \
+    static void name##_encode##suffix(const float *values, void *blocks, size_t n_blocks)                              \
+    {                                                                                                                  \
+        iq_encode_by(iq_search##suffix, &name##_format, values, NULL, blocks, n_blocks);                               \
     }
 #if defined(__x86_64__)
-#define DEFINE_WEIGHTED_IQ_KERNELS(name)                                                                                         \
-    DEFINE_IQ_DECODER(name, )                                                                                                    \
-    DEFINE_IQ_DECODER(name, _avx2)                                                                                               \
-    DEFINE_IQ_ENCODER(name, )                                                                                                    \
-    DEFINE_IQ_ENCODER(name, _avx2)                                                                                               \
+#define DEFINE_WEIGHTED_IQ_KERNELS(name)                                                                               \
+    DEFINE_IQ_DECODER(name, )                                                                                          \
+    DEFINE_IQ_DECODER(name, _avx2)                                                                                     \
+    DEFINE_IQ_ENCODER(name, )                                                                                          \
+    DEFINE_IQ_ENCODER(name, _avx2)                                                                                     \
     DEFINE_IQ_ENCODER(name, _avx512)
-#define DEFINE_IQ_KERNELS(name)                                                                                                  \
-    DEFINE_WEIGHTED_IQ_KERNELS(name)                                                                                             \
-    DEFINE_PLAIN_IQ_ENCODER(name, )                                                                                              \
-    DEFINE_PLAIN_IQ_ENCODER(name, _avx2)                                                                                         \
+#define DEFINE_IQ_KERNELS(name)                                                                                        \
+    DEFINE_WEIGHTED_IQ_KERNELS(name)                                                                                   \
+    DEFINE_PLAIN_IQ_ENCODER(name, )                                                                                    \
+    DEFINE_PLAIN_IQ_ENCODER(name, _avx2)                                                                               \
     DEFINE_PLAIN_IQ_ENCODER(name, _avx512)
-#define IQ_KERNELS(name)                                                                                                         \
-    {                                                                                                                            \
-        [CPU_PORTABLE] = {name##_decode, name##_encode, name##_encode_weighted},                                                 \
-        [CPU_AVX2] = {name##_decode_avx2, name##_encode_avx2, name##_encode_weighted_avx2},                                      \
-        [CPU_AVX512] = {NULL, name##_encode_avx512, name##_encode_weighted_avx512},                                              \
+#define IQ_KERNELS(name)                                                                                               \
+    {                                                                                                                  \
+        [CPU_PORTABLE] = {name##_decode, name##_encode, name##_encode_weighted},                                       \
+        [CPU_AVX2] = {name##_decode_avx2, name##_encode_avx2, name##_encode_weighted_avx2},                            \
+        [CPU_AVX512] = {NULL, name##_encode_avx512, name##_encode_weighted_avx512},                                    \
     }
-#define IQ_WEIGHTED_KERNELS(name)                                                                                                \
-    {                                                                                                                            \
-        [CPU_PORTABLE] = {name##_decode, NULL, name##_encode_weighted},                                                          \
-        [CPU_AVX2] = {name##_decode_avx2, NULL, name##_encode_weighted_avx2},                                                    \
-        [CPU_AVX512] = {NULL, NULL, name##_encode_weighted_avx512},                                                              \
+#define IQ_WEIGHTED_KERNELS(name)                                                                                      \
+    {                                                                                                                  \
+        [CPU_PORTABLE] = {name##_decode, NULL, name##_encode_weighted},                                                \
+        [CPU_AVX2] = {name##_decode_avx2, NULL, name##_encode_weighted_avx2},                                          \
+        [CPU_AVX512] = {NULL, NULL, name##_encode_weighted_avx512},                                                    \
     }
 #else
-#define DEFINE_WEIGHTED_IQ_KERNELS(name)                                                                                         \
-    DEFINE_IQ_DECODER(name, )                                                                                                    \
+#define DEFINE_WEIGHTED_IQ_KERNELS(name)                                                                               \
+    DEFINE_IQ_DECODER(name, )                                                                                          \
     DEFINE_IQ_ENCODER(name, )
-#define DEFINE_IQ_KERNELS(name)                                                                                                  \
-    DEFINE_WEIGHTED_IQ_KERNELS(name)                                                                                             \
+#define DEFINE_IQ_KERNELS(name)                                                                                        \
+    DEFINE_WEIGHTED_IQ_KERNELS(name)                                                                                   \
     DEFINE_PLAIN_IQ_ENCODER(name, )
-#define IQ_KERNELS(name)                                                                                                         \
-    {                                                                                                                            \
-        [CPU_PORTABLE] = {name##_decode, name##_encode, name##_encode_weighted},                                                 \
+#define IQ_KERNELS(name)                                                                                               \
+    {                                                                                                                  \
+        [CPU_PORTABLE] = {name##_decode, name##_encode, name##_encode_weighted},                                       \
     }
-#define IQ_WEIGHTED_KERNELS(name)                                                                                                \
-    {                                                                                                                            \
-        [CPU_PORTABLE] = {name##_decode, NULL, name##_encode_weighted},                                                          \
+#define IQ_WEIGHTED_KERNELS(name)                                                                                      \
+    {                                                                                                                  \
+        [CPU_PORTABLE] = {name##_decode, NULL, name##_encode_weighted},                                                \
     }
 #endif

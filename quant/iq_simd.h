@@ -1,9 +1,10 @@
-/* The search of iq_format.h with the tries side by side, one a lane: included by iq_avx2.c and iq_avx512.c, which define LANES,
- * IQ_NAME(name), what its functions are called there, and the types vf and vi (LANES numbers) with their primitives.
+/* The search of iq_format.h with the tries side by side, one a lane: included by iq_avx2.c and iq_avx512.c, which
+ * define LANES, IQ_NAME(name), what its functions are called there, and the types vf and vi (LANES numbers) with their
+ * primitives.
  *
- * Every lane does what iq_search() does for its try, in the same order of operations, so the bits are the same. A group that is
- * off the grid is snapped for one try at a time, its neighbours side by side: a value has few levels, so what each adds to the
- * distance is found once, and looked up by the levels of the neighbours. */
+ * Every lane does what iq_search() does for its try, in the same order of operations, so the bits are the same. A group
+ * that is off the grid is snapped for one try at a time, its neighbours side by side: a value has few levels, so what
+ * each adds to the distance is found once, and looked up by the levels of the neighbours. */
 #include "quant/iq_format.h"
 
 #include <float.h>
@@ -32,10 +33,10 @@ static inline vi nearest_level(vf value, int most)
     return v_clamp(((vi)(value + 12582912.f) & 0x007fffff) - 0x00400000, most);
 }
 
-/* `numbers` is what levels stand for. Where in its list the neighbour is that is nearest under the scale; the first of several,
- * and where none is. */
-static inline uint32_t nearest_neighbour(const struct grid_search *search, unsigned code, const struct group *group, vf numbers,
-                                         float scale, int dimension)
+/* `numbers` is what levels stand for. Where in its list the neighbour is that is nearest under the scale; the first of
+ * several, and where none is. */
+static inline uint32_t nearest_neighbour(const struct grid_search *search, unsigned code, const struct group *group,
+                                         vf numbers, float scale, int dimension)
 {
     const int bits = dimension == 8 ? 2 : 3;
     const uint16_t *packed = search->packed + search->first[code];
@@ -91,8 +92,9 @@ static inline void try_group(const struct grid_search *search, const struct grou
     for (int t = 0; t < tries->n; t++) {
         int index = search->index[codes[t]];
         if (index < 0) {
-            uint32_t place = search->first[codes[t]] + nearest_neighbour(search, (unsigned)codes[t], group,
-                                                                         level_numbers(dimension), tries->scales[t], dimension);
+            uint32_t place =
+                search->first[codes[t]] + nearest_neighbour(search, (unsigned)codes[t], group, level_numbers(dimension),
+                                                            tries->scales[t], dimension);
             index = search->neighbour[place];
             packed[t] = search->packed[place];
             tries->off_grid[k] |= 1u << t;
@@ -140,7 +142,8 @@ static inline float redo(const struct iq_format *format, const struct grid_searc
             int index = search->index[code];
             if (index < 0)
                 index = search->neighbour[search->first[code] + nearest_neighbour(search, code, &groups[k],
-                                                                                  level_numbers(dimension), scale, dimension)];
+                                                                                  level_numbers(dimension), scale,
+                                                                                  dimension)];
             points[k] = (uint16_t)index;
         }
         const uint8_t *point = grid_point(grid, points[k]);
@@ -153,8 +156,9 @@ static inline float redo(const struct iq_format *format, const struct grid_searc
     return sum_q2 > 0 ? sum_qx / sum_q2 : scale;
 }
 
-static inline float search_groups(const struct iq_format *format, const struct grid_search *search, const float *magnitudes,
-                                  const float *weights, float begin, float scale, uint16_t *points, int dimension)
+static inline float search_groups(const struct iq_format *format, const struct grid_search *search,
+                                  const float *magnitudes, const float *weights, float begin, float scale,
+                                  uint16_t *points, int dimension)
 {
     int n = format->sub_elements, n_groups = n / dimension;
     _Alignas(64) float roots[IQ_MOST_SUB_ELEMENTS], inverses[MOST_TRIES];

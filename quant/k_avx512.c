@@ -98,8 +98,8 @@ static inline void v_store(float *values, vf value)
     _mm512_storeu_ps(values, value);
 }
 
-/* row[at] = from[at], in a row of 16 with room for one more. The whole row is stored: a store to an address that is known late
- * would hold up the loads after it. */
+/* row[at] = from[at], in a row of 16 with room for one more. The whole row is stored: a store to an address that is
+ * known late would hold up the loads after it. */
 static inline void v_copy_element(float *row, const float *from, int at)
 {
     v_store(row, v_select((vm)(1u << at), v_load(from), v_load(row)));

@@ -54,14 +54,16 @@ void k_weights(const struct k_format *format, const float *values, const float *
     if (format->mean_factor == 0)
         memcpy(weights, importance, K_ELEMENTS * sizeof *weights);
     else
-        importance_weights(values, importance, format->mean_factor * sum_of_squares(values, K_ELEMENTS) / K_ELEMENTS, K_ELEMENTS,
-                           weights);
+        importance_weights(values, importance, format->mean_factor * sum_of_squares(values, K_ELEMENTS) / K_ELEMENTS,
+                           K_ELEMENTS, weights);
 }
 
-static void encode_weighted_block(const struct k_format *format, const float *values, const float *importance, uint8_t *block)
+static void encode_weighted_block(const struct k_format *format, const float *values, const float *importance,
+                                  uint8_t *block)
 {
     uint8_t levels[K_ELEMENTS];
-    float weights[K_ELEMENTS], scales[K_MOST_SUB_BLOCKS], minimums[K_MOST_SUB_BLOCKS] = {0}, sums[K_MOST_SUB_BLOCKS] = {0};
+    float weights[K_ELEMENTS], scales[K_MOST_SUB_BLOCKS], minimums[K_MOST_SUB_BLOCKS] = {0},
+                                                          sums[K_MOST_SUB_BLOCKS] = {0};
     const struct k_range_search range = K_WEIGHTED_RANGE(format->high);
     int n = format->sub_elements;
     k_weights(format, values, importance, weights);
@@ -86,5 +88,6 @@ void k_encode_weighted(const struct k_format *format, const float *values, const
                        size_t n_blocks)
 {
     for (size_t i = 0; i < n_blocks; i++)
-        encode_weighted_block(format, values + i * K_ELEMENTS, importance + i * K_ELEMENTS, blocks + i * format->block_bytes);
+        encode_weighted_block(format, values + i * K_ELEMENTS, importance + i * K_ELEMENTS,
+                              blocks + i * format->block_bytes);
 }

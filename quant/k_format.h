@@ -22,10 +22,12 @@ struct k_format {
     size_t block_bytes;
     struct k_range_search range; /* for the range kinds */
 
-    /* What the mean square of a block is multiplied with for the weights of its values; 0: the importance is the weight. */
+    /* What the mean square of a block is multiplied with for the weights of its values; 0: the importance is the
+     * weight. */
     float mean_factor;
 
-    /* Quantizes the scales (and minimums) of a block's sub-blocks and stores them. False: the whole block is zero bytes. */
+    /* Quantizes the scales (and minimums) of a block's sub-blocks and stores them. False: the whole block is zero
+     * bytes. */
     bool (*store_scales)(const float *scales, const float *minimums, uint8_t *block);
 
     /* The same by the weights of the sub-blocks. NULL: these make no difference. */
@@ -46,46 +48,46 @@ void k_encode_weighted(const struct k_format *format, const float *values, const
 void k_weights(const struct k_format *format, const float *values, const float *importance, float weights[K_ELEMENTS]);
 
 void k_encode_avx2(const struct k_format *format, const float *values, uint8_t *blocks, size_t n_blocks);
-void k_encode_weighted_avx2(const struct k_format *format, const float *values, const float *importance, uint8_t *blocks,
-                            size_t n_blocks);
+void k_encode_weighted_avx2(const struct k_format *format, const float *values, const float *importance,
+                            uint8_t *blocks, size_t n_blocks);
 void k_encode_avx512(const struct k_format *format, const float *values, uint8_t *blocks, size_t n_blocks);
-void k_encode_weighted_avx512(const struct k_format *format, const float *values, const float *importance, uint8_t *blocks,
-                              size_t n_blocks);
+void k_encode_weighted_avx512(const struct k_format *format, const float *values, const float *importance,
+                              uint8_t *blocks, size_t n_blocks);
 
-/* Defines NAME_encode and, for x86-64, NAME_encode_avx2 and NAME_encode_avx512 over NAME_format, and NAME_ENCODERS(decode): the
- * kernels of its dtype. */
-#define DEFINE_WEIGHTED_K_ENCODER(name, suffix)                                                                                  \
-    static void name##_encode_weighted##suffix(const float *values, const float *importance, const float *mean_squares,          \
-                                               void *blocks, size_t n_blocks)                                                    \
-    {                                                                                                                            \
-        (void)mean_squares;                                                                                                      \
-        k_encode_weighted##suffix(&name##_format, values, importance, blocks, n_blocks);                                         \
+/* Defines NAME_encode and, for x86-64, NAME_encode_avx2 and NAME_encode_avx512 over NAME_format, and
+ * NAME_ENCODERS(decode): the kernels of its dtype. */
+#define DEFINE_WEIGHTED_K_ENCODER(name, suffix)                                                                        \
+    static void name##_encode_weighted##suffix(const float *values, const float *importance,                           \
+                                               const float *mean_squares, void *blocks, size_t n_blocks)               \
+    {                                                                                                                  \
+        (void)mean_squares;                                                                                            \
+        k_encode_weighted##suffix(&name##_format, values, importance, blocks, n_blocks);                               \
     }
-#define DEFINE_K_ENCODER(name, suffix)                                                                                           \
-    static void name##_encode##suffix(const float *values, void *blocks, size_t n_blocks)                                        \
-    {                                                                                                                            \
-        k_encode##suffix(&name##_format, values, blocks, n_blocks);                                                              \
+#define DEFINE_K_ENCODER(name, suffix)                                                                                 \
+    static void name##_encode##suffix(const float *values, void *blocks, size_t n_blocks)                              \
+    {                                                                                                                  \
+        k_encode##suffix(&name##_format, values, blocks, n_blocks);                                                    \
     }
 #if defined(__x86_64__)
-#define DEFINE_K_ENCODERS(name)                                                                                                  \
-    DEFINE_K_ENCODER(name, )                                                                                                     \
-    DEFINE_WEIGHTED_K_ENCODER(name, )                                                                                            \
-    DEFINE_K_ENCODER(name, _avx2)                                                                                                \
-    DEFINE_WEIGHTED_K_ENCODER(name, _avx2)                                                                                       \
-    DEFINE_WEIGHTED_K_ENCODER(name, _avx512)                                                                                     \
+#define DEFINE_K_ENCODERS(name)                                                                                        \
+    DEFINE_K_ENCODER(name, )                                                                                           \
+    DEFINE_WEIGHTED_K_ENCODER(name, )                                                                                  \
+    DEFINE_K_ENCODER(name, _avx2)                                                                                      \
+    DEFINE_WEIGHTED_K_ENCODER(name, _avx2)                                                                             \
+    DEFINE_WEIGHTED_K_ENCODER(name, _avx512)                                                                           \
     DEFINE_K_ENCODER(name, _avx512)
-#define K_KERNELS(name)                                                                                                          \
-    {                                                                                                                            \
-        [CPU_PORTABLE] = {name##_decode, name##_encode, name##_encode_weighted},                                                 \
-        [CPU_AVX2] = {NULL, name##_encode_avx2, name##_encode_weighted_avx2},                                                    \
-        [CPU_AVX512] = {NULL, name##_encode_avx512, name##_encode_weighted_avx512},                                              \
+#define K_KERNELS(name)                                                                                                \
+    {                                                                                                                  \
+        [CPU_PORTABLE] = {name##_decode, name##_encode, name##_encode_weighted},                                       \
+        [CPU_AVX2] = {NULL, name##_encode_avx2, name##_encode_weighted_avx2},                                          \
+        [CPU_AVX512] = {NULL, name##_encode_avx512, name##_encode_weighted_avx512},                                    \
     }
 #else
-#define DEFINE_K_ENCODERS(name)                                                                                                  \
-    DEFINE_K_ENCODER(name, )                                                                                                     \
+#define DEFINE_K_ENCODERS(name)                                                                                        \
+    DEFINE_K_ENCODER(name, )                                                                                           \
     DEFINE_WEIGHTED_K_ENCODER(name, )
-#define K_KERNELS(name)                                                                                                          \
-    {                                                                                                                            \
-        [CPU_PORTABLE] = {name##_decode, name##_encode, name##_encode_weighted},                                                 \
+#define K_KERNELS(name)                                                                                                \
+    {                                                                                                                  \
+        [CPU_PORTABLE] = {name##_decode, name##_encode, name##_encode_weighted},                                       \
     }
 #endif

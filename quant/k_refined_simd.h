@@ -1,12 +1,13 @@
 /* k_search_refined() for the levels of Q3_K, -4 to 3, and many sub-blocks: included by k_simd.h.
  *
- * Each change of a level bears on all tests after it, so in lanes that go in step every sub-block would wait for the one with
- * the most changes. What makes it quick is how few there are:
+ * Each change of a level bears on all tests after it, so in lanes that go in step every sub-block would wait for the
+ * one with the most changes. What makes it quick is how few there are:
  * - Where the largest value is positive the sums of its levels are negative, and the search changes nothing.
- * - Most others are not changed either. Without a change the sums stay, and the values can be tested in any order: that is done
- *   with sub-blocks side by side, as everywhere in k_simd.h.
- * - The few that are left have their sixteen values side by side instead. As the sums stay until the next change, one look at
- *   all values finds it. Each sub-block makes one change a round, so that there are many to work on while one is waited for. */
+ * - Most others are not changed either. Without a change the sums stay, and the values can be tested in any order: that
+ * is done with sub-blocks side by side, as everywhere in k_simd.h.
+ * - The few that are left have their sixteen values side by side instead. As the sums stay until the next change, one
+ * look at all values finds it. Each sub-block makes one change a round, so that there are many to work on while one is
+ * waited for. */
 
 _Static_assert(WIDTH <= 32, "a bit for every lane");
 
@@ -21,9 +22,9 @@ struct v_term {
 };
 
 /* Returns the lanes whose search has a change to make, and sometimes others; for the rest these are the final sums.
- * A level stays where the value, in steps of the scale that the other values suggest, is within half a step of it. That it is
- * within 0.499 can be told without the reference's division and rounding. A value above level 3 stays at 3 however far above it
- * is, and is taken for one at 3; none is below -4, where the largest is. */
+ * A level stays where the value, in steps of the scale that the other values suggest, is within half a step of it. That
+ * it is within 0.499 can be told without the reference's division and rounding. A value above level 3 stays at 3
+ * however far above it is, and is taken for one at 3; none is below -4, where the largest is. */
 static inline uint32_t v_begin(struct v_term terms[16], struct v_beginning *begun, float *ret_inverses, int first)
 {
     wide largest, inverse, cap, sum_lx, sum_l2;
@@ -107,8 +108,8 @@ static inline uint32_t v_changes(const struct v_refinement *r, float *ret_levels
     return changes;
 }
 
-/* Makes the next change, if there is one in the rest of this pass or in the next. Without a branch, which would be as hard to
- * foresee as the change: where there is none, value 16 is changed, and the sums to what they are. */
+/* Makes the next change, if there is one in the rest of this pass or in the next. Without a branch, which would be as
+ * hard to foresee as the change: where there is none, value 16 is changed, and the sums to what they are. */
 static inline bool v_refine(struct v_refinement *r)
 {
     _Alignas(64) float levels[17], lx[17], l2[17];

@@ -113,7 +113,8 @@ static float range_error(const struct k_range_search *search, int n, const float
     return error;
 }
 
-/* An infinite inverse, of a range of subnormal numbers, makes every level 0: what the reference's rounding does to it. */
+/* An infinite inverse, of a range of subnormal numbers, makes every level 0: what the reference's rounding does to it.
+ */
 static void find_levels(int n, const float *values, float inverse, float minimum, float n_max, float *levels)
 {
     inverse = isinf(inverse) ? 0 : inverse;
@@ -121,8 +122,8 @@ static void find_levels(int n, const float *values, float inverse, float minimum
         levels[i] = k_level(inverse * (values[i] - minimum), 0, n_max);
 }
 
-float k_search_range(const struct k_range_search *search, int n, const float *values, const float *weights, uint8_t *levels,
-                     float *ret_minimum)
+float k_search_range(const struct k_range_search *search, int n, const float *values, const float *weights,
+                     uint8_t *levels, float *ret_minimum)
 {
     float best_levels[32], tried[32], n_max = (float)search->n_max;
     float minimum = values[0], maximum = values[0], sum_w = weights[0], sum_x = weights[0] * values[0];

@@ -1,10 +1,11 @@
 /* What the K formats share: the searches for the scale of a sub-block, and packing.
  *
- * The K formats are super-blocks of 256 values in sub-blocks of 16 or 32, each with a small integer scale (and minimum) of its
- * own under one F16 scale. Each search tries a few scales and keeps the one with the least weighted error; its sums run in
- * index order in F32, which is part of the format: another order gives other bits.
+ * The K formats are super-blocks of 256 values in sub-blocks of 16 or 32, each with a small integer scale (and minimum)
+ * of its own under one F16 scale. Each search tries a few scales and keeps the one with the least weighted error; its
+ * sums run in index order in F32, which is part of the format: another order gives other bits.
  *
- * Source: ggml-quants.c of llama.cpp (make_qx_quants, make_q3_quants, make_qkx2_quants, make_qkx3_quants, make_qp_quants). */
+ * Source: ggml-quants.c of llama.cpp (make_qx_quants, make_q3_quants, make_qkx2_quants, make_qkx3_quants,
+ * make_qp_quants). */
 #pragma once
 
 #include <stdbool.h>
@@ -27,8 +28,8 @@ static inline float k_level(float value, float low, float high)
     return value + K_ROUND - K_ROUND;
 }
 
-/* The same trick on the bits, for |value| <= 4194303: what the reference does. Beyond that it is meaningless but defined, and
- * Q3_K's search may get there. */
+/* The same trick on the bits, for |value| <= 4194303: what the reference does. Beyond that it is meaningless but
+ * defined, and Q3_K's search may get there. */
 static inline int nearest_int(float value)
 {
     float shifted = value + K_ROUND;
@@ -48,20 +49,20 @@ float k_search_symmetric(int n, int n_max, const float *values, const float *wei
 /* The same for Q3_K, with the weight x * x: refined level by level, in up to five passes. */
 float k_search_refined(int n, int n_max, const float *values, uint8_t *levels);
 
-/* A scale and a minimum (>= 0, to be subtracted) for levels 0 .. n_max, trying steps 0 .. n_steps of r_min + r_delta * step.
- * Errors are absolute ones with `absolute`, else squares. */
+/* A scale and a minimum (>= 0, to be subtracted) for levels 0 .. n_max, trying steps 0 .. n_steps of r_min + r_delta *
+ * step. Errors are absolute ones with `absolute`, else squares. */
 struct k_range_search {
     int n_max, n_steps;
     float r_min, r_delta;
     bool absolute;
 };
-#define K_WEIGHTED_RANGE(n_max)                                                                                                  \
-    {                                                                                                                            \
-        n_max, 36, -0.9f, 0.05f, false                                                                                           \
+#define K_WEIGHTED_RANGE(n_max)                                                                                        \
+    {                                                                                                                  \
+        n_max, 36, -0.9f, 0.05f, false                                                                                 \
     } /* what the reference tries where importance is known */
-float k_search_range(const struct k_range_search *search, int n, const float *values, const float *weights, uint8_t *levels,
-                     float *ret_minimum);
+float k_search_range(const struct k_range_search *search, int n, const float *values, const float *weights,
+                     uint8_t *levels, float *ret_minimum);
 
-/* A scale for levels 0 .. n_max of the scales or minimums of a block's sub-blocks, refined in up to five passes. A level is a
- * byte: a negative value may get one above n_max, which is 256 more than what was meant. */
+/* A scale for levels 0 .. n_max of the scales or minimums of a block's sub-blocks, refined in up to five passes. A
+ * level is a byte: a negative value may get one above n_max, which is 256 more than what was meant. */
 float k_search_positive(int n, int n_max, const float *values, const float *weights, uint8_t *levels);

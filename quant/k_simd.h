@@ -1,10 +1,11 @@
 /* The K formats with sub-blocks side by side, one a lane: included by k_avx2.c and k_avx512.c, which define LANES,
- * K_NAME(name), what its functions are called there, and the types vf (LANES numbers) and vm (a mask) with their primitives.
+ * K_NAME(name), what its functions are called there, and the types vf (LANES numbers) and vm (a mask) with their
+ * primitives.
  *
  * Every lane does what k_search.c does for its sub-block, in the same order of operations, so the bits are the same;
- * what is a branch there is a mask here. The sums of a lane are one long chain of additions: two vectors are worked on in turn,
- * so that one computes while the other waits. Sub-blocks of neighbouring blocks follow each other in memory, so a vector may span
- * blocks. */
+ * what is a branch there is a mask here. The sums of a lane are one long chain of additions: two vectors are worked on
+ * in turn, so that one computes while the other waits. Sub-blocks of neighbouring blocks follow each other in memory,
+ * so a vector may span blocks. */
 #include "quant/k_format.h"
 #include "quant/weights.h"
 
@@ -17,14 +18,15 @@ enum { VECTORS = 2, WIDTH = VECTORS * LANES };
 
 #define EACH_VECTOR(v) for (int v = 0; v < VECTORS; v++)
 
-/* So many blocks are worked on together, in whole vectors whatever the format if they are a multiple of WHOLE_BLOCKS. */
+/* So many blocks are worked on together, in whole vectors whatever the format if they are a multiple of WHOLE_BLOCKS.
+ */
 enum { STRETCH_BLOCKS = 16, STRETCH_SUB_BLOCKS = STRETCH_BLOCKS * K_MOST_SUB_BLOCKS, WHOLE_BLOCKS = 4 };
 
 /* A number for each of WIDTH sub-blocks. */
 typedef vf wide[VECTORS];
 
-/* What is kept of value i of each sub-block. It lies together: in arrays of their own the parts of a value would be a multiple of
- * 4096 bytes apart, and contend for the same lines of the cache. */
+/* What is kept of value i of each sub-block. It lies together: in arrays of their own the parts of a value would be a
+ * multiple of 4096 bytes apart, and contend for the same lines of the cache. */
 struct v_value {
     wide x, weight, weighted, level;
 };
@@ -34,8 +36,8 @@ struct v_found {
     wide scale, minimum, inverse, offset;
 };
 
-/* The same for the sub-blocks of a stretch. Levels that were refined are not made like that: they are in `refined`, counted from
- * the lowest, and `inverse` is infinite. */
+/* The same for the sub-blocks of a stretch. Levels that were refined are not made like that: they are in `refined`,
+ * counted from the lowest, and `inverse` is infinite. */
 struct found {
     _Alignas(64) float scales[STRETCH_SUB_BLOCKS], minimums[STRETCH_SUB_BLOCKS];
     _Alignas(64) float inverses[STRETCH_SUB_BLOCKS], offsets[STRETCH_SUB_BLOCKS];
@@ -109,7 +111,8 @@ static inline vf v_usable(vf inverse)
     return v_select(v_equal(v_abs(inverse), v_set(INFINITY)), v_set(0), inverse);
 }
 
-static inline void v_sum_levels(struct v_value *values, int n, wide inverse, wide minimum, vf n_max, struct v_range_sums *sums)
+static inline void v_sum_levels(struct v_value *values, int n, wide inverse, wide minimum, vf n_max,
+                                struct v_range_sums *sums)
 {
     wide usable;
     EACH_VECTOR(v)
@@ -129,13 +132,15 @@ static inline void v_sum_levels(struct v_value *values, int n, wide inverse, wid
         }
 }
 
-static inline void v_range_error(const struct v_value *values, int n, bool absolute, wide scale, wide minimum, wide error)
+static inline void v_range_error(const struct v_value *values, int n, bool absolute, wide scale, wide minimum,
+                                 wide error)
 {
     EACH_VECTOR(v) error[v] = v_set(0);
     for (int i = 0; i < n; i++)
         EACH_VECTOR(v)
         {
-            vf difference = scale[v] * values[i].level[v] + minimum[v] - values[i].x[v], weighed = difference * difference;
+            vf difference = scale[v] * values[i].level[v] + minimum[v] - values[i].x[v],
+               weighed = difference * difference;
             if (absolute)
                 weighed = v_abs(difference);
             error[v] += values[i].weight[v] * weighed;
@@ -175,7 +180,8 @@ static inline void v_search_range(struct v_value *values, const struct k_range_s
     for (int step = 0; step <= range->n_steps; step++) {
         wide determinant, tried_scale, tried_minimum, error;
         EACH_VECTOR(v)
-        inverse[v] = v_set(range->r_min + range->r_delta * (float)step + (float)range->n_max) / (maximum[v] - minimum[v]);
+        inverse[v] =
+            v_set(range->r_min + range->r_delta * (float)step + (float)range->n_max) / (maximum[v] - minimum[v]);
         v_sum_levels(values, n, inverse, minimum, n_max, &sums);
         EACH_VECTOR(v)
         {
@@ -306,8 +312,8 @@ static void v_search(const struct k_format *format, const float *values, struct 
 }
 
 /* The same by given weights, of which the sums are *ret_sums. */
-static void v_search_weighted(const struct k_format *format, const float *values, const float *weights, struct v_found *found,
-                              wide sums)
+static void v_search_weighted(const struct k_format *format, const float *values, const float *weights,
+                              struct v_found *found, wide sums)
 {
     const struct k_range_search range = K_WEIGHTED_RANGE(format->high);
     struct v_value loaded[32];
@@ -326,7 +332,8 @@ static void v_search_weighted(const struct k_format *format, const float *values
 }
 
 /* Searches n sub-blocks, which are whole vectors. `weights` may be NULL. */
-static void search_stretch(const struct k_format *format, const float *values, const float *weights, int n, struct found *found)
+static void search_stretch(const struct k_format *format, const float *values, const float *weights, int n,
+                           struct found *found)
 {
     struct v_found some;
     wide sums;
@@ -339,7 +346,8 @@ static void search_stretch(const struct k_format *format, const float *values, c
         if (weights == NULL) {
             v_search(format, values + first * format->sub_elements, &some);
         } else {
-            v_search_weighted(format, values + first * format->sub_elements, weights + first * format->sub_elements, &some, sums);
+            v_search_weighted(format, values + first * format->sub_elements, weights + first * format->sub_elements,
+                              &some, sums);
             memcpy(found->weights + first, sums, sizeof sums);
         }
         memcpy(found->scales + first, some.scale, sizeof some.scale);
@@ -350,8 +358,8 @@ static void search_stretch(const struct k_format *format, const float *values, c
 }
 
 /* The levels of block b under the scales that were stored; where one is 0 those of the search. */
-static inline void v_requantize(const struct k_format *format, int n, const float *values, const struct found *found, int b,
-                                uint8_t *levels)
+static inline void v_requantize(const struct k_format *format, int n, const float *values, const struct found *found,
+                                int b, uint8_t *levels)
 {
     vf low = v_set((float)format->low), high = v_set((float)format->high);
     for (int j = b * (K_ELEMENTS / n); j < (b + 1) * (K_ELEMENTS / n); j++, values += n, levels += n) {
@@ -371,7 +379,8 @@ static inline void v_requantize(const struct k_format *format, int n, const floa
 }
 
 /* k_weights() of some blocks. The sums of squares of several blocks are chains that run side by side. */
-static void v_weights(const struct k_format *format, const float *values, const float *importance, int n_blocks, float *weights)
+static void v_weights(const struct k_format *format, const float *values, const float *importance, int n_blocks,
+                      float *weights)
 {
     if (format->mean_factor == 0) {
         memcpy(weights, importance, (size_t)n_blocks * K_ELEMENTS * sizeof *weights);
@@ -414,7 +423,8 @@ static void encode_stretch(const struct k_format *format, const float *values, c
     for (int b = 0; b < n_blocks; b++)
         zero[b] = !store_scales(format, &found, importance != NULL, b, blocks + (size_t)b * format->block_bytes);
     for (int b = 0; b < n_blocks; b++)
-        format->load_scales(blocks + (size_t)b * format->block_bytes, found.scales + b * n_sub, found.minimums + b * n_sub);
+        format->load_scales(blocks + (size_t)b * format->block_bytes, found.scales + b * n_sub,
+                            found.minimums + b * n_sub);
     for (int b = 0; b < n_blocks; b++, values += K_ELEMENTS, blocks += format->block_bytes) {
         if (zero[b]) {
             memset(blocks, 0, format->block_bytes);
@@ -454,8 +464,8 @@ void K_NAME(k_encode)(const struct k_format *format, const float *values, uint8_
     encode_all(format, values, NULL, blocks, n_blocks);
 }
 
-void K_NAME(k_encode_weighted)(const struct k_format *format, const float *values, const float *importance, uint8_t *blocks,
-                               size_t n_blocks)
+void K_NAME(k_encode_weighted)(const struct k_format *format, const float *values, const float *importance,
+                               uint8_t *blocks, size_t n_blocks)
 {
     encode_all(format, values, importance, blocks, n_blocks);
 }

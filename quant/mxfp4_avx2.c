@@ -6,7 +6,8 @@ enum { ELEMENTS = 32, QS = 1, BLOCK_BYTES = 17 };
 
 static void decode_block(const uint8_t *block, float *values)
 {
-    __m256i doubled_e2m1 = _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12));
+    __m256i doubled_e2m1 =
+        _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12));
     store_scaled(values, _mm256_shuffle_epi8(doubled_e2m1, load_nibbles(block + QS)), mxfp4_half_scale(block[0]));
 }
 
@@ -16,7 +17,8 @@ static uint8_t exponent_of(float largest)
     uint32_t bits, most = 0x7fff00;
     memcpy(&bits, &largest, sizeof bits);
     uint32_t exponent = bits >> 23;
-    return exponent < 2 || exponent == 255 || (bits & 0x7fffff) >= most ? mxfp4_exponent(largest) : (uint8_t)(exponent - 2);
+    return exponent < 2 || exponent == 255 || (bits & 0x7fffff) >= most ? mxfp4_exponent(largest)
+                                                                        : (uint8_t)(exponent - 2);
 }
 
 static inline void encode_codes(const float *values, float scale, uint8_t *qs)

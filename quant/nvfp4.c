@@ -1,5 +1,5 @@
-/* NVFP4: 64 values in 36 bytes. Four scales of eight bits (four of exponent, three of mantissa, no sign), qs[32] of eight bytes
- * for every 16 values; value = scale / 2 * twice the E2M1 number of a nibble. */
+/* NVFP4: 64 values in 36 bytes. Four scales of eight bits (four of exponent, three of mantissa, no sign), qs[32] of
+ * eight bytes for every 16 values; value = scale / 2 * twice the E2M1 number of a nibble. */
 #include "quant/block32.h"
 #include "quant/dtype.h"
 #include "quant/mxfp4.h"
@@ -15,8 +15,8 @@ static float half_scale(uint8_t scale)
     return (exponent != 0 ? ldexpf(1 + (float)mantissa / 8, exponent - 7) : ldexpf((float)mantissa, -9)) * 0.5f;
 }
 
-/* Halves are rounded up. From 256 on all is 448, the largest: the reference takes the exponent for too large before it looks at
- * the mantissa. */
+/* Halves are rounded up. From 256 on all is 448, the largest: the reference takes the exponent for too large before it
+ * looks at the mantissa. */
 static uint8_t scale_of(float value)
 {
     enum { LARGEST = 0x7e };

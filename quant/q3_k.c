@@ -8,8 +8,8 @@
 
 enum { SUB_BLOCKS = 16, QS = 32, SCALES = 96, D = 108, BLOCK_BYTES = 110 };
 
-/* Four low bits of every scale are in the first eight bytes, those of the second eight scales in the upper halves; two high ones
- * of scale j + 4 * k are in byte 8 + j. Eight or four bytes are worked on at once. */
+/* Four low bits of every scale are in the first eight bytes, those of the second eight scales in the upper halves; two
+ * high ones of scale j + 4 * k are in byte 8 + j. Eight or four bytes are worked on at once. */
 static void pack_scales(const uint8_t scales[SUB_BLOCKS], uint8_t packed[12])
 {
     uint64_t halves[2], low, low_bits = 0x0f0f0f0f0f0f0f0f;
@@ -23,7 +23,8 @@ static void pack_scales(const uint8_t scales[SUB_BLOCKS], uint8_t packed[12])
     memcpy(packed + 8, &high, sizeof high);
 }
 
-/* The scale of the largest magnitude, the first of equals. No branch depends on which one that is: none could be foreseen. */
+/* The scale of the largest magnitude, the first of equals. No branch depends on which one that is: none could be
+ * foreseen. */
 static float signed_largest(const float *scales)
 {
     float above = 0, below = 0;

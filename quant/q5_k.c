@@ -13,7 +13,8 @@ static void pack(const uint8_t *levels, uint8_t *block)
             block[QH + i] |= (uint8_t)(levels[32 * j + i] >> 4 << j);
     for (int group = 0; group < 4; group++)
         for (int i = 0; i < 32; i++)
-            block[QS + 32 * group + i] = (uint8_t)((levels[64 * group + i] & 15) | (levels[64 * group + 32 + i] & 15) << 4);
+            block[QS + 32 * group + i] =
+                (uint8_t)((levels[64 * group + i] & 15) | (levels[64 * group + 32 + i] & 15) << 4);
 }
 
 static const struct k_format q5_k_format = {
@@ -37,7 +38,8 @@ static void decode_block(const uint8_t *block, float *values)
         const uint8_t *qs = block + QS + j / 2 * 32;
         int shift = j % 2 * 4;
         for (int i = 0; i < 32; i++)
-            values[j * 32 + i] = scales[j] * (float)((qs[i] >> shift & 15) + (block[QH + i] >> j & 1) * 16) - minimums[j];
+            values[j * 32 + i] =
+                scales[j] * (float)((qs[i] >> shift & 15) + (block[QH + i] >> j & 1) * 16) - minimums[j];
     }
 }
 

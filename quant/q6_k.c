@@ -70,7 +70,8 @@ static void decode_block(const uint8_t *block, float *values)
         const uint8_t *low = block + 64 * half + quarter % 2 * 32 + within, *high = block + QH + 32 * half + within;
         int low_shift = quarter / 2 * 4, high_shift = quarter * 2;
         for (int i = 0; i < 16; i++)
-            values[j * 16 + i] = scales[j] * (float)((low[i] >> low_shift & 15) + (high[i] >> high_shift & 3) * 16 - 32);
+            values[j * 16 + i] =
+                scales[j] * (float)((low[i] >> low_shift & 15) + (high[i] >> high_shift & 3) * 16 - 32);
     }
 }
 

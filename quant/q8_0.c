@@ -1,5 +1,5 @@
-/* Q8_0: 32 values in 34 bytes. F16 d, i8 qs[32]; value = d * level. d is the largest magnitude over 127; levels round half
- * away from zero. */
+/* Q8_0: 32 values in 34 bytes. F16 d, i8 qs[32]; value = d * level. d is the largest magnitude over 127; levels round
+ * half away from zero. */
 #include "quant/block32.h"
 #include "quant/dtype.h"
 #include "quant/f16.h"

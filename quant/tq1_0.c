@@ -1,5 +1,6 @@
 /* TQ1_0: 256 values in 54 bytes. qs[48] of five ternary digits a byte, qh[4] of four, F16 d; value = d * (digit - 1).
- * A byte holds its digits as a fraction of 256: ceil(number * 256 / 243), so that a digit comes out of a multiplication by 3. */
+ * A byte holds its digits as a fraction of 256: ceil(number * 256 / 243), so that a digit comes out of a multiplication
+ * by 3. */
 #include "quant/dtype.h"
 #include "quant/f16.h"
 #include "quant/ternary.h"

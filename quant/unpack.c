@@ -133,8 +133,8 @@ static void cut_words(const struct fields *fields, const unsigned char *words, s
 }
 
 /* Cuts what words [first / n_fields, ...) in memory hold of the range. */
-static void cut_range(const struct fields *fields, const unsigned char *words, size_t word_bytes, uint64_t first, uint64_t count,
-                      unsigned char *out)
+static void cut_range(const struct fields *fields, const unsigned char *words, size_t word_bytes, uint64_t first,
+                      uint64_t count, unsigned char *out)
 {
     unsigned n = fields->n_fields, from = (unsigned)(first % n);
     if (from != 0) {
@@ -144,7 +144,8 @@ static void cut_range(const struct fields *fields, const unsigned char *words, s
         count -= to - from;
     }
     cut_words(fields, words, word_bytes, count / n, out);
-    cut_some(fields, words + count / n * word_bytes, count % n ? word_bytes : 0, 0, (unsigned)(count % n), out + count / n * n);
+    cut_some(fields, words + count / n * word_bytes, count % n ? word_bytes : 0, 0, (unsigned)(count % n),
+             out + count / n * n);
 }
 
 static bool fields_read(const struct view *view, uint64_t first, uint64_t count, void *out, struct error *error)
@@ -335,8 +336,8 @@ struct shared {
     uint64_t first_row, first_column, width;
 };
 
-static void combine_row(const struct combined *combined, const struct shared *shared, const struct chunk *chunk, uint64_t row,
-                        float *values)
+static void combine_row(const struct combined *combined, const struct shared *shared, const struct chunk *chunk,
+                        uint64_t row, float *values)
 {
     const float *others = shared->values + (row / combined->sharing.rows - shared->first_row) * shared->width;
     uint64_t each = combined->sharing.columns;
@@ -361,7 +362,8 @@ static void combine_row(const struct combined *combined, const struct shared *sh
     }
 }
 
-static bool read_groups(const struct combined *combined, const struct chunk *chunk, int64_t *groups, struct error *error)
+static bool read_groups(const struct combined *combined, const struct chunk *chunk, int64_t *groups,
+                        struct error *error)
 {
     const struct view *view = combined->sharing.groups;
     unsigned size = view->dtype->block_bytes;
@@ -373,8 +375,8 @@ static bool read_groups(const struct combined *combined, const struct chunk *chu
         uint64_t bits = read_le(stored + i * size, size);
         int64_t group = size == 4 ? (int32_t)bits : (int64_t)bits;
         if (group < -n_groups || group >= n_groups)
-            return error_set(error, "column %" PRIu64 " is of group %" PRId64 ", where there are %" PRId64, chunk->column + i,
-                             group, n_groups);
+            return error_set(error, "column %" PRIu64 " is of group %" PRId64 ", where there are %" PRId64,
+                             chunk->column + i, group, n_groups);
         groups[i] = group < 0 ? group + n_groups : group;
     }
     return true;
@@ -395,7 +397,8 @@ static void find_runs(const struct chunk *chunk, struct shared *shared)
 }
 
 /* Reads the elements of the right side that a chunk of one matrix needs. */
-static bool read_shared(const struct combined *combined, const struct chunk *chunk, struct shared *shared, struct error *error)
+static bool read_shared(const struct combined *combined, const struct chunk *chunk, struct shared *shared,
+                        struct error *error)
 {
     const struct sharing *sharing = &combined->sharing;
     uint64_t matrix = chunk->row / combined->n_rows, row = chunk->row % combined->n_rows;
@@ -406,12 +409,15 @@ static bool read_shared(const struct combined *combined, const struct chunk *chu
         shared->first_column = chunk->column / sharing->columns;
         shared->width = (chunk->column + chunk->n_columns - 1) / sharing->columns - shared->first_column + 1;
     }
-    uint64_t first = matrix * combined->shared_matrix + shared->first_row * combined->shared_columns + shared->first_column;
-    return convert_read(combined->right, encoding_of(&f32_dtype), first, n_rows * shared->width, shared->values, error) &&
+    uint64_t first =
+        matrix * combined->shared_matrix + shared->first_row * combined->shared_columns + shared->first_column;
+    return convert_read(combined->right, encoding_of(&f32_dtype), first, n_rows * shared->width, shared->values,
+                        error) &&
            (sharing->groups == NULL || read_groups(combined, chunk, shared->groups, error));
 }
 
-static bool combine_chunk(const struct combined *combined, const struct chunk *chunk, float *values, struct error *error)
+static bool combine_chunk(const struct combined *combined, const struct chunk *chunk, float *values,
+                          struct error *error)
 {
     const struct sharing *sharing = &combined->sharing;
     uint64_t n_shared = (chunk->n_rows / sharing->rows + 2) * combined->shared_columns;
@@ -481,8 +487,8 @@ static bool combined_read(const struct view *view, uint64_t first, uint64_t coun
 
 static const struct view_op combined_op = {"combine", combined_read, NULL, NULL};
 
-const struct view *view_combine(struct arena *arena, const struct view *left, enum combination op, const struct view *right,
-                                const struct sharing *sharing)
+const struct view *view_combine(struct arena *arena, const struct view *left, enum combination op,
+                                const struct view *right, const struct sharing *sharing)
 {
     struct combined *combined = arena_alloc(arena, sizeof *combined);
     view_init(&combined->view, arena, &combined_op, &f32_dtype, left->rank, left->shape);
@@ -507,7 +513,8 @@ const struct view *view_combine(struct arena *arena, const struct view *left, en
     return &combined->view;
 }
 
-const struct view *view_combine_one(struct arena *arena, const struct view *left, enum combination op, const struct view *right)
+const struct view *view_combine_one(struct arena *arena, const struct view *left, enum combination op,
+                                    const struct view *right)
 {
     uint64_t n_rows = left->rank >= 2 ? left->shape[left->rank - 2] : 1, n_columns = view_row_elements(left);
     const struct sharing all = {n_rows > 0 ? n_rows : 1, n_columns > 0 ? n_columns : 1, NULL};

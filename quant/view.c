@@ -26,8 +26,8 @@ uint64_t view_stored(const struct view *view, uint64_t first, struct extent *ret
     return view->op->stored != NULL && first < view->n_units ? view->op->stored(view, first, ret_extent) : 0;
 }
 
-void view_init(struct view *view, struct arena *arena, const struct view_op *op, const struct dtype *dtype, unsigned rank,
-               const uint64_t *shape)
+void view_init(struct view *view, struct arena *arena, const struct view_op *op, const struct dtype *dtype,
+               unsigned rank, const uint64_t *shape)
 {
     uint64_t n_elements = 1;
     for (unsigned i = 0; i < rank; i++)
@@ -119,10 +119,10 @@ static void copy_axis(const unsigned char *from, unsigned char *to, const struct
         memcpy(to, from, axis->size * unit);
         return;
     }
-#define COPY(bytes)                                                                                                              \
-    case bytes:                                                                                                                  \
-        for (uint64_t i = 0; i < axis->size; i++)                                                                                \
-            memcpy(to + i * to_step, from + i * from_step, bytes);                                                               \
+#define COPY(bytes)                                                                                                    \
+    case bytes:                                                                                                        \
+        for (uint64_t i = 0; i < axis->size; i++)                                                                      \
+            memcpy(to + i * to_step, from + i * from_step, bytes);                                                     \
         break
     switch (unit) {
         COPY(1);
@@ -136,7 +136,8 @@ static void copy_axis(const unsigned char *from, unsigned char *to, const struct
 #undef COPY
 }
 
-static void copy_box(const unsigned char *from, unsigned char *to, const struct axis *axes, unsigned n_axes, size_t unit)
+static void copy_box(const unsigned char *from, unsigned char *to, const struct axis *axes, unsigned n_axes,
+                     size_t unit)
 {
     if (n_axes == 0)
         memcpy(to, from, unit);
@@ -150,7 +151,8 @@ static void copy_box(const unsigned char *from, unsigned char *to, const struct 
 static bool read_box(const struct view *inner, const struct box *box, struct error *error);
 
 /* Reads the box in parts of `step` indices along one axis. */
-static bool read_box_parts(const struct view *inner, const struct box *box, unsigned axis, uint64_t step, struct error *error)
+static bool read_box_parts(const struct view *inner, const struct box *box, unsigned axis, uint64_t step,
+                           struct error *error)
 {
     const struct axis *split = &box->axes[axis];
     for (uint64_t i = 0; i < split->size; i += step) {
@@ -168,8 +170,10 @@ static bool read_box_parts(const struct view *inner, const struct box *box, unsi
     return true;
 }
 
-/* Reads the box by runs of `rest` units, each with all that it needs at one index of the axis, as many at once as fit. */
-static bool read_box_runs(const struct view *inner, const struct box *box, unsigned axis, uint64_t rest, struct error *error)
+/* Reads the box by runs of `rest` units, each with all that it needs at one index of the axis, as many at once as fit.
+ */
+static bool read_box_runs(const struct view *inner, const struct box *box, unsigned axis, uint64_t rest,
+                          struct error *error)
 {
     unsigned char around[SPAN_BYTES];
     size_t unit = inner->dtype->block_bytes;
@@ -209,7 +213,8 @@ static bool read_box(const struct view *inner, const struct box *box, struct err
     if (span_bytes > axis->size * (rest_bytes + READ_WORTH))
         return read_box_parts(inner, box, widest, 1, error);
     if (span_bytes > SPAN_BYTES) {
-        uint64_t step = rest_bytes < SPAN_BYTES && axis->from != 0 ? (SPAN_BYTES - rest_bytes) / (axis->from * unit) + 1 : 1;
+        uint64_t step =
+            rest_bytes < SPAN_BYTES && axis->from != 0 ? (SPAN_BYTES - rest_bytes) / (axis->from * unit) + 1 : 1;
         return read_box_parts(inner, box, widest, step < axis->size ? step : (axis->size + 1) / 2, error);
     }
     unsigned char around[SPAN_BYTES];
@@ -219,8 +224,8 @@ static bool read_box(const struct view *inner, const struct box *box, struct err
     return true;
 }
 
-/* Reads `count` units from the one at `first` of the part of the view that axes[axis...] span, which starts at inner unit
- * `from`: as at most one box of whole rows with a partial row on either side. */
+/* Reads `count` units from the one at `first` of the part of the view that axes[axis...] span, which starts at inner
+ * unit `from`: as at most one box of whole rows with a partial row on either side. */
 static bool read_run(const struct strided *strided, unsigned axis, uint64_t from, uint64_t first, uint64_t count,
                      unsigned char *out, struct error *error)
 {
@@ -347,8 +352,8 @@ const struct view *view_transpose(struct arena *arena, const struct view *view)
     return view_permute(arena, view, order);
 }
 
-const struct view *view_slice(struct arena *arena, const struct view *view, unsigned axis, uint64_t first, uint64_t count,
-                              uint64_t step)
+const struct view *view_slice(struct arena *arena, const struct view *view, unsigned axis, uint64_t first,
+                              uint64_t count, uint64_t step)
 {
     assert(axis < view->rank);
     uint64_t strides[VIEW_MAX_RANK], shape[VIEW_MAX_RANK];
@@ -390,7 +395,8 @@ static size_t part_at(const struct concatenated *joined, uint64_t within)
 }
 
 /* The unit of the part at `unit` of the whole, with *ret_run units of it following there. */
-static const struct view *locate(const struct concatenated *joined, uint64_t unit, uint64_t *ret_first, uint64_t *ret_run)
+static const struct view *locate(const struct concatenated *joined, uint64_t unit, uint64_t *ret_first,
+                                 uint64_t *ret_run)
 {
     uint64_t row = joined->starts[joined->n_parts], within = unit % row;
     size_t part = part_at(joined, within);

@@ -40,8 +40,8 @@ struct view_op {
     /* Reads the units [first, first + count), packed, into `out`. The range is inside the view. */
     bool (*read)(const struct view *view, uint64_t first, uint64_t count, void *out, struct error *error);
 
-    /* The number of units from `first` on that lie stored one after the other, with *ret_extent telling where; 0 if unit
-     * `first` has to be computed. NULL: every unit is computed. */
+    /* The number of units from `first` on that lie stored one after the other, with *ret_extent telling where; 0 if
+     * unit `first` has to be computed. NULL: every unit is computed. */
     uint64_t (*stored)(const struct view *view, uint64_t first, struct extent *ret_extent);
 
     /* As view_read_runs(). NULL: each run is read for itself. */
@@ -54,7 +54,8 @@ struct view {
     unsigned rank;
     const uint64_t *shape; /* elements */
     uint64_t n_elements, n_units;
-    bool scattered; /* neighbours lie apart, as in a transpose: many are read at once much sooner than a few at a time */
+    /* neighbours lie apart, as in a transpose: many are read at once much sooner than a few at a time */
+    bool scattered;
 };
 
 static inline uint64_t view_bytes(const struct view *view)
@@ -75,30 +76,32 @@ uint64_t view_stored(const struct view *view, uint64_t first, struct extent *ret
 bool view_read_runs(const struct view *view, const struct runs *runs, void *out, struct error *error);
 
 /* Fills in the common part of a view whose op the caller defines (see view.c for examples). */
-void view_init(struct view *view, struct arena *arena, const struct view_op *op, const struct dtype *dtype, unsigned rank,
-               const uint64_t *shape);
+void view_init(struct view *view, struct arena *arena, const struct view_op *op, const struct dtype *dtype,
+               unsigned rank, const uint64_t *shape);
 
 /* The same units under another shape of as many elements. */
 const struct view *view_reshape(struct arena *arena, const struct view *view, unsigned rank, const uint64_t *shape);
 
-/* Output unit [i0, i1, ...] is unit offset + i0 * strides[0] + i1 * strides[1] + ... of the flat `view`; offset and strides
- * count units, the last dimension of `shape` counts elements. The general rearrangement: transposes, permutations,
- * slices, steps and repetitions are all made of it. Reads runs along whichever axis has stride 1. */
+/* Output unit [i0, i1, ...] is unit offset + i0 * strides[0] + i1 * strides[1] + ... of the flat `view`; offset and
+ * strides count units, the last dimension of `shape` counts elements. The general rearrangement: transposes,
+ * permutations, slices, steps and repetitions are all made of it. Reads runs along whichever axis has stride 1. */
 const struct view *view_strided(struct arena *arena, const struct view *view, unsigned rank, const uint64_t *shape,
                                 uint64_t offset, const uint64_t *strides);
 
-/* Axes reordered: output axis i is input axis order[i]. For dtypes of several elements a block the last axis stays last. */
+/* Axes reordered: output axis i is input axis order[i]. For dtypes of several elements a block the last axis stays
+ * last. */
 const struct view *view_permute(struct arena *arena, const struct view *view, const unsigned *order);
 
 /* The last two axes swapped. */
 const struct view *view_transpose(struct arena *arena, const struct view *view);
 
 /* Indices first, first + step, ... (count of them) along one axis. */
-const struct view *view_slice(struct arena *arena, const struct view *view, unsigned axis, uint64_t first, uint64_t count,
-                              uint64_t step);
+const struct view *view_slice(struct arena *arena, const struct view *view, unsigned axis, uint64_t first,
+                              uint64_t count, uint64_t step);
 
 /* One after the other along an axis; all other dimensions, and the dtype, are the same. */
-const struct view *view_concatenate(struct arena *arena, const struct view *const *parts, size_t n_parts, unsigned axis);
+const struct view *view_concatenate(struct arena *arena, const struct view *const *parts, size_t n_parts,
+                                    unsigned axis);
 
 /* Views of the same shape, stacked along a new first axis. */
 const struct view *view_stack(struct arena *arena, const struct view *const *parts, size_t n_parts);

@@ -1,7 +1,8 @@
 /* How much the error of each value counts in a search, from the importance of its column.
  *
- * The importance is the mean square of what a column is multiplied with, as measured over some text; the root makes large values
- * count more than small ones, within limits. Source: the quantize_row_*_impl functions in ggml-quants.c of llama.cpp. */
+ * The importance is the mean square of what a column is multiplied with, as measured over some text; the root makes
+ * large values count more than small ones, within limits. Source: the quantize_row_*_impl functions in ggml-quants.c of
+ * llama.cpp. */
 #pragma once
 
 #include <math.h>
@@ -15,7 +16,8 @@ static inline float sum_of_squares(const float *values, int n)
 }
 
 /* `mean_square` is that of a row or block around the values, or a multiple of it. */
-static inline void importance_weights(const float *values, const float *importance, float mean_square, int n, float *weights)
+static inline void importance_weights(const float *values, const float *importance, float mean_square, int n,
+                                      float *weights)
 {
     for (int i = 0; i < n; i++)
         weights[i] = importance[i] * sqrtf(mean_square + values[i] * values[i]);

@@ -9,7 +9,8 @@
 
 enum { WINDOW_BYTES = 256 * 1024 };
 
-struct gguf_cursor gguf_cursor_at(const struct source *source, uint64_t offset, unsigned version, enum gguf_byte_order order)
+struct gguf_cursor gguf_cursor_at(const struct source *source, uint64_t offset, unsigned version,
+                                  enum gguf_byte_order order)
 {
     return (struct gguf_cursor){
         .source = source, .offset = offset, .version = version, .order = order, .window = memory_alloc(WINDOW_BYTES)};
@@ -27,14 +28,15 @@ uint64_t gguf_remaining(const struct gguf_cursor *cursor)
 
 static bool cut_short(const struct gguf_cursor *cursor, uint64_t wanted, struct error *error)
 {
-    return error_set(error, "truncated: %" PRIu64 " bytes are wanted at offset %" PRIu64 " of %" PRIu64, wanted, cursor->offset,
-                     source_size(cursor->source));
+    return error_set(error, "truncated: %" PRIu64 " bytes are wanted at offset %" PRIu64 " of %" PRIu64, wanted,
+                     cursor->offset, source_size(cursor->source));
 }
 
 const unsigned char *gguf_take(struct gguf_cursor *cursor, uint64_t wanted, size_t *ret_length, struct error *error)
 {
     uint64_t remaining = gguf_remaining(cursor);
-    bool inside = cursor->offset >= cursor->window_offset && cursor->offset - cursor->window_offset < cursor->window_length;
+    bool inside =
+        cursor->offset >= cursor->window_offset && cursor->offset - cursor->window_offset < cursor->window_length;
     if (remaining == 0) {
         cut_short(cursor, wanted, error);
         return NULL;

@@ -1,7 +1,8 @@
 /* A walk through the bytes of a GGUF header, from the first to the last.
  *
- * Numbers come in the byte order of the file, lengths in the width of its version. Bytes are read through a window, never from a
- * mapping: a file that changes meanwhile is read once. Errors say what is missing; the caller puts the file's name before it. */
+ * Numbers come in the byte order of the file, lengths in the width of its version. Bytes are read through a window,
+ * never from a mapping: a file that changes meanwhile is read once. Errors say what is missing; the caller puts the
+ * file's name before it. */
 #pragma once
 
 #include "formats/source.h"
@@ -18,13 +19,14 @@ struct gguf_cursor {
     size_t window_length;
 };
 
-struct gguf_cursor gguf_cursor_at(const struct source *source, uint64_t offset, unsigned version, enum gguf_byte_order order);
+struct gguf_cursor gguf_cursor_at(const struct source *source, uint64_t offset, unsigned version,
+                                  enum gguf_byte_order order);
 void gguf_cursor_free(struct gguf_cursor *cursor);
 
 uint64_t gguf_remaining(const struct gguf_cursor *cursor);
 
-/* The next bytes: at least one, at most `wanted`, as many as the window holds; valid until the next call. NULL at the end of the
- * file, and where it cannot be read. */
+/* The next bytes: at least one, at most `wanted`, as many as the window holds; valid until the next call. NULL at the
+ * end of the file, and where it cannot be read. */
 const unsigned char *gguf_take(struct gguf_cursor *cursor, uint64_t wanted, size_t *ret_length, struct error *error);
 bool gguf_take_all(struct gguf_cursor *cursor, size_t length, void *out, struct error *error);
 bool gguf_skip(struct gguf_cursor *cursor, uint64_t length, struct error *error);

@@ -130,7 +130,8 @@ void gguf_set_text(struct gguf_kvs *kvs, const char *key, const char *text)
     gguf_set_string(kvs, key, text, strlen(text));
 }
 
-void gguf_set_array(struct gguf_kvs *kvs, const char *key, enum gguf_type element_type, uint64_t count, struct buffer *elements)
+void gguf_set_array(struct gguf_kvs *kvs, const char *key, enum gguf_type element_type, uint64_t count,
+                    struct buffer *elements)
 {
     if (count != 0) {
         struct buffer *value = entry(kvs, key, GGUF_ARRAY);

@@ -1,13 +1,14 @@
 /* Typed metadata: an insertion-ordered dictionary of GGUF's values, made key by key or read from a file.
  *
- * Setting a key again changes its value and keeps its place, as in the reference writer; several families depend on it. Empty
- * strings and empty arrays are dropped, as the reference writer drops them. A dictionary owns its memory. A key is set or found
- * in time that grows with the logarithm of their number: templates and base models give thousands of them.
+ * Setting a key again changes its value and keeps its place, as in the reference writer; several families depend on it.
+ * Empty strings and empty arrays are dropped, as the reference writer drops them. A dictionary owns its memory. A key
+ * is set or found in time that grows with the logarithm of their number: templates and base models give thousands of
+ * them.
  *
- * A value that is set is kept as a file of version 3, little-endian, has it. One that is read stays where it is, unless it is
- * small: nobody pays for a vocabulary before asking for it, and the source must live as long. Whoever takes values sees no
- * difference, nor any of versions and byte orders; only taking what is large may fail, where the file has shrunk meanwhile.
- * Layout of values: gguf specification, versions 1 to 3. */
+ * A value that is set is kept as a file of version 3, little-endian, has it. One that is read stays where it is, unless
+ * it is small: nobody pays for a vocabulary before asking for it, and the source must live as long. Whoever takes
+ * values sees no difference, nor any of versions and byte orders; only taking what is large may fail, where the file
+ * has shrunk meanwhile. Layout of values: gguf specification, versions 1 to 3. */
 #pragma once
 
 #include "base/buffer.h"
@@ -77,7 +78,8 @@ void gguf_set_text(struct gguf_kvs *kvs, const char *key, const char *text); /* 
 /* Arrays are collected in a buffer, element by element, and then set: for strings gguf_append_string(), for numbers
  * buffer_append_le(). Takes the memory of *elements, which is empty afterwards. */
 void gguf_append_string(struct buffer *elements, const char *text, size_t length);
-void gguf_set_array(struct gguf_kvs *kvs, const char *key, enum gguf_type element_type, uint64_t count, struct buffer *elements);
+void gguf_set_array(struct gguf_kvs *kvs, const char *key, enum gguf_type element_type, uint64_t count,
+                    struct buffer *elements);
 
 /* The entry of that key, or NULL. */
 const struct gguf_kv *gguf_kvs_find(const struct gguf_kvs *kvs, const char *key);
@@ -87,20 +89,22 @@ void gguf_kvs_cut(struct gguf_kvs *kvs, size_t count);       /* keeps the first 
 /* Adds an entry after the others, and takes its memory; false where the key is there already. */
 bool gguf_kvs_add(struct gguf_kvs *kvs, const struct gguf_kv *kv);
 
-/* Reading. A key of a file: key, type, value. The error does not name the key; *ret_kv is valid until the next one is added. */
+/* Reading. A key of a file: key, type, value. The error does not name the key; *ret_kv is valid until the next one is
+ * added. */
 bool gguf_kvs_read(struct gguf_kvs *kvs, struct gguf_cursor *cursor, struct error *error);
 
 /* "u32", "string"; "?" for what is not a type. */
 const char *gguf_type_name(enum gguf_type type);
 
-/* The value of a key; false where there is none of that kind, or it does not fit: whole numbers of any width are numbers; both
- * kinds of floating point are doubles. */
+/* The value of a key; false where there is none of that kind, or it does not fit: whole numbers of any width are
+ * numbers; both kinds of floating point are doubles. */
 bool gguf_get_u64(const struct gguf_kvs *kvs, const char *key, uint64_t *ret_value);
 bool gguf_get_i64(const struct gguf_kvs *kvs, const char *key, int64_t *ret_value);
 bool gguf_get_f64(const struct gguf_kvs *kvs, const char *key, double *ret_value);
 bool gguf_get_bool(const struct gguf_kvs *kvs, const char *key, bool *ret_value);
 
-/* A string in the arena, with a NUL after it that is not counted; NULL where there is none, with an error that says so. */
+/* A string in the arena, with a NUL after it that is not counted; NULL where there is none, with an error that says so.
+ */
 const char *gguf_get_string(const struct gguf_kvs *kvs, const char *key, struct arena *arena, size_t *ret_length,
                             struct error *error);
 
@@ -119,20 +123,22 @@ bool gguf_array_u64(const struct gguf_array *array, uint64_t index, uint64_t *re
 bool gguf_array_i64(const struct gguf_array *array, uint64_t index, int64_t *ret_value);
 bool gguf_array_f64(const struct gguf_array *array, uint64_t index, double *ret_value);
 bool gguf_array_bool(const struct gguf_array *array, uint64_t index, bool *ret_value);
-const char *gguf_array_string(const struct gguf_array *array, uint64_t index, size_t *ret_length); /* NULL: not of strings */
-bool gguf_array_array(const struct gguf_array *array, uint64_t index, struct arena *arena, struct gguf_array *ret_array);
+/* NULL: not of strings */
+const char *gguf_array_string(const struct gguf_array *array, uint64_t index, size_t *ret_length);
+bool gguf_array_array(const struct gguf_array *array, uint64_t index, struct arena *arena,
+                      struct gguf_array *ret_array);
 
 /* Type and number of elements of an array, without reading them; false for what is none. */
 bool gguf_array_outline(const struct gguf_kv *kv, enum gguf_type *ret_type, uint64_t *ret_count);
 
-/* Appends the value as JSON. An array of more than `most` elements becomes {"type":"string","length":280000}. What cannot be
- * read becomes null. */
+/* Appends the value as JSON. An array of more than `most` elements becomes {"type":"string","length":280000}. What
+ * cannot be read becomes null. */
 void gguf_append_json(struct buffer *out, const struct gguf_kv *kv, uint64_t most);
 
 /* The same for people: a string as it is, without quotes and escapes. */
 void gguf_append_text(struct buffer *out, const struct gguf_kv *kv, uint64_t most);
 
-/* Writing. Appends the value, or one entry (key, type, value), as the reference writes it: version 3, little-endian, truth as 1,
- * texts up to their first NUL. */
+/* Writing. Appends the value, or one entry (key, type, value), as the reference writes it: version 3, little-endian,
+ * truth as 1, texts up to their first NUL. */
 bool gguf_write_value(struct buffer *out, const struct gguf_kv *kv, struct error *error);
 bool gguf_write_kv(struct buffer *out, const struct gguf_kv *kv, struct error *error);

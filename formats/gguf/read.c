@@ -1,9 +1,10 @@
 /* GGUF files: one, or the parts of a split one, by the name of the first or of their directory.
  *
- * As strict as gguf_init_from_file() of llama.cpp 34af94cd9, with these exceptions. Read here though not there: version 1;
- * files of the other byte order; arrays of arrays. Refused here though not there: a number of elements that overflows to 0;
- * a key that holds a NUL byte; a file that does not hold all of its data, which the reference leaves to whoever loads the model.
- * As there, a tensor's name ends at its first NUL byte, and bytes after the last tensor are ignored.
+ * As strict as gguf_init_from_file() of llama.cpp 34af94cd9, with these exceptions. Read here though not there: version
+ * 1; files of the other byte order; arrays of arrays. Refused here though not there: a number of elements that
+ * overflows to 0; a key that holds a NUL byte; a file that does not hold all of its data, which the reference leaves to
+ * whoever loads the model. As there, a tensor's name ends at its first NUL byte, and bytes after the last tensor are
+ * ignored.
  *
  * Blocks of the other byte order are shown as they are: what has to be swapped in them differs from type to type. */
 #include "base/checked.h"
@@ -73,12 +74,14 @@ static bool check_counts(const struct reader *reader, struct error *error)
     uint64_t remaining = gguf_remaining(&reader->cursor), most = TENSOR_SET_MAX - reader->set->n_tensors;
     uint64_t least_kv = old ? 4 + 1 + 4 + 1 : 8 + 1 + 4 + 1, least_tensor = old ? 4 + 4 + 4 + 8 : 8 + 4 + 4 + 8;
     if (reader->n_kvs > remaining / least_kv)
-        return error_set(error, "truncated: %" PRIu64 " keys, and only %" PRIu64 " bytes follow", reader->n_kvs, remaining);
+        return error_set(error, "truncated: %" PRIu64 " keys, and only %" PRIu64 " bytes follow", reader->n_kvs,
+                         remaining);
     if (reader->n_tensors > remaining / least_tensor)
         return error_set(error, "truncated: %" PRIu64 " tensors, and only %" PRIu64 " bytes follow", reader->n_tensors,
                          remaining);
     if (reader->n_tensors > most)
-        return error_set(error, "with its %" PRIu64 " tensors there are more than %d", reader->n_tensors, TENSOR_SET_MAX);
+        return error_set(error, "with its %" PRIu64 " tensors there are more than %d", reader->n_tensors,
+                         TENSOR_SET_MAX);
     return true;
 }
 
@@ -163,7 +166,8 @@ static bool read_type(struct reader *reader, struct tensor *tensor, struct error
     if (row % dtype->block_elements != 0)
         return error_set(error, "a row of %" PRIu64 " elements is not a multiple of %u, as %s needs it", row,
                          dtype->block_elements, dtype->name);
-    if (!layout_size(dtype, tensor->shape, tensor->rank, &n_elements, &tensor->length, &misaligned) || n_elements >= INT64_MAX)
+    if (!layout_size(dtype, tensor->shape, tensor->rank, &n_elements, &tensor->length, &misaligned) ||
+        n_elements >= INT64_MAX)
         return error_set(error, "%s %s is larger than 64 bits can say", dtype->name,
                          layout_shape_text(tensor->shape, tensor->rank, shape, sizeof shape));
     tensor->dtype = dtype;
@@ -192,7 +196,8 @@ static bool read_tensors(struct reader *reader, struct error *error)
         struct tensor tensor = {.source = reader->file};
         if (!read_name(reader, &tensor, error))
             return error_prefix(error, "tensor %" PRIu64 " of %" PRIu64, i + 1, reader->n_tensors);
-        if (!read_shape(reader, &tensor, error) || !read_type(reader, &tensor, error) || !read_offset(reader, &tensor, error))
+        if (!read_shape(reader, &tensor, error) || !read_type(reader, &tensor, error) ||
+            !read_offset(reader, &tensor, error))
             return error_prefix(error, "tensor '%s'", tensor.name);
         tensor_set_add(reader->set, &tensor);
     }
@@ -204,7 +209,8 @@ static bool place_data(struct reader *reader, struct error *error)
 {
     uint64_t size = source_size(reader->file), data;
     if (!checked_align(reader->cursor.offset, reader->alignment, &data) || data > size)
-        return error_set(error, "truncated: its data begins at a multiple of %" PRIu64 " after offset %" PRIu64 " of %" PRIu64,
+        return error_set(error,
+                         "truncated: its data begins at a multiple of %" PRIu64 " after offset %" PRIu64 " of %" PRIu64,
                          reader->alignment, reader->cursor.offset, size);
     if (reader->data_end > size - data)
         return error_set(error, "truncated: %" PRIu64 " of %" PRIu64 " tensor bytes are missing",
@@ -223,14 +229,15 @@ static void swap_bytes(const struct reader *reader)
     for (size_t i = reader->first_tensor; i < reader->set->n_tensors; i++) {
         struct tensor *tensor = &reader->set->tensors[i];
         if (tensor->dtype->kind != DTYPE_BLOCK && tensor->dtype->block_bytes > 1)
-            tensor->view = view_bits(arena, tensor_view(tensor, arena),
-                                     (struct bits){.component_bytes = (uint8_t)tensor->dtype->block_bytes, .swap = true});
+            tensor->view =
+                view_bits(arena, tensor_view(tensor, arena),
+                          (struct bits){.component_bytes = (uint8_t)tensor->dtype->block_bytes, .swap = true});
     }
 }
 
 /* Adds the tensors of a file that the checkpoint owns, and its keys to `kvs`. */
-static bool read_file(struct checkpoint *checkpoint, struct source *file, struct tensor_set *tensors, struct gguf_kvs *kvs,
-                      struct error *error)
+static bool read_file(struct checkpoint *checkpoint, struct source *file, struct tensor_set *tensors,
+                      struct gguf_kvs *kvs, struct error *error)
 {
     struct reader reader = {
         .checkpoint = checkpoint,
@@ -293,17 +300,18 @@ static bool read_part(struct checkpoint *checkpoint, const struct input *input, 
     if (!good)
         return false;
     if (split.number != number || split.count == 0)
-        return error_set(error, "%s: says that it is part %" PRIu64 " of %" PRIu64 ", not part %" PRIu64, name, split.number + 1,
-                         split.count, number + 1);
+        return error_set(error, "%s: says that it is part %" PRIu64 " of %" PRIu64 ", not part %" PRIu64, name,
+                         split.number + 1, split.count, number + 1);
     if (split.count != first->count || split.n_tensors != first->n_tensors)
-        return error_set(
-            error, "%s: belongs to another model: of %" PRIu64 " parts and %" PRIu64 " tensors, not %" PRIu64 " and %" PRIu64,
-            name, split.count, split.n_tensors, first->count, first->n_tensors);
+        return error_set(error,
+                         "%s: belongs to another model: of %" PRIu64 " parts and %" PRIu64 " tensors, not %" PRIu64
+                         " and %" PRIu64,
+                         name, split.count, split.n_tensors, first->count, first->n_tensors);
     return true;
 }
 
-static bool read_parts(struct checkpoint *checkpoint, const struct input *input, const char *file_name, const struct split *first,
-                       struct error *error)
+static bool read_parts(struct checkpoint *checkpoint, const struct input *input, const char *file_name,
+                       const struct split *first, struct error *error)
 {
     struct shard_name parts;
     bool is_named = is_part(file_name, &parts) && parts.count == first->count && parts.number == first->number + 1;
@@ -311,16 +319,17 @@ static bool read_parts(struct checkpoint *checkpoint, const struct input *input,
         return error_set(error, "%s: holds part %" PRIu64 " of %" PRIu64 ", and its name says otherwise", file_name,
                          first->number + 1, first->count);
     if (first->number != 0)
-        return error_set(error, "%s: part %u of %u; name the first part, or the directory", file_name, parts.number, parts.count);
+        return error_set(error, "%s: part %u of %u; name the first part, or the directory", file_name, parts.number,
+                         parts.count);
     for (uint64_t number = 1; number < first->count; number++) {
-        const char *name = arena_printf(checkpoint->arena, "%.*s-%05" PRIu64 "-of-%05" PRIu64 ".gguf", (int)parts.stem_length,
-                                        file_name, number + 1, first->count);
+        const char *name = arena_printf(checkpoint->arena, "%.*s-%05" PRIu64 "-of-%05" PRIu64 ".gguf",
+                                        (int)parts.stem_length, file_name, number + 1, first->count);
         if (!read_part(checkpoint, input, name, number, first, error))
             return false;
     }
     if (checkpoint->tensors->n_tensors != first->n_tensors)
-        return error_set(error, "%s: its %" PRIu64 " parts hold %zu tensors, but split.tensors.count is %" PRIu64, file_name,
-                         first->count, checkpoint->tensors->n_tensors, first->n_tensors);
+        return error_set(error, "%s: its %" PRIu64 " parts hold %zu tensors, but split.tensors.count is %" PRIu64,
+                         file_name, first->count, checkpoint->tensors->n_tensors, first->n_tensors);
     return true;
 }
 
@@ -354,8 +363,9 @@ static enum probe gguf_probe(const struct input *input)
         size_t length = strlen(input->file_name);
         if (input->head_length >= MAGIC_BYTES && memcmp(input->head, magic, MAGIC_BYTES) == 0)
             return PROBE_SURE;
-        return length >= sizeof suffix && strcmp(input->file_name + length - (sizeof suffix - 1), suffix) == 0 ? PROBE_MAYBE
-                                                                                                               : PROBE_NO;
+        return length >= sizeof suffix && strcmp(input->file_name + length - (sizeof suffix - 1), suffix) == 0
+                   ? PROBE_MAYBE
+                   : PROBE_NO;
     }
     struct arena *arena = arena_new();
     const char *name;
@@ -371,7 +381,8 @@ static struct source *open_model(struct checkpoint *checkpoint, const struct inp
     const char *name = NULL;
     size_t n_models = find_models(checkpoint->arena, input, &name);
     if (n_models > 1)
-        error_set(error, "%s: %zu GGUF models are in this directory, %s is one; name the file", input->path, n_models, name);
+        error_set(error, "%s: %zu GGUF models are in this directory, %s is one; name the file", input->path, n_models,
+                  name);
     else if (!input_has(input, name))
         error_set(error, "%s: %s is missing: it is the first part", input->path, name);
     else
@@ -384,8 +395,8 @@ static bool gguf_open(struct checkpoint *checkpoint, const struct input *input, 
 {
     (void)options;
     const char *name = input->file_name;
-    struct source *file =
-        input->file != NULL ? source_open(AT_FDCWD, input->path, name, error) : open_model(checkpoint, input, &name, error);
+    struct source *file = input->file != NULL ? source_open(AT_FDCWD, input->path, name, error)
+                                              : open_model(checkpoint, input, &name, error);
     if (file == NULL)
         return false;
     checkpoint_add_source(checkpoint, file);

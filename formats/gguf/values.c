@@ -70,7 +70,8 @@ static bool walk_string(struct walk *walk, struct error *error)
     if (length > GGUF_MAX_STRING)
         return error_set(error, "a string of %" PRIu64 " bytes is over the limit of %d", length, GGUF_MAX_STRING);
     if (length > remaining)
-        return error_set(error, "truncated: a string of %" PRIu64 " bytes, and only %" PRIu64 " follow", length, remaining);
+        return error_set(error, "truncated: a string of %" PRIu64 " bytes, and only %" PRIu64 " follow", length,
+                         remaining);
     if (walk->out == NULL)
         return walk_text(walk, length, error);
     size_t place = walk->out->length;
@@ -223,7 +224,8 @@ static bool read_value(struct gguf_kv *kv, struct gguf_cursor *cursor, struct er
     kv->stored.length = end - begin;
     kv->stored.version = cursor->version;
     kv->stored.order = cursor->order;
-    kv->stored.canonical = cursor->version > 1 && cursor->order == GGUF_LITTLE_ENDIAN && !walk.has_nul && !walk.has_odd_truth;
+    kv->stored.canonical =
+        cursor->version > 1 && cursor->order == GGUF_LITTLE_ENDIAN && !walk.has_nul && !walk.has_odd_truth;
     return true;
 }
 
@@ -359,7 +361,8 @@ bool gguf_get_bool(const struct gguf_kvs *kvs, const char *key, bool *ret_value)
 }
 
 /* The value of a key of that type, in a buffer of the caller. */
-static bool load_key(const struct gguf_kvs *kvs, const char *key, enum gguf_type type, struct buffer *out, struct error *error)
+static bool load_key(const struct gguf_kvs *kvs, const char *key, enum gguf_type type, struct buffer *out,
+                     struct error *error)
 {
     const struct gguf_kv *kv = gguf_kvs_find(kvs, key);
     if (kv == NULL)

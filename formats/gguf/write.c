@@ -69,15 +69,15 @@ static bool write_key(struct gguf_layout *layout, struct buffer *literal, const 
     end_literal(layout, literal, arena);
     struct gguf_piece piece = {.bytes = kv->value.bytes, .length = kv->value.length};
     if (is_stored)
-        piece = (struct gguf_piece){
-            .view = view_of_source(arena, (struct source *)stored->source, stored->offset, &u8_dtype, 1, &stored->length),
-            .length = stored->length};
+        piece = (struct gguf_piece){.view = view_of_source(arena, (struct source *)stored->source, stored->offset,
+                                                           &u8_dtype, 1, &stored->length),
+                                    .length = stored->length};
     layout->pieces[layout->n_pieces++] = piece;
     return true;
 }
 
-static bool write_header(const struct gguf_plan *plan, struct gguf_layout *layout, struct buffer *literal, struct arena *arena,
-                         struct error *error)
+static bool write_header(const struct gguf_plan *plan, struct gguf_layout *layout, struct buffer *literal,
+                         struct arena *arena, struct error *error)
 {
     buffer_append(literal, "GGUF", 4);
     buffer_append_le(literal, VERSION, 4);
@@ -106,12 +106,15 @@ bool gguf_lay_out(struct gguf_plan *plan, struct arena *arena, struct gguf_layou
     struct buffer literal = {0};
     uint64_t alignment = alignment_of(&plan->kvs), data_length = 0, meta = 0;
     if ((alignment & (alignment - 1)) != 0 || alignment == 0)
-        return error_set(error, "model.gguf: general.alignment is %llu, not a power of two", (unsigned long long)alignment);
-    bool written = place_tensors(plan, alignment, &data_length, error) && write_header(plan, &layout, &literal, arena, error);
+        return error_set(error, "model.gguf: general.alignment is %llu, not a power of two",
+                         (unsigned long long)alignment);
+    bool written =
+        place_tensors(plan, alignment, &data_length, error) && write_header(plan, &layout, &literal, arena, error);
     for (size_t i = 0; i < layout.n_pieces; i++)
         meta += layout.pieces[i].length;
     meta += literal.length;
-    if (written && (!checked_align(meta, alignment, &layout.data) || !checked_add(layout.data, data_length, &layout.size)))
+    if (written &&
+        (!checked_align(meta, alignment, &layout.data) || !checked_add(layout.data, data_length, &layout.size)))
         written = error_set(error, "model.gguf: the file would be too large");
     if (written) {
         buffer_append_zeros(&literal, layout.data - meta);

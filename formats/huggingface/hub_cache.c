@@ -86,8 +86,10 @@ static const char *cache_directory(struct arena *arena)
 {
     static const struct {
         const char *variable, *below;
-    } places[] = {
-        {"HF_HUB_CACHE", ""}, {"HUGGINGFACE_HUB_CACHE", ""}, {"HF_HOME", "/hub"}, {"XDG_CACHE_HOME", "/huggingface/hub"}};
+    } places[] = {{"HF_HUB_CACHE", ""},
+                  {"HUGGINGFACE_HUB_CACHE", ""},
+                  {"HF_HOME", "/hub"},
+                  {"XDG_CACHE_HOME", "/huggingface/hub"}};
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
         const char *directory = directory_from_environment(arena, places[i].variable);
         if (directory != NULL)
@@ -96,8 +98,8 @@ static const char *cache_directory(struct arena *arena)
     return arena_printf(arena, "%s/.cache/huggingface/hub", home_directory());
 }
 
-/* Whether the text consists of one or several components of the characters that names on the hub have, none of which begins with
- * a dot. */
+/* Whether the text consists of one or several components of the characters that names on the hub have, none of which
+ * begins with a dot. */
 static bool is_hub_name(const char *text, size_t length, size_t most_slashes)
 {
     static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
@@ -149,8 +151,8 @@ static const char *only_snapshot(struct arena *arena, const char *folder, struct
     else if (n_names == 0)
         error_set(error, "%s: there is no snapshot", folder);
     else if (n_names > 1)
-        error_set(error, "%s: there is no refs/main, and %zu snapshots (%s, %s ...): name the directory of one", folder, n_names,
-                  names[0], names[1]);
+        error_set(error, "%s: there is no refs/main, and %zu snapshots (%s, %s ...): name the directory of one", folder,
+                  n_names, names[0], names[1]);
     location_close(location);
     return listed && n_names == 1 ? names[0] : NULL;
 }
@@ -173,14 +175,16 @@ static const char *find_snapshot(struct arena *arena, const char *folder, const 
 }
 
 /* The snapshot for ORG/NAME or ORG/NAME@REVISION, which has been looked for as a path already. */
-static const char *find_repository(struct arena *arena, const char *id, size_t length, const char *revision, struct error *error)
+static const char *find_repository(struct arena *arena, const char *id, size_t length, const char *revision,
+                                   struct error *error)
 {
     const char *slash = memchr(id, '/', length), *cache = cache_directory(arena);
     const char *folder = arena_printf(arena, "%s/%s%.*s--%.*s", cache, folder_prefix, (int)(slash - id), id,
                                       (int)(id + length - slash - 1), slash + 1);
     if (is_directory(folder))
         return find_snapshot(arena, folder, revision, error);
-    error_set(error, "%.*s: no such file or directory, nor is there a %s in the hub cache; 'hf download %.*s' fetches it",
+    error_set(error,
+              "%.*s: no such file or directory, nor is there a %s in the hub cache; 'hf download %.*s' fetches it",
               (int)length, id, folder, (int)length, id);
     return NULL;
 }

@@ -1,18 +1,19 @@
 /* The local cache of the Hugging Face hub: models--ORG--NAME/{refs,snapshots,blobs}.
  *
- * A file in refs holds the revision that a branch stands for; snapshots/REVISION holds the files of a revision, as symbolic
- * links into blobs. The cache is found as huggingface_hub/constants.py finds it: HF_HUB_CACHE, HUGGINGFACE_HUB_CACHE,
- * HF_HOME/hub, XDG_CACHE_HOME/huggingface/hub, ~/.cache/huggingface/hub; an empty variable counts as none. Nothing is ever
- * downloaded. */
+ * A file in refs holds the revision that a branch stands for; snapshots/REVISION holds the files of a revision, as
+ * symbolic links into blobs. The cache is found as huggingface_hub/constants.py finds it: HF_HUB_CACHE,
+ * HUGGINGFACE_HUB_CACHE, HF_HOME/hub, XDG_CACHE_HOME/huggingface/hub, ~/.cache/huggingface/hub; an empty variable
+ * counts as none. Nothing is ever downloaded. */
 #pragma once
 
 #include "base/arena.h"
 #include "base/error.h"
 
-/* The path to open for what the user called `path`: a snapshot, where that is the folder of a repository in a hub cache, or
- * ORG/NAME, ORG/NAME@REVISION or NAME and no such path exists; else `path`. NULL where there is no snapshot to choose. */
+/* The path to open for what the user called `path`: a snapshot, where that is the folder of a repository in a hub
+ * cache, or ORG/NAME, ORG/NAME@REVISION or NAME and no such path exists; else `path`. NULL where there is no snapshot
+ * to choose. */
 const char *hub_cache_resolve(struct arena *arena, const char *path, struct error *error);
 
-/* What the model in that directory is called: the repository's NAME for a snapshot in a hub cache, else the directory's last
- * component. Symbolic links are not resolved there: their own name is the one the user chose. */
+/* What the model in that directory is called: the repository's NAME for a snapshot in a hub cache, else the directory's
+ * last component. Symbolic links are not resolved there: their own name is the one the user chose. */
 const char *hub_cache_model_name(struct arena *arena, const char *directory);

@@ -18,8 +18,8 @@ static int compare_names(const void *a, const void *b)
 /* One component of a path that stays in its directory. */
 static bool is_file_name(const char *name, size_t length)
 {
-    return length > 0 && length <= NAME_MAX && strlen(name) == length && strchr(name, '/') == NULL && strcmp(name, ".") != 0 &&
-           strcmp(name, "..") != 0;
+    return length > 0 && length <= NAME_MAX && strlen(name) == length && strchr(name, '/') == NULL &&
+           strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
 }
 
 /* The shards of all entries, as often as they stand there. */
@@ -42,7 +42,8 @@ static bool collect_shards(const struct shard_index *index, const char **names, 
     return true;
 }
 
-static bool find_shards(const struct shard_index *index, struct arena *arena, struct shards *ret_shards, struct error *error)
+static bool find_shards(const struct shard_index *index, struct arena *arena, struct shards *ret_shards,
+                        struct error *error)
 {
     size_t n_entries = json_count(index->weight_map), n_names = 0;
     const char **names = memory_alloc(n_entries * sizeof *names);
@@ -68,8 +69,8 @@ static bool find_shards(const struct shard_index *index, struct arena *arena, st
     return found;
 }
 
-bool index_read(struct shard_index *index, const struct location *location, const char *name, struct checkpoint *checkpoint,
-                struct shards *ret_shards, struct error *error)
+bool index_read(struct shard_index *index, const struct location *location, const char *name,
+                struct checkpoint *checkpoint, struct shards *ret_shards, struct error *error)
 {
     index->name = name;
     struct source *source = location_open(location, name, error);
@@ -110,7 +111,8 @@ static size_t shard_of(const struct checkpoint *checkpoint, const struct shards 
     return search_first(shards->n_names, shard_ends_before, &place);
 }
 
-static void note_unlisted(const struct shard_index *index, const struct checkpoint *checkpoint, const struct shards *shards)
+static void note_unlisted(const struct shard_index *index, const struct checkpoint *checkpoint,
+                          const struct shards *shards)
 {
     const struct tensor_set *set = checkpoint->tensors;
     size_t n_unlisted = set->n_tensors - json_count(index->weight_map);
@@ -124,7 +126,8 @@ static void note_unlisted(const struct shard_index *index, const struct checkpoi
     }
 }
 
-bool index_check(const struct shard_index *index, struct checkpoint *checkpoint, const struct shards *shards, struct error *error)
+bool index_check(const struct shard_index *index, struct checkpoint *checkpoint, const struct shards *shards,
+                 struct error *error)
 {
     if (!tensor_set_seal(checkpoint->tensors, error))
         return false;

@@ -1,7 +1,7 @@
 /* The index of a sharded checkpoint (model.safetensors.index.json): which file holds which tensor.
  *
- * An index is not trusted: a shard is the name of a file in the directory of the index, never a path. `metadata` is not read: its
- * total_size counts other things than the files do. */
+ * An index is not trusted: a shard is the name of a file in the directory of the index, never a path. `metadata` is not
+ * read: its total_size counts other things than the files do. */
 #pragma once
 
 #include "formats/checkpoint.h"
@@ -25,10 +25,11 @@ struct shard_index {
 };
 
 /* Reads the index for a checkpoint, whose guide it becomes. */
-bool index_read(struct shard_index *index, const struct location *location, const char *name, struct checkpoint *checkpoint,
-                struct shards *ret_shards, struct error *error);
+bool index_read(struct shard_index *index, const struct location *location, const char *name,
+                struct checkpoint *checkpoint, struct shards *ret_shards, struct error *error);
 void index_free(struct shard_index *index);
 
-/* Whether each tensor that is listed is in its shard. Tensors that are not listed are noted. Seals the checkpoint's tensors. */
+/* Whether each tensor that is listed is in its shard. Tensors that are not listed are noted. Seals the checkpoint's
+ * tensors. */
 bool index_check(const struct shard_index *index, struct checkpoint *checkpoint, const struct shards *shards,
                  struct error *error);

@@ -1,8 +1,9 @@
 /* Hugging Face directories: weights in one file or in shards, with an index of shards or without.
  *
- * Which files are the weights follows transformers: model.safetensors, else the shards that model.safetensors.index.json names;
- * pytorch_model.bin and its kin where there are no safetensors. Without these names, all shards of one set or a single
- * file. Shards are read in the order of their names, as the converter to GGUF does, each by the format that its content is. */
+ * Which files are the weights follows transformers: model.safetensors, else the shards that
+ * model.safetensors.index.json names; pytorch_model.bin and its kin where there are no safetensors. Without these
+ * names, all shards of one set or a single file. Shards are read in the order of their names, as the converter to GGUF
+ * does, each by the format that its content is. */
 #include "base/text.h"
 #include "formats/format.h"
 #include "formats/huggingface/index.h"
@@ -17,7 +18,8 @@ static const struct kind {
     const char *usual_index, *index_suffix;
     const char *shard_stem;
 } kinds[] = {
-    {"safetensors", "model.safetensors", ".safetensors", "model.safetensors.index.json", ".safetensors.index.json", "model"},
+    {"safetensors", "model.safetensors", ".safetensors", "model.safetensors.index.json", ".safetensors.index.json",
+     "model"},
     {"torch", "pytorch_model.bin", ".bin", "pytorch_model.bin.index.json", ".bin.index.json", "pytorch_model"},
 };
 enum { N_KINDS = sizeof kinds / sizeof *kinds };
@@ -104,8 +106,8 @@ static bool check_set(struct arena *arena, const struct input *input, const stru
         is_set = shard_name_parse(shards->names[i], &parts) && parts.stem_length == first.stem_length &&
                  parts.count == first.count && strncmp(shards->names[i], shards->names[0], first.stem_length) == 0;
     if (!is_set)
-        return error_set(error, "%s: %s: which of them belong together is not known without an index; name one file", input->path,
-                         list_text(arena, shards->names, shards->n_names));
+        return error_set(error, "%s: %s: which of them belong together is not known without an index; name one file",
+                         input->path, list_text(arena, shards->names, shards->n_names));
     for (unsigned number = 1; number <= first.count; number++) {
         const char *name = arena_printf(arena, "%.*s-%05u-of-%05u%s", (int)first.stem_length, shards->names[0], number,
                                         first.count, first.suffix);
@@ -116,8 +118,8 @@ static bool check_set(struct arena *arena, const struct input *input, const stru
     return true;
 }
 
-static bool find_without_index(struct arena *arena, const struct input *input, const struct kind *kind, struct shards *shards,
-                               struct error *error)
+static bool find_without_index(struct arena *arena, const struct input *input, const struct kind *kind,
+                               struct shards *shards, struct error *error)
 {
     shards->names = select_names(arena, input, kind, is_usual_shard, &shards->n_names);
     if (shards->n_names == 0)
@@ -188,14 +190,16 @@ static void note_differing(const struct checkpoint *checkpoint)
 {
     const struct gguf_kvs *keys = &checkpoint->differing;
     if (keys->n_kvs == 1)
-        checkpoint_note(checkpoint, "the shards differ in the metadata '%.200s': that of the first is shown", keys->kvs[0].key);
+        checkpoint_note(checkpoint, "the shards differ in the metadata '%.200s': that of the first is shown",
+                        keys->kvs[0].key);
     else if (keys->n_kvs > 1)
-        checkpoint_note(checkpoint, "the shards differ in %zu keys of the metadata, '%.200s' first: those of the first are shown",
+        checkpoint_note(checkpoint,
+                        "the shards differ in %zu keys of the metadata, '%.200s' first: those of the first are shown",
                         keys->n_kvs, keys->kvs[0].key);
 }
 
-static bool huggingface_open(struct checkpoint *checkpoint, const struct input *input, const struct open_options *options,
-                             struct error *error)
+static bool huggingface_open(struct checkpoint *checkpoint, const struct input *input,
+                             const struct open_options *options, struct error *error)
 {
     const struct kind *kind = choose_kind(input, options->format, error);
     if (kind == NULL)

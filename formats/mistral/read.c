@@ -1,8 +1,8 @@
-/* Mistral's own layout: params.json, consolidated*.safetensors and tekken.json, as convert_hf_to_gguf.py --mistral-format reads
- * it.
+/* Mistral's own layout: params.json, consolidated*.safetensors and tekken.json, as convert_hf_to_gguf.py
+ * --mistral-format reads it.
  *
- * The files of weights are read in the order of their names; no index is. A directory that holds Hugging Face's layout, too, is
- * opened as that one, unless this one is asked for. */
+ * The files of weights are read in the order of their names; no index is. A directory that holds Hugging Face's layout,
+ * too, is opened as that one, unless this one is asked for. */
 #include "base/text.h"
 #include "formats/format.h"
 

@@ -1,7 +1,7 @@
 /* The header of a .npy file, version 1.0: what numpy.save writes before the elements.
  *
- * C order, padded with spaces to a multiple of 64 bytes, so that the elements are aligned for numpy.load(mmap_mode="r").
- * Source: numpy/lib/format.py. */
+ * C order, padded with spaces to a multiple of 64 bytes, so that the elements are aligned for
+ * numpy.load(mmap_mode="r"). Source: numpy/lib/format.py. */
 #pragma once
 
 #include "quant/dtype.h"

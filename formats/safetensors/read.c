@@ -1,8 +1,8 @@
 /* safetensors: a length, a JSON header, the elements of all tensors without gaps.
  *
- * The checks are those of the reference implementation (the safetensors crate) in its order, with its limits. Stricter on
- * purpose: a key that appears twice is refused, as the format's description has it, and so are the two spellings that only
- * the crate's JSON library understands (a tensor as an array, a dtype as an object), names of more than
+ * The checks are those of the reference implementation (the safetensors crate) in its order, with its limits. Stricter
+ * on purpose: a key that appears twice is refused, as the format's description has it, and so are the two spellings
+ * that only the crate's JSON library understands (a tensor as an array, a dtype as an object), names of more than
  * TENSOR_MAX_NAME bytes, and more than LAYOUT_MAX_RANK dimensions. */
 #include "base/checked.h"
 #include "base/text.h"
@@ -151,7 +151,8 @@ static bool parse_header(struct reader *reader, const struct json *header, struc
     const struct json *metadata = json_get(header, "__metadata__");
     size_t n_tensors = json_count(header) - (metadata != NULL);
     if (n_tensors > TENSOR_SET_MAX - reader->set->n_tensors)
-        return error_set(error, "%s: with its %zu tensors there are more than %d", reader->file, n_tensors, TENSOR_SET_MAX);
+        return error_set(error, "%s: with its %zu tensors there are more than %d", reader->file, n_tensors,
+                         TENSOR_SET_MAX);
     if (metadata != NULL && !parse_metadata(reader, metadata, error))
         return false;
     reader->tensors = memory_alloc(n_tensors * sizeof *reader->tensors);
@@ -194,20 +195,23 @@ static bool check_tensor(const struct tensor *tensor, uint64_t offset, struct er
     bool misaligned;
     char shape[SHOWN_SHAPE];
     if (begin != offset)
-        return error_set(error, "data_offsets [%" PRIu64 ", %" PRIu64 "] %s the tensors before it, which end at %" PRIu64, begin,
-                         end, begin < offset ? "overlap" : "leave a hole after", offset);
+        return error_set(error,
+                         "data_offsets [%" PRIu64 ", %" PRIu64 "] %s the tensors before it, which end at %" PRIu64,
+                         begin, end, begin < offset ? "overlap" : "leave a hole after", offset);
     if (!layout_size(tensor->dtype, tensor->shape, tensor->rank, &n_elements, &n_bytes, &misaligned))
         return error_set(error, "%s %s %s", tensor->dtype->name,
                          layout_shape_text(tensor->shape, tensor->rank, shape, sizeof shape),
                          misaligned ? "is no whole number of bytes" : "is larger than 64 bits can say");
     if (n_bytes != tensor->length)
-        return error_set(error, "data_offsets [%" PRIu64 ", %" PRIu64 "] do not match %s %s (%" PRIu64 " bytes)", begin, end,
-                         tensor->dtype->name, layout_shape_text(tensor->shape, tensor->rank, shape, sizeof shape), n_bytes);
+        return error_set(error, "data_offsets [%" PRIu64 ", %" PRIu64 "] do not match %s %s (%" PRIu64 " bytes)", begin,
+                         end, tensor->dtype->name, layout_shape_text(tensor->shape, tensor->rank, shape, sizeof shape),
+                         n_bytes);
     return true;
 }
 
 /* The tensors, sorted by offset, must fill the `available` bytes after the header. */
-static bool check_data(struct reader *reader, uint64_t available, const struct open_options *options, struct error *error)
+static bool check_data(struct reader *reader, uint64_t available, const struct open_options *options,
+                       struct error *error)
 {
     uint64_t offset = 0;
     for (size_t i = 0; i < reader->n_tensors; i++) {
@@ -220,8 +224,8 @@ static bool check_data(struct reader *reader, uint64_t available, const struct o
         return error_set(error, "%s: truncated: %" PRIu64 " of %" PRIu64 " tensor bytes are missing", reader->file,
                          offset - available, offset);
     if (offset < available && !options->allow_trailing)
-        return error_set(error, "%s: %" PRIu64 " bytes follow the last tensor; -o allow_trailing ignores them", reader->file,
-                         available - offset);
+        return error_set(error, "%s: %" PRIu64 " bytes follow the last tensor; -o allow_trailing ignores them",
+                         reader->file, available - offset);
     if (offset < available)
         checkpoint_note(reader->checkpoint, "%s: the %" PRIu64 " bytes after the last tensor are ignored", reader->file,
                         available - offset);
@@ -239,11 +243,11 @@ static bool read_header_length(const struct source *source, uint64_t *ret_length
         return false;
     uint64_t length = read_le(prefix, LENGTH_BYTES);
     if (length > MAX_HEADER_BYTES)
-        return error_set(error, "%s: a header of %" PRIu64 " bytes is over the limit of %d", source_name(source), length,
-                         MAX_HEADER_BYTES);
+        return error_set(error, "%s: a header of %" PRIu64 " bytes is over the limit of %d", source_name(source),
+                         length, MAX_HEADER_BYTES);
     if (length > size - LENGTH_BYTES)
-        return error_set(error, "%s: cut short: a header of %" PRIu64 " bytes in a file of %" PRIu64, source_name(source), length,
-                         size);
+        return error_set(error, "%s: cut short: a header of %" PRIu64 " bytes in a file of %" PRIu64,
+                         source_name(source), length, size);
     *ret_length = length;
     return true;
 }
@@ -291,8 +295,8 @@ static bool safetensors_read_file(struct checkpoint *checkpoint, struct source *
     return valid;
 }
 
-/* There is no magic number: a length that fits, and what a JSON object begins with. A file of the right name is read in any
- * case, so that the user learns what is wrong with it. */
+/* There is no magic number: a length that fits, and what a JSON object begins with. A file of the right name is read in
+ * any case, so that the user learns what is wrong with it. */
 static enum probe safetensors_probe(const struct input *input)
 {
     if (input->file == NULL)

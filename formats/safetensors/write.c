@@ -79,7 +79,8 @@ static bool set_offsets(struct safetensors_place *places, size_t n_places, uint6
         places[i].offset = size;
         if (!layout_size(places[i].type, tensor->shape, tensor->rank, &n_elements, &n_bytes, NULL) ||
             !checked_add(size, n_bytes, &size))
-            return error_set(error, "tensor '%.200s': its %s elements do not fit in a file", tensor->name, places[i].type->name);
+            return error_set(error, "tensor '%.200s': its %s elements do not fit in a file", tensor->name,
+                             places[i].type->name);
     }
     *ret_size = size;
     return true;
@@ -110,8 +111,8 @@ bool safetensors_lay_out(struct safetensors_place *places, size_t n_places, cons
         header.bytes[i] = (unsigned char)((uint64_t)length >> (8 * i));
     if (length > MAX_HEADER_BYTES) {
         buffer_free(&header);
-        return error_set(error, "the header of %zu tensors would have %zu bytes, more than the %d that readers take", n_places,
-                         length, MAX_HEADER_BYTES);
+        return error_set(error, "the header of %zu tensors would have %zu bytes, more than the %d that readers take",
+                         n_places, length, MAX_HEADER_BYTES);
     }
     *ret_header = header;
     *ret_data_size = size;

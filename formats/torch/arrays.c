@@ -14,7 +14,8 @@ const struct dtype *torch_numpy_dtype(const struct pickle_node *node, bool *ret_
     if (!pickle_object_is(node, GLOBAL_NUMPY_DTYPE))
         return NULL;
     const struct pickle_node *name = pickle_at(node->object->arguments, 0), *state = node->object->state;
-    bool plain = state == NULL || (pickle_is(pickle_at(state, 2), PICKLE_NONE) && pickle_is(pickle_at(state, 3), PICKLE_NONE));
+    bool plain =
+        state == NULL || (pickle_is(pickle_at(state, 2), PICKLE_NONE) && pickle_is(pickle_at(state, 3), PICKLE_NONE));
     *ret_swapped = pickle_text_is(pickle_at(state, 1), ">");
     for (size_t i = 0; plain && i < sizeof names / sizeof *names; i++)
         if (pickle_text_is(name, names[i][0]))
@@ -48,7 +49,8 @@ static const void *copy_bytes(struct arena *arena, const struct pickle_node *nod
     }
     if (!pickle_object_is(node, GLOBAL_ENCODE))
         return NULL;
-    const struct pickle_node *text = pickle_at(node->object->arguments, 0), *codec = pickle_at(node->object->arguments, 1);
+    const struct pickle_node *text = pickle_at(node->object->arguments, 0),
+                             *codec = pickle_at(node->object->arguments, 1);
     if (!pickle_is(text, PICKLE_TEXT) || !pickle_text_is(codec, "latin1"))
         return NULL;
     unsigned char *bytes = arena_alloc(arena, text->text.length);
@@ -89,7 +91,8 @@ static struct array array_of(const struct pickle_node *node)
     const struct pickle_node *column_major = pickle_at(state, at + 2);
     int64_t number;
     return (struct array){pickle_at(state, at), pickle_at(state, at + 1), pickle_at(state, at + 3),
-                          pickle_is(column_major, PICKLE_TRUE) || (pickle_integer(column_major, &number) && number != 0)};
+                          pickle_is(column_major, PICKLE_TRUE) ||
+                              (pickle_integer(column_major, &number) && number != 0)};
 }
 
 /* The elements as they stand in memory, in a flat view. Bytes that lie in the file as they are stay there. */
@@ -136,8 +139,8 @@ bool torch_array_of_objects(const struct pickle_node *node, const struct pickle_
     return true;
 }
 
-bool torch_make_array(const struct torch_container *container, const struct pickle_node *node, struct tensor *ret_tensor,
-                      struct torch_stored *ret_stored, struct error *error)
+bool torch_make_array(const struct torch_container *container, const struct pickle_node *node,
+                      struct tensor *ret_tensor, struct torch_stored *ret_stored, struct error *error)
 {
     struct arena *arena = container->checkpoint->arena;
     struct array array = array_of(node);
@@ -149,8 +152,8 @@ bool torch_make_array(const struct torch_container *container, const struct pick
         tensor.dtype = dtype_by_name("U8");
         tensor.refusal = "a numpy array of a dtype that is not supported";
     }
-    if (!torch_sizes(array.shape, shape, &rank) || !layout_size(tensor.dtype, shape, rank, &n_elements, &n_bytes, NULL) ||
-        n_bytes > INT64_MAX)
+    if (!torch_sizes(array.shape, shape, &rank) ||
+        !layout_size(tensor.dtype, shape, rank, &n_elements, &n_bytes, NULL) || n_bytes > INT64_MAX)
         return torch_refuse(container, node, error, "a numpy array without a proper shape");
     tensor.rank = (uint8_t)rank;
     tensor.shape = arena_copy(arena, shape, rank * sizeof *shape);
@@ -162,7 +165,8 @@ bool torch_make_array(const struct torch_container *container, const struct pick
                                 (unsigned long long)n_bytes);
         (array.column_major ? column_major_strides : layout_row_major_strides)(shape, rank, strides);
         bool complex = tensor.dtype->kind == DTYPE_COMPLEX;
-        struct bits bits = {.component_bytes = (uint8_t)(tensor.dtype->block_bytes / (complex ? 2 : 1)), .swap = swapped};
+        struct bits bits = {.component_bytes = (uint8_t)(tensor.dtype->block_bytes / (complex ? 2 : 1)),
+                            .swap = swapped};
         const struct view *ordered = view_strided(arena, elements, rank, shape, 0, strides);
         tensor.view = view_bits(arena, ordered, bits);
         if (tensor.length > 0 && !array.column_major && tensor.view == ordered)

@@ -47,7 +47,8 @@ struct archive {
     pthread_mutex_t lock; /* held while an index is made */
 };
 
-static bool member_failed(const struct archive *archive, const struct member *member, struct error *error, const char *reason)
+static bool member_failed(const struct archive *archive, const struct member *member, struct error *error,
+                          const char *reason)
 {
     return error_set(error, "%s: zip: member '%s': %s", source_name(archive->source), member->name, reason);
 }
@@ -94,15 +95,15 @@ static uint64_t chunk_length(const struct member *member, size_t number)
 }
 
 /* Inflates the next chunk, number `number` of the member, into the cache. */
-static bool inflate_chunk(const struct archive *archive, const struct member *member, struct inflater *inflater, size_t number,
-                          uLong *crc, struct error *error)
+static bool inflate_chunk(const struct archive *archive, const struct member *member, struct inflater *inflater,
+                          size_t number, uLong *crc, struct error *error)
 {
     size_t n = 0;
     struct chunk *chunk = chunk_reserve((size_t)chunk_length(member, number));
     bool good = inflate_some(archive, member, inflater, chunk->bytes, chunk->length, &n, error);
     if (good && n < chunk->length)
-        good = error_set(error, "%s: zip: member '%s' inflates to less than its %" PRIu64 " bytes", source_name(archive->source),
-                         member->name, member->size);
+        good = error_set(error, "%s: zip: member '%s' inflates to less than its %" PRIu64 " bytes",
+                         source_name(archive->source), member->name, member->size);
     if (!good) {
         chunk_give_up(chunk);
         return false;
@@ -122,8 +123,8 @@ static bool check_end(const struct archive *archive, const struct member *member
     if (!inflate_some(archive, member, inflater, &more, 1, &n, error))
         return false;
     if (n > 0)
-        return error_set(error, "%s: zip: member '%s' inflates to more than its %" PRIu64 " bytes", source_name(archive->source),
-                         member->name, member->size);
+        return error_set(error, "%s: zip: member '%s' inflates to more than its %" PRIu64 " bytes",
+                         source_name(archive->source), member->name, member->size);
     if (inflater->stream.avail_in > 0 || inflater->at < inflater->end)
         return member_failed(archive, member, error, "bytes follow the end of its data");
     return crc == member->crc || member_failed(archive, member, error, "CRC error");
@@ -152,7 +153,8 @@ static void drop_points(struct archive *archive, struct member *member)
 }
 
 /* Inflates the whole member, and keeps the states before its chunks. */
-static bool inflate_member(struct archive *archive, struct member *member, struct inflater *inflater, struct error *error)
+static bool inflate_member(struct archive *archive, struct member *member, struct inflater *inflater,
+                           struct error *error)
 {
     uLong crc = crc32(0, NULL, 0);
     for (size_t i = 0; i < count_chunks(member); i++) {
@@ -253,7 +255,8 @@ static bool archive_read(void *context, uint64_t offset, size_t length, void *ou
         while ((chunk = chunk_pin(&archive->chunks[member->first_chunk + number])) == NULL)
             if (!load_chunk(archive, member, number, error))
                 return false;
-        size_t from = (size_t)(within % INFLATE_CHUNK), n = chunk->length - from < length ? chunk->length - from : length;
+        size_t from = (size_t)(within % INFLATE_CHUNK),
+               n = chunk->length - from < length ? chunk->length - from : length;
         memcpy(to, chunk->bytes + from, n);
         chunk_unpin(chunk);
         to += n;

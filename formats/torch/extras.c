@@ -18,8 +18,8 @@ struct writer {
     bool cut;
 };
 
-/* Each function below returns whether it wrote something that is not a tensor; where not, what it wrote is taken back by its
- * caller.
+/* Each function below returns whether it wrote something that is not a tensor; where not, what it wrote is taken back
+ * by its caller.
  */
 static bool write_node(struct writer *writer, const struct pickle_node *node, unsigned depth);
 
@@ -120,7 +120,8 @@ static bool write_big_integer(struct writer *writer, const struct pickle_node *n
     return true;
 }
 
-/* The state of a datetime, date or time as Lib/datetime.py packs it. False for one with a zone, and for anything else. */
+/* The state of a datetime, date or time as Lib/datetime.py packs it. False for one with a zone, and for anything else.
+ */
 static bool write_date(struct writer *writer, const struct pickle_object *object)
 {
     const char *name = object->class->global.name;
@@ -288,7 +289,8 @@ static bool write_contents(struct writer *writer, const struct pickle_node *node
     case GLOBAL_SET:
     case GLOBAL_TUPLE:
     case GLOBAL_FIRST:
-        return pickle_at(object->arguments, 0) != NULL && write_node(writer, pickle_at(object->arguments, 0), depth + 1);
+        return pickle_at(object->arguments, 0) != NULL &&
+               write_node(writer, pickle_at(object->arguments, 0), depth + 1);
     case GLOBAL_NUMPY_SCALAR:
         return write_scalar(writer, object->arguments);
     case GLOBAL_ENCODE: {
@@ -404,7 +406,8 @@ static bool write_node(struct writer *writer, const struct pickle_node *node, un
 {
     if (torch_is_tensor(node) || (node->mark & WRITING))
         return false;
-    if (depth > MAX_DEPTH || ++writer->visits > MAX_VISITS || writer->json.length + text_length(node) > TORCH_MAX_EXTRAS) {
+    if (depth > MAX_DEPTH || ++writer->visits > MAX_VISITS ||
+        writer->json.length + text_length(node) > TORCH_MAX_EXTRAS) {
         writer->cut = true;
         return false;
     }

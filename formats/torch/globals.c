@@ -112,34 +112,33 @@ static const struct row table[] = {
 
 /* Constants of torch that pickles name. */
 static const char *const torch_constants[] = {
-    "float64", "float32", "float16", "bfloat16", "half", "float", "double", "int64", "int32", "int16", "int8", "long", "int",
-    "short", "uint8", "uint16", "uint32", "uint64", "bool", "complex32", "complex64", "complex128", "chalf", "cfloat",
-    "cdouble", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu", "float4_e2m1fn_x2",
-    "qint8", "quint8", "qint32", "quint4x2", "quint2x4", "bits8", "bits16", "bits1x8", "bits2x4", "bits4x2", "int1", "int2",
-    "int3", "int4", "int5", "int6", "int7", "uint1", "uint2", "uint3", "uint4", "uint5", "uint6", "uint7", "strided",
-    "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc", "jagged", "_mkldnn", "per_tensor_affine",
-    "per_channel_affine", "per_tensor_symmetric", "per_channel_symmetric", "per_channel_affine_float_qparams",
-    "contiguous_format", "channels_last", "channels_last_3d", "preserve_format",
+    "float64", "float32", "float16", "bfloat16", "half", "float", "double", "int64", "int32", "int16", "int8", "long",
+    "int", "short", "uint8", "uint16", "uint32", "uint64", "bool", "complex32", "complex64", "complex128", "chalf",
+    "cfloat", "cdouble", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu",
+    "float4_e2m1fn_x2", "qint8", "quint8", "qint32", "quint4x2", "quint2x4", "bits8", "bits16", "bits1x8", "bits2x4",
+    "bits4x2", "int1", "int2", "int3", "int4", "int5", "int6", "int7", "uint1", "uint2", "uint3", "uint4", "uint5",
+    "uint6", "uint7", "strided", "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc", "jagged",
+    "_mkldnn", "per_tensor_affine", "per_channel_affine", "per_tensor_symmetric", "per_channel_symmetric",
+    "per_channel_affine_float_qparams", "contiguous_format", "channels_last", "channels_last_3d", "preserve_format",
 };
 
 /* Modules that act on the world or run code, with all their sub-modules: no honest checkpoint names them. */
 static const char *const harmful_modules[] = {
-    "os", "posix", "nt", "ntpath", "posixpath", "sys", "subprocess", "_posixsubprocess", "_winapi", "msvcrt",
-    "pty", "platform", "shutil", "pathlib", "tempfile", "glob", "fileinput", "linecache", "commands", "popen2", "webbrowser",
-    "antigravity", "runpy", "imp", "importlib", "_imp", "pkgutil", "zipimport", "code", "codeop", "compileall", "py_compile",
-    "ast", "site", "pip", "ensurepip", "venv", "setuptools", "distutils", "_distutils_hack", "pydoc", "doctest", "unittest",
-    "test", "idlelib", "lib2to3", "pdb", "bdb", "cProfile", "profile", "_lsprof", "trace", "timeit", "cgitb", "dis",
-    "gc", "atexit", "faulthandler", "socket", "_socket", "ssl", "_ssl", "select", "selectors", "socketserver",
-    "http", "httplib", "httplib2", "urllib", "urllib2", "requests", "aiohttp", "httpx", "ftplib", "smtplib", "telnetlib",
-    "poplib", "imaplib", "nntplib", "xmlrpc", "asyncio", "asyncore", "asynchat", "ctypes", "_ctypes", "cffi", "mmap",
-    "signal", "_signal", "resource", "fcntl", "termios", "threading", "_thread", "thread", "multiprocessing", "concurrent",
-    "sched", "pickle", "_pickle", "cPickle", "marshal", "shelve", "dill", "cloudpickle", "joblib", "_compat_pickle",
-    "pickletools",
-    "logging.config", "sqlite3", "_sqlite3", "dbm", "ctypes.util", "turtle",
-    "tkinter", "readline", "rlcompleter", "curses", "crypt", "pwd", "grp", "spwd", "syslog", "_bootsubprocess",
-    "_osx_support", "_aix_support", "_pyrepl", "torch.hub", "torch.jit", "torch.package", "torch.serialization",
-    "torch.utils.cpp_extension", "torch.utils.model_zoo", "torch.utils.bottleneck", "torch.distributed.run", "numpy.testing", "numpy.f2py",
-    "numpy.distutils", "numpy.lib",
+    "os", "posix", "nt", "ntpath", "posixpath", "sys", "subprocess", "_posixsubprocess", "_winapi", "msvcrt", "pty",
+    "platform", "shutil", "pathlib", "tempfile", "glob", "fileinput", "linecache", "commands", "popen2", "webbrowser",
+    "antigravity", "runpy", "imp", "importlib", "_imp", "pkgutil", "zipimport", "code", "codeop", "compileall",
+    "py_compile", "ast", "site", "pip", "ensurepip", "venv", "setuptools", "distutils", "_distutils_hack", "pydoc",
+    "doctest", "unittest", "test", "idlelib", "lib2to3", "pdb", "bdb", "cProfile", "profile", "_lsprof", "trace",
+    "timeit", "cgitb", "dis", "gc", "atexit", "faulthandler", "socket", "_socket", "ssl", "_ssl", "select", "selectors",
+    "socketserver", "http", "httplib", "httplib2", "urllib", "urllib2", "requests", "aiohttp", "httpx", "ftplib",
+    "smtplib", "telnetlib", "poplib", "imaplib", "nntplib", "xmlrpc", "asyncio", "asyncore", "asynchat", "ctypes",
+    "_ctypes", "cffi", "mmap", "signal", "_signal", "resource", "fcntl", "termios", "threading", "_thread", "thread",
+    "multiprocessing", "concurrent", "sched", "pickle", "_pickle", "cPickle", "marshal", "shelve", "dill",
+    "cloudpickle", "joblib", "_compat_pickle", "pickletools", "logging.config", "sqlite3", "_sqlite3", "dbm",
+    "ctypes.util", "turtle", "tkinter", "readline", "rlcompleter", "curses", "crypt", "pwd", "grp", "spwd", "syslog",
+    "_bootsubprocess", "_osx_support", "_aix_support", "_pyrepl", "torch.hub", "torch.jit", "torch.package",
+    "torch.serialization", "torch.utils.cpp_extension", "torch.utils.model_zoo", "torch.utils.bottleneck",
+    "torch.distributed.run", "numpy.testing", "numpy.f2py", "numpy.distutils", "numpy.lib",
 };
 /* clang-format on */
 
@@ -192,7 +191,8 @@ static bool is_inside(const char *module, const char *parent)
     return strncmp(module, parent, length) == 0 && (module[length] == '\0' || module[length] == '.');
 }
 
-/* Whether a component of a dotted name is a harmful module or function of Python's own: "os.system" of the module logging. */
+/* Whether a component of a dotted name is a harmful module or function of Python's own: "os.system" of the module
+ * logging. */
 static bool reaches_harmful(const char *name)
 {
     char component[64];

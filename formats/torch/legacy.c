@@ -42,7 +42,8 @@ bool legacy_probe(const unsigned char *head, size_t length)
     if (end - at > 9 && *at == 0x95) /* FRAME, of protocols 4 and 5 */
         at += 9;
     size_t left = (size_t)(end - at), n_digits = sizeof magic_digits - 1;
-    bool binary = left > 2 + sizeof magic && at[0] == 0x8a && at[1] == sizeof magic && memcmp(at + 2, magic, sizeof magic) == 0;
+    bool binary =
+        left > 2 + sizeof magic && at[0] == 0x8a && at[1] == sizeof magic && memcmp(at + 2, magic, sizeof magic) == 0;
     return binary || (left > 1 + n_digits && at[0] == 'L' && memcmp(at + 1, magic_digits, n_digits) == 0);
 }
 
@@ -65,7 +66,8 @@ static bool read_pickles(struct legacy *legacy, const unsigned char *bytes, size
     return true;
 }
 
-/* Reads more and more of the file until all five are there: how long they are is not known before. `*ret_bytes` is to be freed.
+/* Reads more and more of the file until all five are there: how long they are is not known before. `*ret_bytes` is to
+ * be freed.
  */
 static bool find_pickles(struct legacy *legacy, unsigned char **ret_bytes, struct error *error)
 {
@@ -76,7 +78,8 @@ static bool find_pickles(struct legacy *legacy, unsigned char **ret_bytes, struc
         unsigned char *bytes = memory_alloc(length);
         bool truncated = false;
         legacy->scratch = arena_new();
-        if (source_read(legacy->source, 0, length, bytes, error) && read_pickles(legacy, bytes, length, &truncated, error)) {
+        if (source_read(legacy->source, 0, length, bytes, error) &&
+            read_pickles(legacy, bytes, length, &truncated, error)) {
             *ret_bytes = bytes;
             return true;
         }
@@ -93,12 +96,14 @@ static bool check_head(const struct legacy *legacy, struct error *error)
     int64_t protocol;
     bool binary = pickle_is(number, PICKLE_BIG_INTEGER) && !number->old && number->text.length == sizeof magic &&
                   memcmp(number->text.bytes, magic, sizeof magic) == 0;
-    bool text = pickle_is(number, PICKLE_BIG_INTEGER) && number->old && number->text.length == sizeof magic_digits - 1 &&
+    bool text = pickle_is(number, PICKLE_BIG_INTEGER) && number->old &&
+                number->text.length == sizeof magic_digits - 1 &&
                 memcmp(number->text.bytes, magic_digits, sizeof magic_digits - 1) == 0;
     if (!binary && !text)
         return error_set(error, "%s: not the magic number of torch's legacy container", source_name(legacy->source));
     if (!pickle_integer(legacy->pickles[VERSION].root, &protocol) || protocol != PROTOCOL)
-        return error_set(error, "%s: a legacy container whose protocol is not %d", source_name(legacy->source), PROTOCOL);
+        return error_set(error, "%s: a legacy container whose protocol is not %d", source_name(legacy->source),
+                         PROTOCOL);
     if (!pickle_is(legacy->pickles[SYSTEM].root, PICKLE_DICT))
         return error_set(error, "%s: a legacy container without the sizes of its machine", source_name(legacy->source));
     return true;
@@ -133,7 +138,8 @@ static bool collect_roots(struct legacy *legacy, struct error *error)
         else if (last->id.n_bytes != root->id.n_bytes)
             return torch_refuse(&legacy->container, root->node, error,
                                 "storage '%.*s' has %" PRIu64 " bytes here and %" PRIu64 " bytes at offset %u",
-                                (int)root->id.key_length, root->id.key, root->id.n_bytes, last->id.n_bytes, last->node->offset);
+                                (int)root->id.key_length, root->id.key, root->id.n_bytes, last->id.n_bytes,
+                                last->node->offset);
     }
     legacy->n_roots = kept;
     return true;
@@ -180,8 +186,9 @@ static bool place_root(struct legacy *legacy, const struct pickle_node *key, str
         return error_set(error, "%s: storage '%.*s' has %" PRId64 " elements, the pickle says %" PRIu64, file, shown,
                          key->text.bytes, (int64_t)count, root->id.n_elements);
     if (root->id.n_bytes > source_size(legacy->source) - start)
-        return error_set(error, "%s: storage '%.*s' [%" PRIu64 ", +%" PRIu64 ") goes past the end of the file at %" PRIu64, file,
-                         shown, key->text.bytes, start, root->id.n_bytes, source_size(legacy->source));
+        return error_set(error,
+                         "%s: storage '%.*s' [%" PRIu64 ", +%" PRIu64 ") goes past the end of the file at %" PRIu64,
+                         file, shown, key->text.bytes, start, root->id.n_bytes, source_size(legacy->source));
     root->offset = start;
     legacy->position = start + root->id.n_bytes;
     return true;
@@ -228,8 +235,8 @@ static bool resolve_storage(struct legacy *legacy, const struct pickle_node *nod
     int64_t first, count;
     if (!pickle_integer(pickle_at(id.view, 1), &first) || !pickle_integer(pickle_at(id.view, 2), &count) || first < 0 ||
         count < 0 || (uint64_t)first > id.n_elements || (uint64_t)count > id.n_elements - (uint64_t)first)
-        return torch_refuse(&legacy->container, node, error, "a view that is outside of its storage of %" PRIu64 " elements",
-                            id.n_elements);
+        return torch_refuse(&legacy->container, node, error,
+                            "a view that is outside of its storage of %" PRIu64 " elements", id.n_elements);
     uint64_t unit = dtype_by_name(id.dtype->dtype)->block_bytes;
     storage->offset += (uint64_t)first * unit;
     storage->n_bytes = (uint64_t)count * unit;

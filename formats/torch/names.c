@@ -16,8 +16,9 @@ enum {
 
     MAX_DEPTH = 256, /* of what holds tensors */
     MAX_DEPTH_IN_ALL = 1000000,
-    MAX_KEY_TEXT = 64,         /* of a key that is not text */
-    VISITS_PER_BYTE = 2,       /* a pickle names each of its nodes in at least one byte; shared ones are visited again */
+    MAX_KEY_TEXT = 64, /* of a key that is not text */
+    /* a pickle names each of its nodes in at least one byte; shared ones are visited again */
+    VISITS_PER_BYTE = 2,
     VISITS_CONSTANT = 1 << 16, /* for small pickles */
     NAME_BYTES_PER_VISIT = 64,
     EXPANSION_RATIO = 8,
@@ -112,7 +113,8 @@ static bool take_pairs_of_arguments(struct walk *walk, struct pickle_object *obj
     uint32_t n = pickle_is(from, PICKLE_DICT) ? from->items.n / 2 : pickle_count(from);
     uint64_t n_bytes = 2 * (uint64_t)n * sizeof *object->pairs.nodes;
     if (n_bytes > walk->copied_bytes)
-        return torch_refuse(walk->container, from, walk->error, "the same items are copied to more dicts than can be held");
+        return torch_refuse(walk->container, from, walk->error,
+                            "the same items are copied to more dicts than can be held");
     walk->copied_bytes -= n_bytes;
     if (pickle_is(from, PICKLE_DICT)) {
         object->pairs.n = object->pairs.capacity = from->items.n;
@@ -150,7 +152,8 @@ static bool prepare(struct walk *walk, struct pickle_node *node)
 }
 
 /* The child at `index` of a part: *ret_key is its key in a dict. NULL after the last. */
-static struct pickle_node *child_at(struct pickle_node *node, enum part part, uint32_t index, struct pickle_node **ret_key)
+static struct pickle_node *child_at(struct pickle_node *node, enum part part, uint32_t index,
+                                    struct pickle_node **ret_key)
 {
     *ret_key = NULL;
     struct pickle_object *object = node->kind == PICKLE_OBJECT ? node->object : NULL;
@@ -226,8 +229,8 @@ static struct pickle_node *next_child(struct frame *frame, struct pickle_node **
     return NULL;
 }
 
-/* First pass: marks what holds tensors, each node once. In a cycle a node may be told to hold none that does; the tensors
- * are then named by the way that was found first. */
+/* First pass: marks what holds tensors, each node once. In a cycle a node may be told to hold none that does; the
+ * tensors are then named by the way that was found first. */
 static bool mark_holders(struct walk *walk, struct pickle_node *root)
 {
     const struct frame none = {0};
@@ -238,7 +241,8 @@ static bool mark_holders(struct walk *walk, struct pickle_node *root)
         struct pickle_node *key, *child;
         uint32_t index;
         if ((child = next_child(frame, &key, &index)) == NULL) {
-            frame->node->mark = (uint8_t)((frame->node->mark & ~ON_PATH) | VISITED | (frame->holds ? TORCH_HOLDS_TENSORS : 0));
+            frame->node->mark =
+                (uint8_t)((frame->node->mark & ~ON_PATH) | VISITED | (frame->holds ? TORCH_HOLDS_TENSORS : 0));
             walk->n_frames--;
             if (walk->n_frames > 0)
                 frame[-1].holds |= frame->holds;
@@ -380,7 +384,8 @@ static bool name_tensors(struct walk *walk, struct pickle_node *root)
             continue;
         }
         if (walk->visits-- == 0)
-            return torch_refuse(walk->container, child, walk->error, "the same nodes are shared in more ways than can be listed");
+            return torch_refuse(walk->container, child, walk->error,
+                                "the same nodes are shared in more ways than can be listed");
         if (!(child->mark & TORCH_HOLDS_TENSORS))
             continue;
         if (!enter_path(walk, frame, key, index, &like) || (torch_is_tensor(child) && !add_tensor(walk, child)))
@@ -395,7 +400,8 @@ static bool name_tensors(struct walk *walk, struct pickle_node *root)
 /* The dict that is opened in place of `node`: that under "state_dict" or "model", if nothing else holds tensors. */
 static struct pickle_node *open_wrapper(struct pickle_node *node)
 {
-    struct pickle_items *pairs = pickle_is(node, PICKLE_DICT) || pickle_object_is(node, GLOBAL_DICT) ? pairs_of(node) : NULL;
+    struct pickle_items *pairs =
+        pickle_is(node, PICKLE_DICT) || pickle_object_is(node, GLOBAL_DICT) ? pairs_of(node) : NULL;
     struct pickle_node *only = NULL, *key = NULL;
     for (uint32_t i = 0; pairs != NULL && i < pairs->n; i += 2) {
         if (!(pairs->nodes[i + 1]->mark & TORCH_HOLDS_TENSORS))
@@ -464,7 +470,8 @@ static bool is_name(const struct tensor *tensors, const uint32_t *sorted, size_t
     return found < n && compare_to_wanted(&wanted, found) == 0;
 }
 
-/* Tells equal names apart. A name that is made here ends in '~' and a number and so cannot be made of another name too. */
+/* Tells equal names apart. A name that is made here ends in '~' and a number and so cannot be made of another name too.
+ */
 static void tell_apart(const struct walk *walk)
 {
     size_t n;
@@ -538,9 +545,9 @@ static void refuse_expanded(struct shown *shown, size_t n)
     }
 }
 
-/* Refuses to show what is stored more than EXPANSION_RATIO times over, expanded or under several names, where all would be more
- * than so many times the file: a small file must not fill the disk of who copies the tree. The constant is for small files, and
- * is shared by shards: number n may use one part of n. */
+/* Refuses to show what is stored more than EXPANSION_RATIO times over, expanded or under several names, where all would
+ * be more than so many times the file: a small file must not fill the disk of who copies the tree. The constant is for
+ * small files, and is shared by shards: number n may use one part of n. */
 static void limit_expansion(const struct walk *walk)
 {
     size_t n;
@@ -609,8 +616,9 @@ static void note_foreign(const struct torch_container *container, const struct p
         text_printable(class->global.module, strlen(class->global.module), module, sizeof module);
         text_printable(class->global.name, strlen(class->global.name), name, sizeof name);
         if (pickle->foreign[i].called)
-            checkpoint_note(container->checkpoint, "%s: offset %u: %s.%s is not called, what it would make is not known", place,
-                            class->offset, module, name);
+            checkpoint_note(container->checkpoint,
+                            "%s: offset %u: %s.%s is not called, what it would make is not known", place, class->offset,
+                            module, name);
         else
             checkpoint_note(container->checkpoint,
                             "%s: offset %u: objects of %s.%s are read as plain data; torch.load would run it", place,
@@ -618,7 +626,8 @@ static void note_foreign(const struct torch_container *container, const struct p
     }
 }
 
-bool torch_add_tensors(const struct torch_container *container, struct pickle *pickle, struct arena *scratch, struct error *error)
+bool torch_add_tensors(const struct torch_container *container, struct pickle *pickle, struct arena *scratch,
+                       struct error *error)
 {
     struct walk walk = {
         .container = container,

@@ -26,7 +26,8 @@ static bool take(struct machine *machine, uint64_t count, const unsigned char **
 
 static bool take_line(struct machine *machine, const char **ret_line, size_t *ret_length)
 {
-    const unsigned char *start = machine->bytes + machine->at, *end = memchr(start, '\n', machine->length - machine->at);
+    const unsigned char *start = machine->bytes + machine->at,
+                        *end = memchr(start, '\n', machine->length - machine->at);
     if (end == NULL)
         return ends_early(machine);
     *ret_line = (const char *)start;
@@ -144,7 +145,8 @@ bool pickle_read(struct pickle *pickle, const void *bytes, size_t length, struct
     if (ret_truncated != NULL)
         *ret_truncated = false;
     if (length > PICKLE_MAX_BYTES)
-        return error_set(error, "offset 0: a pickle of %zu bytes is more than the limit of %d", length, PICKLE_MAX_BYTES);
+        return error_set(error, "offset 0: a pickle of %zu bytes is more than the limit of %d", length,
+                         PICKLE_MAX_BYTES);
     uint64_t allowance = (uint64_t)length * PICKLE_MEMORY_RATIO + PICKLE_MEMORY_CONSTANT;
     *pickle = (struct pickle){0};
     struct machine *machine = arena_alloc(arena, sizeof *machine); /* its constants are part of the graph */

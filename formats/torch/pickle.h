@@ -1,24 +1,25 @@
 /* Pickles, read as data.
  *
- * The machine understands protocols 0 to 5 (Lib/pickletools.py of CPython 3.11 describes all 68 opcodes) and builds a graph of
- * passive nodes. Nothing is imported, called or constructed. The rule for what a pickle may ask for:
+ * The machine understands protocols 0 to 5 (Lib/pickletools.py of CPython 3.11 describes all 68 opcodes) and builds a
+ * graph of passive nodes. Nothing is imported, called or constructed. The rule for what a pickle may ask for:
  *
  * - a call (REDUCE, INST, OBJ) of a global that stands for data in the table of globals.h is an OBJECT node;
- * - so is the making of a plain object of any class outside the table: NEWOBJ, copyreg._reconstructor, and INST or OBJ without
- *   arguments; such classes are listed in `foreign`;
+ * - so is the making of a plain object of any class outside the table: NEWOBJ, copyreg._reconstructor, and INST or OBJ
+ * without arguments; such classes are listed in `foreign`;
  * - any other global may be named, as a value; it is never more than its name;
- * - a call of any other global, or of what such a call gives, is an opaque OBJECT: the function and its arguments, listed in
- *   `foreign` as well. Nobody knows what it would be, so nothing that a tensor needs can be made of it;
+ * - a call of any other global, or of what such a call gives, is an opaque OBJECT: the function and its arguments,
+ * listed in `foreign` as well. Nobody knows what it would be, so nothing that a tensor needs can be made of it;
  * - a file that names a harmful global (globals.h), called or not, is refused; BUILD,
  *   SETITEM, APPEND on what is no such object or container are refused; so are EXT1-4, NEXT_BUFFER and
  *   READONLY_BUFFER, which need tables outside the file.
  *
- * Work and memory are linear in the bytes of the pickle: lengths are compared with what is left before anything is allocated,
- * texts are slices of the input, the memo is sparse, no recursion follows the input. Nodes, the memo, the stack and
- * its marks may use at most PICKLE_MEMORY_RATIO bytes for each byte of the pickle and a constant, pickle_max_memory in all.
+ * Work and memory are linear in the bytes of the pickle: lengths are compared with what is left before anything is
+ * allocated, texts are slices of the input, the memo is sparse, no recursion follows the input. Nodes, the memo, the
+ * stack and its marks may use at most PICKLE_MEMORY_RATIO bytes for each byte of the pickle and a constant,
+ * pickle_max_memory in all.
  *
- * The graph may share nodes and have cycles; whoever walks it bounds the walk. Nodes live in the arena; texts and bytes in the
- * input, which must outlive them. */
+ * The graph may share nodes and have cycles; whoever walks it bounds the walk. Nodes live in the arena; texts and bytes
+ * in the input, which must outlive them. */
 #pragma once
 
 #include "base/arena.h"
@@ -62,8 +63,8 @@ struct pickle_items {
     uint32_t n, capacity;
 };
 
-/* What a class or function of the table would have made of its arguments, a plain object of a foreign class, or what calling a
- * foreign function would give. */
+/* What a class or function of the table would have made of its arguments, a plain object of a foreign class, or what
+ * calling a foreign function would give. */
 struct pickle_object {
     const struct pickle_node *class;     /* a GLOBAL */
     const struct pickle_node *arguments; /* a TUPLE */
@@ -111,8 +112,8 @@ struct pickle {
     struct pickle_items persistent; /* all PERSISTENT nodes, in the order of the pickle */
 };
 
-/* Reads the pickle at `bytes`. The error starts with the offset of the opcode at fault and its name. *ret_truncated (may be NULL)
- * tells whether it failed only because the input ends too early. */
+/* Reads the pickle at `bytes`. The error starts with the offset of the opcode at fault and its name. *ret_truncated
+ * (may be NULL) tells whether it failed only because the input ends too early. */
 bool pickle_read(struct pickle *pickle, const void *bytes, size_t length, struct arena *arena, bool *ret_truncated,
                  struct error *error);
 

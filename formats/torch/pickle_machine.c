@@ -45,7 +45,8 @@ struct pickle_node *machine_node(struct machine *machine, enum pickle_kind kind)
     return node;
 }
 
-bool machine_add_items(struct machine *machine, struct pickle_items *items, struct pickle_node *const *nodes, size_t count)
+bool machine_add_items(struct machine *machine, struct pickle_items *items, struct pickle_node *const *nodes,
+                       size_t count)
 {
     if (count > items->capacity - items->n) {
         uint64_t wanted = (uint64_t)items->n + count, capacity = (uint64_t)items->capacity * 2;
@@ -114,7 +115,8 @@ bool machine_pop_mark(struct machine *machine, struct pickle_node ***ret_nodes, 
     return true;
 }
 
-struct pickle_node *machine_items(struct machine *machine, enum pickle_kind kind, struct pickle_node *const *nodes, size_t count)
+struct pickle_node *machine_items(struct machine *machine, enum pickle_kind kind, struct pickle_node *const *nodes,
+                                  size_t count)
 {
     struct pickle_node *node = machine_node(machine, kind);
     return node != NULL && machine_add_items(machine, &node->items, nodes, count) ? node : NULL;
@@ -124,7 +126,8 @@ struct pickle_node *machine_items(struct machine *machine, enum pickle_kind kind
 
 bool machine_refuse_harmful(struct machine *machine, const struct pickle_node *global)
 {
-    return machine_fail(machine, " of %s.%s: not data; unpickling would run it", global->global.module, global->global.name);
+    return machine_fail(machine, " of %s.%s: not data; unpickling would run it", global->global.module,
+                        global->global.name);
 }
 
 struct pickle_node *machine_global(struct machine *machine, const char *module, size_t module_length, const char *name,
@@ -148,7 +151,8 @@ struct pickle_node *machine_global(struct machine *machine, const char *module, 
     return node;
 }
 
-/* The global that is to be called, or that stands for a value that is: legacy files of torch hand over classes as persistent ids
+/* The global that is to be called, or that stands for a value that is: legacy files of torch hand over classes as
+ * persistent ids
  * ("module", class, file, source). */
 static const struct pickle_node *callable(struct machine *machine, const struct pickle_node *node)
 {
@@ -213,13 +217,15 @@ static struct pickle_node *opaque(struct machine *machine, const struct pickle_n
     return node;
 }
 
-struct pickle_node *machine_call(struct machine *machine, const struct pickle_node *function, const struct pickle_node *arguments)
+struct pickle_node *machine_call(struct machine *machine, const struct pickle_node *function,
+                                 const struct pickle_node *arguments)
 {
     function = callable(machine, function);
     if (function == NULL)
         return NULL;
     if (!pickle_is(arguments, PICKLE_TUPLE)) {
-        machine_fail(machine, " of %s.%s: its arguments are not a tuple", function->global.module, function->global.name);
+        machine_fail(machine, " of %s.%s: its arguments are not a tuple", function->global.module,
+                     function->global.name);
         return NULL;
     }
     switch (function->meaning) {
@@ -237,14 +243,15 @@ struct pickle_node *machine_call(struct machine *machine, const struct pickle_no
     }
 }
 
-struct pickle_node *machine_instance(struct machine *machine, struct pickle_node *class, struct pickle_node *const *nodes,
-                                     size_t count)
+struct pickle_node *machine_instance(struct machine *machine, struct pickle_node *class,
+                                     struct pickle_node *const *nodes, size_t count)
 {
     struct pickle_node *arguments = class != NULL ? machine_items(machine, PICKLE_TUPLE, nodes, count) : NULL;
     if (arguments == NULL)
         return NULL;
     bool foreign = pickle_is(class, PICKLE_GLOBAL) && class->meaning == GLOBAL_FOREIGN;
-    return foreign && count == 0 ? machine_plain_object(machine, class, arguments) : machine_call(machine, class, arguments);
+    return foreign && count == 0 ? machine_plain_object(machine, class, arguments)
+                                 : machine_call(machine, class, arguments);
 }
 
 bool machine_add_pairs(struct machine *machine, struct pickle_node *to, struct pickle_node *const *nodes, size_t count)

@@ -1,7 +1,7 @@
 /* The inside of pickle.c: the stack machine, and what its opcodes are made of. Nobody else includes this.
  *
- * A function that fails has set the machine's error and returns false or NULL; functions that take a node take NULL, for "that
- * failed already", and fail. */
+ * A function that fails has set the machine's error and returns false or NULL; functions that take a node take NULL,
+ * for "that failed already", and fail. */
 #pragma once
 
 #include "formats/torch/pickle.h"
@@ -79,8 +79,10 @@ bool machine_count(struct machine *machine, uint64_t size);
 /* Memory from the arena, zeroed and counted. */
 void *machine_alloc(struct machine *machine, uint64_t size);
 struct pickle_node *machine_node(struct machine *machine, enum pickle_kind kind);
-struct pickle_node *machine_items(struct machine *machine, enum pickle_kind kind, struct pickle_node *const *nodes, size_t count);
-bool machine_add_items(struct machine *machine, struct pickle_items *items, struct pickle_node *const *nodes, size_t count);
+struct pickle_node *machine_items(struct machine *machine, enum pickle_kind kind, struct pickle_node *const *nodes,
+                                  size_t count);
+bool machine_add_items(struct machine *machine, struct pickle_items *items, struct pickle_node *const *nodes,
+                       size_t count);
 
 /* The stack. */
 bool machine_push(struct machine *machine, struct pickle_node *node);
@@ -103,8 +105,8 @@ struct pickle_node *machine_call(struct machine *machine, const struct pickle_no
                                  const struct pickle_node *arguments);
 
 /* INST and OBJ: a foreign class without arguments makes a plain object, with arguments it is called. */
-struct pickle_node *machine_instance(struct machine *machine, struct pickle_node *class, struct pickle_node *const *nodes,
-                                     size_t count);
+struct pickle_node *machine_instance(struct machine *machine, struct pickle_node *class,
+                                     struct pickle_node *const *nodes, size_t count);
 bool machine_add_pairs(struct machine *machine, struct pickle_node *to, struct pickle_node *const *nodes, size_t count);
 bool machine_append(struct machine *machine, struct pickle_node *to, struct pickle_node *const *nodes, size_t count);
 
@@ -112,8 +114,8 @@ bool machine_append(struct machine *machine, struct pickle_node *to, struct pick
 #define OPERATION(name) bool name(struct machine *machine, const struct argument *argument)
 #define UNUSED          (void)argument
 
-operation op_integer, op_int, op_long, op_long_counted, op_binfloat, op_float, op_none, op_true, op_false, op_text, op_old_text,
-    op_bytes, op_string, op_unicode;
+operation op_integer, op_int, op_long, op_long_counted, op_binfloat, op_float, op_none, op_true, op_false, op_text,
+    op_old_text, op_bytes, op_string, op_unicode;
 
 /* Well-formed UTF-8 but for surrogates, which Python writes for bytes of file names that are not text. */
 bool is_python_text(const char *text, size_t length);

@@ -213,7 +213,8 @@ static OPERATION(op_get_text)
 
 static struct pickle_node *named_global(struct machine *machine, const struct argument *argument)
 {
-    if (!is_python_text(argument->bytes, argument->length) || !is_python_text(argument->second, argument->second_length)) {
+    if (!is_python_text(argument->bytes, argument->length) ||
+        !is_python_text(argument->second, argument->second_length)) {
         machine_fail(machine, ": not UTF-8");
         return NULL;
     }
@@ -234,8 +235,8 @@ static OPERATION(op_stack_global)
         return false;
     if (!pickle_is(name, PICKLE_TEXT) || !pickle_is(module, PICKLE_TEXT))
         return machine_fail(machine, ": module and name are no texts");
-    return machine_push(machine,
-                        machine_global(machine, module->text.bytes, module->text.length, name->text.bytes, name->text.length));
+    return machine_push(
+        machine, machine_global(machine, module->text.bytes, module->text.length, name->text.bytes, name->text.length));
 }
 
 static OPERATION(op_inst)

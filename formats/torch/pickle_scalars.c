@@ -60,7 +60,8 @@ OPERATION(op_int)
 OPERATION(op_long)
 {
     size_t length = argument->length;
-    return push_digits(machine, argument->bytes, length > 0 && argument->bytes[length - 1] == 'L' ? length - 1 : length);
+    return push_digits(machine, argument->bytes,
+                       length > 0 && argument->bytes[length - 1] == 'L' ? length - 1 : length);
 }
 
 /* Little-endian, two's complement. */

@@ -1,9 +1,9 @@
-/* Checkpoints of torch: the zip container (caffe2/serialize/inline_container.cc, torch/serialization.py: torch 1.6 and later),
- * and those of legacy.h.
+/* Checkpoints of torch: the zip container (caffe2/serialize/inline_container.cc, torch/serialization.py: torch 1.6 and
+ * later), and those of legacy.h.
  *
- * The archive has one folder of any name, that of the first directory entry. In it: data.pkl; data/KEY, the bytes of each
- * storage; version, 1 to 10; byteorder, "little" or "big", little where it is missing. Stored members are served from where they
- * lie in the file, deflated ones through deflate_index.h. */
+ * The archive has one folder of any name, that of the first directory entry. In it: data.pkl; data/KEY, the bytes of
+ * each storage; version, 1 to 10; byteorder, "little" or "big", little where it is missing. Stored members are served
+ * from where they lie in the file, deflated ones through deflate_index.h. */
 #include "formats/format.h"
 #include "formats/torch/deflate_index.h"
 #include "formats/torch/legacy.h"
@@ -19,7 +19,14 @@
 /* Pickles of state dicts shrink to a fifth, or to a fifteenth where many names share a tensor. */
 enum { PICKLE_INFLATED_RATIO = 32, PICKLE_INFLATED_CONSTANT = 4 * 1024 * 1024 };
 
-enum { MAX_SMALL_MEMBER = 64, MAX_VERSION = 10, MAX_NAME = 1024, MAX_PICKLE_PROTOCOL = 5, TAR_NAME_BYTES = 100, TAR_BLOCK = 512 };
+enum {
+    MAX_SMALL_MEMBER = 64,
+    MAX_VERSION = 10,
+    MAX_NAME = 1024,
+    MAX_PICKLE_PROTOCOL = 5,
+    TAR_NAME_BYTES = 100,
+    TAR_BLOCK = 512
+};
 
 struct archive {
     struct checkpoint *checkpoint;
@@ -33,7 +40,8 @@ struct archive {
 };
 
 /* Where a member's content is. */
-static struct source *member_source(const struct archive *archive, const struct zip_member *member, uint64_t *ret_offset)
+static struct source *member_source(const struct archive *archive, const struct zip_member *member,
+                                    uint64_t *ret_offset)
 {
     *ret_offset = member->method == ZIP_DEFLATED ? member->inflated : member->offset;
     return member->method == ZIP_DEFLATED ? archive->inflated : archive->file;
@@ -48,11 +56,12 @@ static const struct zip_member *find_member(const struct archive *archive, const
 }
 
 /* The content of a member with its CRC checked (deflate_index.h has, where it is deflated); to be freed. */
-static char *read_member(const struct archive *archive, const struct zip_member *member, size_t limit, struct error *error)
+static char *read_member(const struct archive *archive, const struct zip_member *member, size_t limit,
+                         struct error *error)
 {
     if (member->size > limit) {
-        error_set(error, "%s: %s: %" PRIu64 " bytes are more than the limit of %zu", archive->name, member->name, member->size,
-                  limit);
+        error_set(error, "%s: %s: %" PRIu64 " bytes are more than the limit of %zu", archive->name, member->name,
+                  member->size, limit);
         return NULL;
     }
     uint64_t offset;
@@ -62,14 +71,16 @@ static char *read_member(const struct archive *archive, const struct zip_member 
     bytes[length] = '\0';
     bool good = source_read(source, offset, length, bytes, error);
     if (good && member->method == ZIP_STORED && crc32_z(0, (const unsigned char *)bytes, length) != member->crc)
-        good = error_set(error, "%s: %s: its CRC is not %08x as the directory says", archive->name, member->name, member->crc);
+        good = error_set(error, "%s: %s: its CRC is not %08x as the directory says", archive->name, member->name,
+                         member->crc);
     if (good)
         return bytes;
     free(bytes);
     return NULL;
 }
 
-/* How long data.pkl may be: what is spent on it is a multiple of its length, and that is to be one of what is in the file. */
+/* How long data.pkl may be: what is spent on it is a multiple of its length, and that is to be one of what is in the
+ * file. */
 static size_t pickle_limit(const struct zip_member *member)
 {
     if (member->method != ZIP_DEFLATED || member->compressed_size > PICKLE_MAX_BYTES / PICKLE_INFLATED_RATIO)
@@ -84,7 +95,8 @@ static bool find_folder(struct archive *archive, struct error *error)
     const struct zip_directory *zip = &archive->zip;
     const char *slash = zip->n_members > 0 ? strchr(zip->members[0].name, '/') : NULL;
     if (slash == NULL)
-        return error_set(error, "%s: a zip archive, but not one of torch: its first member is in no folder", archive->name);
+        return error_set(error, "%s: a zip archive, but not one of torch: its first member is in no folder",
+                         archive->name);
     size_t length = (size_t)(slash - zip->members[0].name) + 1;
     archive->folder = arena_strndup(archive->scratch, zip->members[0].name, length);
     for (size_t i = 0; i < zip->n_members; i++)
@@ -139,8 +151,8 @@ static void add_inflated(struct archive *archive)
     }
 }
 
-static bool resolve_storage(const struct archive *archive, const struct pickle_node *node, struct torch_storage *storage,
-                            struct error *error)
+static bool resolve_storage(const struct archive *archive, const struct pickle_node *node,
+                            struct torch_storage *storage, struct error *error)
 {
     struct torch_storage_id id;
     bool is_storage;
@@ -152,11 +164,12 @@ static bool resolve_storage(const struct archive *archive, const struct pickle_n
     int length = snprintf(name, sizeof name, "data/%.*s", (int)id.key_length, id.key);
     const struct zip_member *member = find_member(archive, name, (size_t)length);
     if (member == NULL)
-        return torch_refuse(&archive->container, node, error, "storage %s%s is not in the archive", archive->folder, name);
+        return torch_refuse(&archive->container, node, error, "storage %s%s is not in the archive", archive->folder,
+                            name);
     if (member->size != id.n_bytes)
         return torch_refuse(&archive->container, node, error,
-                            "storage %s has %" PRIu64 " bytes, its %" PRIu64 " elements of torch.%s need %" PRIu64, member->name,
-                            member->size, id.n_elements, id.dtype->name, id.n_bytes);
+                            "storage %s has %" PRIu64 " bytes, its %" PRIu64 " elements of torch.%s need %" PRIu64,
+                            member->name, member->size, id.n_elements, id.dtype->name, id.n_bytes);
     storage->source = member_source(archive, member, &storage->offset);
     storage->n_bytes = id.n_bytes;
     storage->stored = (struct torch_stored){archive->file, member->offset, member->compressed_size};
@@ -191,7 +204,8 @@ static bool read_archive(struct archive *archive, struct error *error)
         return false;
     const struct zip_member *member = find_member(archive, "data.pkl", 8);
     if (member == NULL)
-        return error_set(error, "%s: a zip archive, but not one of torch: %sdata.pkl is missing", archive->name, archive->folder);
+        return error_set(error, "%s: a zip archive, but not one of torch: %sdata.pkl is missing", archive->name,
+                         archive->folder);
     add_inflated(archive);
     if (!check_version(archive, error) || !read_byte_order(archive, error))
         return false;
@@ -204,7 +218,8 @@ static bool read_archive(struct archive *archive, struct error *error)
     return good;
 }
 
-static bool zip_read(struct checkpoint *checkpoint, struct source *file, struct tensor_set *tensors, struct error *error)
+static bool zip_read(struct checkpoint *checkpoint, struct source *file, struct tensor_set *tensors,
+                     struct error *error)
 {
     struct archive archive = {
         .checkpoint = checkpoint,
@@ -252,7 +267,8 @@ static enum container container_of(const struct source *source, const unsigned c
 
 static enum probe probe(const struct input *input)
 {
-    enum container container = input->file != NULL ? container_of(input->file, input->head, input->head_length) : NOTHING;
+    enum container container =
+        input->file != NULL ? container_of(input->file, input->head, input->head_length) : NOTHING;
     return container == NOTHING ? PROBE_NO : container == PLAIN_PICKLE ? PROBE_MAYBE : PROBE_LIKELY;
 }
 

@@ -49,7 +49,8 @@ bool torch_storage_id(const struct torch_container *container, const struct pick
         return torch_refuse(container, persistent, error, "a storage of %u fields, not 5 or 6", pickle_count(id));
     if (!pickle_is(class, PICKLE_GLOBAL))
         return torch_refuse(container, persistent, error, "a storage without a class");
-    const struct torch_dtype *dtype = class->meaning == GLOBAL_STORAGE ? torch_dtype_by_storage(class->global.name) : NULL;
+    const struct torch_dtype *dtype =
+        class->meaning == GLOBAL_STORAGE ? torch_dtype_by_storage(class->global.name) : NULL;
     if (dtype == NULL)
         return torch_refuse(container, persistent, error, "a storage of the unknown class %s.%s", class->global.module,
                             class->global.name);
@@ -60,7 +61,8 @@ bool torch_storage_id(const struct torch_container *container, const struct pick
     if (!pickle_integer(pickle_at(id, 4), &n_elements) || n_elements < 0)
         return torch_refuse(container, persistent, error, "storage '%.*s': its number of elements is not a number",
                             (int)key->text.length, key->text.bytes);
-    if (!checked_multiply((uint64_t)n_elements, dtype_by_name(dtype->dtype)->block_bytes, &n_bytes) || n_bytes > INT64_MAX)
+    if (!checked_multiply((uint64_t)n_elements, dtype_by_name(dtype->dtype)->block_bytes, &n_bytes) ||
+        n_bytes > INT64_MAX)
         return torch_refuse(container, persistent, error, "storage '%.*s': the size of %" PRId64 " elements overflows",
                             (int)key->text.length, key->text.bytes, n_elements);
     const struct pickle_node *view = pickle_at(id, 5);
@@ -90,7 +92,8 @@ static struct call call_of(const struct pickle_node *node)
 {
     struct call call = {node, (enum global_meaning)node->meaning, node->object->arguments};
     const struct pickle_node *state = node->object->state;
-    if (call.meaning == GLOBAL_TENSOR_CLASS && pickle_count(state) >= 4 && pickle_is(pickle_at(state, 0), PICKLE_PERSISTENT)) {
+    if (call.meaning == GLOBAL_TENSOR_CLASS && pickle_count(state) >= 4 &&
+        pickle_is(pickle_at(state, 0), PICKLE_PERSISTENT)) {
         call.meaning = GLOBAL_REBUILD_TENSOR;
         call.arguments = state;
     }
@@ -123,7 +126,8 @@ bool torch_is_tensor(const struct pickle_node *node)
         return false;
     const struct pickle_node *state = node->object->state, *first = pickle_at(node->object->arguments, 0);
     bool from_state = pickle_count(state) >= 4 && pickle_is(pickle_at(state, 0), PICKLE_PERSISTENT);
-    return from_state || (pickle_is(first, PICKLE_OBJECT) && first != node && makes_tensor((enum global_meaning)first->meaning));
+    return from_state ||
+           (pickle_is(first, PICKLE_OBJECT) && first != node && makes_tensor((enum global_meaning)first->meaning));
 }
 
 const struct pickle_node *torch_inner_tensors(const struct pickle_node *node)
@@ -207,15 +211,15 @@ static bool place_tensor(const struct torch_container *container, const struct c
     if (!pickle_integer(pickle_at(call->arguments, 1), &first) || first < 0)
         return torch_refuse(container, call->node, error, "a tensor whose offset is not a number >= 0");
     if (!torch_sizes(pickle_at(call->arguments, 3), strides, &rank) || rank != tensor->rank)
-        return torch_refuse(container, call->node, error, "a tensor of %u sizes whose strides are not as many numbers >= 0",
-                            tensor->rank);
+        return torch_refuse(container, call->node, error,
+                            "a tensor of %u sizes whose strides are not as many numbers >= 0", tensor->rank);
     if (tensor_elements(tensor) == 0)
         return true;
     uint64_t n_units = storage->n_bytes / unit;
     if (!strided_span(tensor, strides, &span) || !checked_add((uint64_t)first, span, &end) || end > n_units)
         return torch_refuse(container, call->node, error,
-                            "a tensor of elements [%" PRId64 ", +%" PRIu64 ") of a storage that has %" PRIu64, first, span,
-                            n_units);
+                            "a tensor of elements [%" PRId64 ", +%" PRIu64 ") of a storage that has %" PRIu64, first,
+                            span, n_units);
     tensor->source = storage->source;
     tensor->offset = storage->offset + (uint64_t)first * unit;
     tensor->length = span * unit;
@@ -293,9 +297,10 @@ static bool list_only(const struct torch_container *container, const struct call
     unsigned rank, first = call->meaning == GLOBAL_REBUILD_META ? 0 : 1;
     const struct torch_dtype *dtype = constant_dtype(pickle_at(call->arguments, first));
     const struct pickle_node *size = pickle_at(call->arguments, first + 1);
-    tensor->refusal = call->meaning == GLOBAL_REBUILD_META      ? "a meta tensor has no values"
-                      : call->meaning == GLOBAL_REBUILD_WRAPPER ? "a tensor subclass that keeps its values in other tensors"
-                                                                : "nested tensors are not supported";
+    tensor->refusal = call->meaning == GLOBAL_REBUILD_META ? "a meta tensor has no values"
+                      : call->meaning == GLOBAL_REBUILD_WRAPPER
+                          ? "a tensor subclass that keeps its values in other tensors"
+                          : "nested tensors are not supported";
     if (dtype == NULL || !torch_sizes(size, sizes, &rank))
         return true;
     return set_shape(container, call, tensor, dtype, size, error);
@@ -350,8 +355,8 @@ static bool make_from_call(const struct torch_container *container, const struct
     }
 }
 
-bool torch_make_tensor(const struct torch_container *container, const struct pickle_node *node, struct tensor *ret_tensor,
-                       struct torch_stored *ret_stored, struct error *error)
+bool torch_make_tensor(const struct torch_container *container, const struct pickle_node *node,
+                       struct tensor *ret_tensor, struct torch_stored *ret_stored, struct error *error)
 {
     const struct pickle_node *inner = node, *converted = NULL;
     *ret_tensor = (struct tensor){.source = container->file, .dtype = dtype_by_name("U8")};

@@ -45,7 +45,8 @@ static uint32_t le32(const unsigned char *bytes)
 }
 
 /* The 32-bit end record: the one whose comment ends with the file. */
-static bool find_end(const struct source *source, unsigned char record[END_BYTES], uint64_t *ret_position, struct error *error)
+static bool find_end(const struct source *source, unsigned char record[END_BYTES], uint64_t *ret_position,
+                     struct error *error)
 {
     uint64_t file_size = source_size(source), tail_size = END_BYTES + MAX_COMMENT;
     if (tail_size > file_size)
@@ -65,7 +66,8 @@ static bool find_end(const struct source *source, unsigned char record[END_BYTES
     }
     free(tail);
     if (n_found == 0)
-        return error_set(error, "%s: zip: no end record at the end of the file (cut off, or followed by something else)",
+        return error_set(error,
+                         "%s: zip: no end record at the end of the file (cut off, or followed by something else)",
                          source_name(source));
     if (n_found > 1)
         return error_set(error, "%s: zip: %u end records end with the file", source_name(source), n_found);
@@ -78,8 +80,8 @@ static bool agrees(uint64_t narrow, uint64_t wide, uint64_t all_ones)
     return narrow == all_ones || narrow == wide;
 }
 
-static bool read_end64(const struct source *source, const unsigned char *record, const unsigned char *locator, struct end *end,
-                       struct error *error)
+static bool read_end64(const struct source *source, const unsigned char *record, const unsigned char *locator,
+                       struct end *end, struct error *error)
 {
     const char *name = source_name(source);
     uint64_t locator_position = end->position - LOCATOR_BYTES, position = read_le(locator + 8, 8);
@@ -87,11 +89,13 @@ static bool read_end64(const struct source *source, const unsigned char *record,
     if (le32(locator + 4) != 0 || le32(locator + 16) > 1)
         return error_set(error, "%s: zip: spread over several disks", name);
     if (locator_position < END64_BYTES || position > locator_position - END64_BYTES)
-        return error_set(error, "%s: zip: the zip64 end record is said to be at %" PRIu64 ", after its locator", name, position);
+        return error_set(error, "%s: zip: the zip64 end record is said to be at %" PRIu64 ", after its locator", name,
+                         position);
     if (!source_read(source, position, END64_BYTES, record64, error))
         return false;
     if (le32(record64) != end64_signature || read_le(record64 + 4, 8) != locator_position - position - 12)
-        return error_set(error, "%s: zip: offset %" PRIu64 ": no zip64 end record, or not up to its locator", name, position);
+        return error_set(error, "%s: zip: offset %" PRIu64 ": no zip64 end record, or not up to its locator", name,
+                         position);
     if (le32(record64 + 16) != 0 || le32(record64 + 20) != 0 || read_le(record64 + 24, 8) != read_le(record64 + 32, 8))
         return error_set(error, "%s: zip: spread over several disks", name);
     end->n_members = read_le(record64 + 32, 8);
@@ -110,7 +114,8 @@ static bool read_end(const struct source *source, struct end *end, struct error 
     const char *name = source_name(source);
     if (!find_end(source, record, &end->position, error))
         return false;
-    if (end->position >= LOCATOR_BYTES && !source_read(source, end->position - LOCATOR_BYTES, LOCATOR_BYTES, locator, error))
+    if (end->position >= LOCATOR_BYTES &&
+        !source_read(source, end->position - LOCATOR_BYTES, LOCATOR_BYTES, locator, error))
         return false;
     if (le16(record + 4) != 0 || le16(record + 6) != 0 || le16(record + 8) != le16(record + 10))
         return error_set(error, "%s: zip: spread over several disks", name);
@@ -125,12 +130,13 @@ static bool read_end(const struct source *source, struct end *end, struct error 
     }
     uint64_t directory_end;
     if (!checked_add(end->offset, end->size, &directory_end) || directory_end != end->position)
-        return error_set(error, "%s: zip: the directory [%" PRIu64 ", +%" PRIu64 ") does not end at its end record at %" PRIu64,
-                         name, end->offset, end->size, end->position);
+        return error_set(
+            error, "%s: zip: the directory [%" PRIu64 ", +%" PRIu64 ") does not end at its end record at %" PRIu64,
+            name, end->offset, end->size, end->position);
     if (end->n_members > ZIP_MAX_MEMBERS || end->size > ZIP_MAX_DIRECTORY || end->n_members * ENTRY_BYTES > end->size)
-        return error_set(error,
-                         "%s: zip: a directory of %" PRIu64 " members in %" PRIu64 " bytes (at most %d members in %d bytes)",
-                         name, end->n_members, end->size, ZIP_MAX_MEMBERS, ZIP_MAX_DIRECTORY);
+        return error_set(
+            error, "%s: zip: a directory of %" PRIu64 " members in %" PRIu64 " bytes (at most %d members in %d bytes)",
+            name, end->n_members, end->size, ZIP_MAX_MEMBERS, ZIP_MAX_DIRECTORY);
     return true;
 }
 
@@ -222,16 +228,16 @@ static bool read_entry(struct zip_member *member, const unsigned char *entry, ui
     return le16(entry + 34) == 0 && check_member(member, ret_reason);
 }
 
-static bool read_entries(struct zip_directory *directory, const struct end *end, const unsigned char *bytes, struct arena *arena,
-                         struct error *error)
+static bool read_entries(struct zip_directory *directory, const struct end *end, const unsigned char *bytes,
+                         struct arena *arena, struct error *error)
 {
     const char *name = source_name(directory->source), *reason;
     uint64_t at = 0, inflated = 0, length = 0;
     for (size_t i = 0; i < directory->n_members; i++, at += length) {
         struct zip_member *member = &directory->members[i];
         if (!read_entry(member, bytes + at, end->size - at, &length, arena, &reason))
-            return error_set(error, "%s: zip: directory entry %zu ('%s'): %s", name, i, member->name ? member->name : "?",
-                             reason);
+            return error_set(error, "%s: zip: directory entry %zu ('%s'): %s", name, i,
+                             member->name ? member->name : "?", reason);
         member->inflated = inflated;
         inflated += member->method == ZIP_DEFLATED ? member->size : 0;
     }
@@ -280,8 +286,10 @@ static bool sort_by_name(struct zip_directory *directory, struct arena *arena, s
     return true;
 }
 
-/* Whether a size of the local header fits the directory's: equal, or left to the data descriptor, or to the zip64 field. */
-static bool local_size_agrees(uint64_t local, uint64_t size, uint32_t flags, const unsigned char **field, size_t *length)
+/* Whether a size of the local header fits the directory's: equal, or left to the data descriptor, or to the zip64
+ * field. */
+static bool local_size_agrees(uint64_t local, uint64_t size, uint32_t flags, const unsigned char **field,
+                              size_t *length)
 {
     bool left_open = flags & FLAG_DESCRIPTOR;
     if (local == saturated && *length >= 8)
@@ -290,8 +298,8 @@ static bool local_size_agrees(uint64_t local, uint64_t size, uint32_t flags, con
 }
 
 /* Compares the local header with the directory's entry and finds where the data starts. */
-static bool read_local(const struct source *source, struct zip_member *member, unsigned char *header, struct error *error,
-                       const char **ret_reason)
+static bool read_local(const struct source *source, struct zip_member *member, unsigned char *header,
+                       struct error *error, const char **ret_reason)
 {
     unsigned char *extra = header + LOCAL_BYTES + member->name_length;
     size_t name_length = member->name_length, field_length;
@@ -334,8 +342,8 @@ static void prefetch_local(const struct source *source, const struct zip_member 
     source_prefetch(source, member->header, LOCAL_BYTES + member->name_length);
 }
 
-/* Reads all local headers in the order of the file; each member must end before the next starts, and the last before the
- * directory.
+/* Reads all local headers in the order of the file; each member must end before the next starts, and the last before
+ * the directory.
  */
 static bool read_locals(struct zip_directory *directory, struct zip_member **by_header, uint64_t directory_offset,
                         unsigned char *scratch, struct error *error)
@@ -346,7 +354,8 @@ static bool read_locals(struct zip_directory *directory, struct zip_member **by_
         uint64_t limit = i + 1 < directory->n_members ? by_header[i + 1]->header : directory_offset;
         const char *reason;
         if (i % PREFETCH_AHEAD == 0)
-            for (size_t j = i == 0 ? 0 : i + PREFETCH_AHEAD; j < i + 2 * PREFETCH_AHEAD && j < directory->n_members; j++)
+            for (size_t j = i == 0 ? 0 : i + PREFETCH_AHEAD; j < i + 2 * PREFETCH_AHEAD && j < directory->n_members;
+                 j++)
                 prefetch_local(source, by_header[j]);
         if (!read_local(source, member, scratch, error, &reason)) {
             if (reason != NULL)
@@ -354,8 +363,9 @@ static bool read_locals(struct zip_directory *directory, struct zip_member **by_
             return false;
         }
         if (member->offset > limit || member->compressed_size > limit - member->offset)
-            return error_set(error, "%s: zip: member '%s': its data [%" PRIu64 ", +%" PRIu64 ") overlaps what starts at %" PRIu64,
-                             source_name(source), member->name, member->offset, member->compressed_size, limit);
+            return error_set(
+                error, "%s: zip: member '%s': its data [%" PRIu64 ", +%" PRIu64 ") overlaps what starts at %" PRIu64,
+                source_name(source), member->name, member->offset, member->compressed_size, limit);
     }
     if (directory->n_members > 0 && by_header[0]->header != 0)
         return error_set(error, "%s: zip: %" PRIu64 " bytes come before the first member", source_name(source),
@@ -377,7 +387,8 @@ static bool read_all_locals(struct zip_directory *directory, uint64_t directory_
     return good;
 }
 
-bool zip_directory_read(struct zip_directory *directory, const struct source *source, struct arena *arena, struct error *error)
+bool zip_directory_read(struct zip_directory *directory, const struct source *source, struct arena *arena,
+                        struct error *error)
 {
     struct end end = {0};
     if (!read_end(source, &end, error))

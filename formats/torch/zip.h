@@ -1,19 +1,19 @@
 /* The directory of a zip archive, read strictly.
  *
- * Tensors are mapped where they lie in the archive, which libzip has no call to tell, and any part of a deflated member is read
- * at once (deflate_index.h), which it cannot do; so the directory is read here. Readers of zip archives differ in what they
- * make of contradictions, and attacks live on that; so every contradiction is refused:
+ * Tensors are mapped where they lie in the archive, which libzip has no call to tell, and any part of a deflated member
+ * is read at once (deflate_index.h), which it cannot do; so the directory is read here. Readers of zip archives differ
+ * in what they make of contradictions, and attacks live on that; so every contradiction is refused:
  *
  * - the end record ends at the end of the file, and only one does; a zip64 end record stands where its locator says,
  *   and the directory ends where the end record starts; one disk; the first local header is at offset 0;
  * - every entry of the directory is stored or deflated, not encrypted, of a non-empty name without NUL which no other
  *   entry has, not even after folding ASCII case (torch looks names up without regard to case);
  * - its local header says the same: name, method, flags, and CRC and sizes unless a data descriptor follows them;
- * - no two entries overlap, and a deflated one is at most 1032 times smaller than what it says it holds, 64 times where that is
- *   large.
+ * - no two entries overlap, and a deflated one is at most 1032 times smaller than what it says it holds, 64 times where
+ * that is large.
  *
- * Layout: APPNOTE.TXT 6.3.10, and what the miniz of torch makes of it: local headers of "streamed" entries hold zeros, and
- * their zip64 field may hold fewer numbers than the standard says.
+ * Layout: APPNOTE.TXT 6.3.10, and what the miniz of torch makes of it: local headers of "streamed" entries hold zeros,
+ * and their zip64 field may hold fewer numbers than the standard says.
  *
  * Everything lives in the arena it was read into. */
 #pragma once
@@ -23,8 +23,8 @@
 
 enum { ZIP_MAX_MEMBERS = 1 << 20, ZIP_MAX_DIRECTORY = 256 * 1024 * 1024 };
 
-/* A deflated member may inflate to so many bytes, and to so many more for each byte that is stored: zeros shrink to a thousandth,
- * and reading them takes the time of what they were. */
+/* A deflated member may inflate to so many bytes, and to so many more for each byte that is stored: zeros shrink to a
+ * thousandth, and reading them takes the time of what they were. */
 static const uint64_t zip_inflated_constant = UINT64_C(256) << 20;
 enum { ZIP_INFLATED_RATIO = 64 };
 
@@ -39,7 +39,8 @@ struct zip_member {
     uint64_t offset;          /* of the first byte after the local header: the content, if stored */
     uint64_t compressed_size; /* bytes from `offset` on; all of them are inside the file */
     uint64_t size;            /* bytes of the content */
-    uint64_t inflated;        /* deflated members: where the content starts in the inflated source (see deflate_index.h) */
+    /* deflated members: where the content starts in the inflated source (see deflate_index.h) */
+    uint64_t inflated;
 };
 
 struct zip_directory {
@@ -50,7 +51,8 @@ struct zip_directory {
 };
 
 /* The error names the file, the member where one is at fault, and the reason. */
-bool zip_directory_read(struct zip_directory *directory, const struct source *source, struct arena *arena, struct error *error);
+bool zip_directory_read(struct zip_directory *directory, const struct source *source, struct arena *arena,
+                        struct error *error);
 
 /* The member of exactly that name, or NULL. */
 const struct zip_member *zip_directory_find(const struct zip_directory *directory, const char *name, size_t length);

@@ -5,8 +5,8 @@ struct background {
     int ready; /* pipe to the waiting parent; -1: stays in the foreground */
 };
 
-/* Forks. Returns -1 in the child, which goes on; in the parent, when the child is ready or has ended, the status to exit with.
- * What the child reports until then goes to the same stderr. */
+/* Forks. Returns -1 in the child, which goes on; in the parent, when the child is ready or has ended, the status to
+ * exit with. What the child reports until then goes to the same stderr. */
 int background_start(struct background *background);
 
 /* Lets the parent go: no terminal any more, reports go to syslog. Does nothing for a process in the foreground. */

@@ -13,7 +13,8 @@ static bool print_file(struct tree *tree, const struct found *found, struct erro
     if (found->attributes.directory)
         return error_set(error, "%s: is a directory", *found->path != '\0' ? found->path : "/");
     struct arena *arena = arena_new();
-    bool done = tree_file(tree, found->attributes.id, arena, &file, error) && copy_file(&file, STDOUT_FILENO, NULL, NULL, error);
+    bool done = tree_file(tree, found->attributes.id, arena, &file, error) &&
+                copy_file(&file, STDOUT_FILENO, NULL, NULL, error);
     arena_free(arena);
     return done || error_prefix(error, "%s", found->path);
 }

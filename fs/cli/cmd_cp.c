@@ -72,7 +72,8 @@ static bool copy_node(struct copying *copying, const char *name, const struct no
     if (attributes->directory)
         return copy_directory(copying->tree, attributes->id, destination);
     struct arena *arena = arena_new();
-    bool done = tree_file(copying->tree, attributes->id, arena, &file, &error) && copy_to(&file, name, destination, &error);
+    bool done =
+        tree_file(copying->tree, attributes->id, arena, &file, &error) && copy_to(&file, name, destination, &error);
     arena_free(arena);
     if (!done)
         report("%s", error.message);
@@ -97,7 +98,8 @@ static bool is_directory(const char *path)
     return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
 }
 
-static bool copy_found(struct tree *tree, const struct found *found, const struct invocation *invocation, struct arena *arena)
+static bool copy_found(struct tree *tree, const struct found *found, const struct invocation *invocation,
+                       struct arena *arena)
 {
     const char *destination = invocation->arguments[invocation->n_arguments - 1];
     if (found->attributes.directory && !invocation->flags[FLAG_RECURSIVE]) {

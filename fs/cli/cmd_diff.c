@@ -65,8 +65,9 @@ static void print_values(const struct difference *difference)
     else if (difference->n_different == 0)
         printf("the values are equal");
     else
-        printf("%" PRIu64 " of %" PRIu64 " values differ, by %.3g at most, RMS %.3g (%.3g of A's)", difference->n_different,
-               difference->n_elements, difference->largest, difference_rms(difference), difference_relative(difference));
+        printf("%" PRIu64 " of %" PRIu64 " values differ, by %.3g at most, RMS %.3g (%.3g of A's)",
+               difference->n_different, difference->n_elements, difference->largest, difference_rms(difference),
+               difference_relative(difference));
 }
 
 static bool is_same(const struct match *match)
@@ -184,8 +185,8 @@ static int diff(const struct side *a, const struct side *b, bool brief, struct a
     size_t n_keys = print_keys(&keys, !as_gguf || (a->model->is_gguf && b->model->is_gguf), brief);
     if (n_tensors + n_keys == 0)
         return EXIT_SAME;
-    printf("%zu of %zu tensors (%zu in their values) and %zu key%s differ\n", n_tensors, tensors.n_matches, n_values, n_keys,
-           n_keys == 1 ? "" : "s");
+    printf("%zu of %zu tensors (%zu in their values) and %zu key%s differ\n", n_tensors, tensors.n_matches, n_values,
+           n_keys, n_keys == 1 ? "" : "s");
     return EXIT_DIFFERENT;
 }
 
@@ -213,9 +214,10 @@ const struct command diff_command = {
     .name = "diff",
     .usage = "A B",
     .summary = "Compare two sources of any formats: their tensors by name, shape, type and value, and their keys",
-    .text = "Where most names are the same in both, tensors are compared by them; else both as GGUF has them. Values that\n"
-            "differ are compared as F32. The exit status is that of diff: 0 where all is the same, 1 where something\n"
-            "differs, 2 where they could not be compared.",
+    .text =
+        "Where most names are the same in both, tensors are compared by them; else both as GGUF has them. Values that\n"
+        "differ are compared as F32. The exit status is that of diff: 0 where all is the same, 1 where something\n"
+        "differs, 2 where they could not be compared.",
     .flags = (const struct flag[]){{'q', "brief", "just say how many differ"}, {0}},
     .examples =
         (const struct example[]){

@@ -123,7 +123,8 @@ static void signalled(void *context, const siginfo_t *info)
     exit(execution->status);
 }
 
-static bool serve(struct execution *execution, struct tree *tree, const struct invocation *invocation, struct error *error)
+static bool serve(struct execution *execution, struct tree *tree, const struct invocation *invocation,
+                  struct error *error)
 {
     const struct options *options = invocation->options;
     struct served served = {tree, options->mount.uid, options->mount.gid, options->mount.umask};
@@ -143,15 +144,16 @@ static bool serve(struct execution *execution, struct tree *tree, const struct i
     return done;
 }
 
-/* Says why where an argument is a file that is not there: the program knows just that it is not. What a shell is to read is left
- * to it. */
+/* Says why where an argument is a file that is not there: the program knows just that it is not. What a shell is to
+ * read is left to it. */
 static void explain_absences(struct tree *tree, char **program)
 {
     struct node_attributes unused;
     struct error error;
     for (; *program != NULL; program++) {
         const char *place = strstr(*program, "{}/");
-        if (place != NULL && strpbrk(place, " \t\n*?[$|;&<>()'\"`\\,:") == NULL && !tree_walk(tree, place + 3, &unused, &error))
+        if (place != NULL && strpbrk(place, " \t\n*?[$|;&<>()'\"`\\,:") == NULL &&
+            !tree_walk(tree, place + 3, &unused, &error))
             report("note: %s", error.message);
     }
 }
@@ -164,7 +166,8 @@ static int run(const struct invocation *invocation)
     struct execution execution = {.status = EXIT_BAD_INPUT};
     struct error error;
     const char *parent = getenv("TMPDIR");
-    bool done = mountpoint_make_temporary(&execution.mountpoint, parent != NULL && *parent == '/' ? parent : "/tmp", &error);
+    bool done =
+        mountpoint_make_temporary(&execution.mountpoint, parent != NULL && *parent == '/' ? parent : "/tmp", &error);
     if (done)
         explain_absences(tree, invocation->program);
     hide_mounts();
@@ -179,13 +182,16 @@ const struct command exec_command = {
     .name = "exec",
     .usage = "SOURCE -- CMD ...",
     .summary = "Run a program that sees SOURCE mounted, and nobody else does",
-    .text = "In the arguments of CMD, {} is the mount point. The exit status is CMD's, 128 + N where signal N ended it, 127 "
+    .text = "In the arguments of CMD, {} is the mount point. The exit status is CMD's, 128 + N where signal N ended "
+            "it, 127 "
             "where there\n"
-            "is no such program. The mount is gone when CMD has ended. It needs neither root nor fusermount3 where a user may\n"
+            "is no such program. The mount is gone when CMD has ended. It needs neither root nor fusermount3 where a "
+            "user may\n"
             "make namespaces and open /dev/fuse.",
     .examples =
         (const struct example[]){
-            {"wfs exec ~/models/Llama-3.2-1B -- llama-cli -m {}/model.gguf -p Hello", "run a model that was never converted"},
+            {"wfs exec ~/models/Llama-3.2-1B -- llama-cli -m {}/model.gguf -p Hello",
+             "run a model that was never converted"},
             {"wfs exec model.safetensors -- sh -c 'ls {}/tensors | wc -l'", "count its tensors"},
             {0},
         },

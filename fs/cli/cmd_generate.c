@@ -69,9 +69,11 @@ static void print_man(void)
             printf("\\fBwfs %s\\fR ", (*command)->name);
             print_roff_line("", (*command)->usage, "");
         }
-    puts(".fi\n.SH DESCRIPTION\nEach tensor of a checkpoint is a directory of files: its raw bytes, the same as F32, F16, Q4_0 "
+    puts(".fi\n.SH DESCRIPTION\nEach tensor of a checkpoint is a directory of files: its raw bytes, the same as F32, "
+         "F16, Q4_0 "
          "and so on, and as numpy\n"
-         "arrays. \\fImodel.gguf\\fR and the files in \\fIgguf/\\fR are what llama.cpp's converter and llama\\-quantize would "
+         "arrays. \\fImodel.gguf\\fR and the files in \\fIgguf/\\fR are what llama.cpp's converter and "
+         "llama\\-quantize would "
          "have written. All\n"
          "of it is computed when it is read; nothing is stored.\n.PP\n"
          "SOURCE is a file, a directory with a model, or ORG/NAME of a model in the local hub cache.");
@@ -86,16 +88,20 @@ static void print_man(void)
         print_roff_line(row->argument != NULL ? "\\fR=\\fI" : "", row->argument != NULL ? row->argument : "", "\\fR");
         print_roff_line("", row->help, row->for_mounts ? " (mounts only)" : "");
     }
-    puts(".SH EXIT STATUS\n0 when all went well, 1 when the input or the system was at fault, 2 when wfs was called wrongly. "
+    puts(".SH EXIT STATUS\n0 when all went well, 1 when the input or the system was at fault, 2 when wfs was called "
+         "wrongly. "
          "\\fBwfs exec\\fR returns what\n"
          "the program returned; as a helper of \\fBmount\\fR(8), wfs returns 32 when a mount failed.");
-    puts(".SH NOTES\nA program that opens a mounted file with O_DIRECT and reads 4 MiB and more at a time gets it fastest. A "
+    puts(".SH NOTES\nA program that opens a mounted file with O_DIRECT and reads 4 MiB and more at a time gets it "
+         "fastest. A "
          "read that fails is EIO,\n"
-         "and its reason goes to syslog, or to stderr with \\-f. Files are as they were when wfs opened the source: what is "
+         "and its reason goes to syslog, or to stderr with \\-f. Files are as they were when wfs opened the source: "
+         "what is "
          "replaced by a\n"
          "rename or deleted is served as before, what is cut off is EIO. Facts about tensors are extended attributes, "
          "\\fIuser.wfs.*\\fR.");
-    puts(".SH FILES\n.TP\n\\fI/etc/fuse.conf\\fR\nthe line \"user_allow_other\" lets ordinary users use \\-o allow_other\n"
+    puts(".SH FILES\n.TP\n\\fI/etc/fuse.conf\\fR\nthe line \"user_allow_other\" lets ordinary users use \\-o "
+         "allow_other\n"
          ".SH SEE ALSO\n\\fBfusermount3\\fR(1), \\fBmount\\fR(8), \\fBgetfattr\\fR(1)");
 }
 
@@ -103,7 +109,8 @@ static void print_man(void)
 
 static void print_bash(void)
 {
-    puts("_wfs()\n{\n    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} flags words\n    COMPREPLY=()");
+    puts("_wfs()\n{\n    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} flags words\n    "
+         "COMPREPLY=()");
     fputs("    if [ \"$COMP_CWORD\" -eq 1 ]; then\n        COMPREPLY=($(compgen -W '", stdout);
     for (const struct command *const *command = commands; *command != NULL; command++)
         if (!(*command)->hidden)
@@ -127,8 +134,8 @@ static void print_bash(void)
         }
         puts("' ;;");
     }
-    puts(
-        "    esac\n    [[ $cur == -* ]] && COMPREPLY=($(compgen -W \"$flags\" -- \"$cur\"))\n}\ncomplete -o default -F _wfs wfs");
+    puts("    esac\n    [[ $cur == -* ]] && COMPREPLY=($(compgen -W \"$flags\" -- \"$cur\"))\n}\ncomplete -o default "
+         "-F _wfs wfs");
 }
 
 /* zsh */
@@ -170,7 +177,8 @@ static void print_zsh(void)
             print_zsh_help((*command)->summary);
             puts("'");
         }
-    puts("    )\n    _arguments -C '(- *)--help[what wfs can do]' '(- *)--version[which wfs this is]' '1:command:->command' "
+    puts("    )\n    _arguments -C '(- *)--help[what wfs can do]' '(- *)--version[which wfs this is]' "
+         "'1:command:->command' "
          "'*::argument:->argument'\n"
          "    case $state in\n    command) _describe command commands ;;\n    argument)\n        case $words[1] in");
     for (const struct command *const *command = commands; *command != NULL; command++) {

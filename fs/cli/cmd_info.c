@@ -35,8 +35,9 @@ static int run(const struct invocation *invocation)
         report("info: no SOURCE; try 'wfs info --help'");
         return EXIT_MISUSE;
     }
-    const char *when =
-        invocation->flags[FLAG_COLOUR] && invocation->values[FLAG_COLOUR] == NULL ? "always" : invocation->values[FLAG_COLOUR];
+    const char *when = invocation->flags[FLAG_COLOUR] && invocation->values[FLAG_COLOUR] == NULL
+                           ? "always"
+                           : invocation->values[FLAG_COLOUR];
     if (when != NULL && strcmp(when, "always") != 0 && strcmp(when, "never") != 0 && strcmp(when, "auto") != 0) {
         report("info: --color=%s: not always, never or auto", when);
         return EXIT_MISUSE;

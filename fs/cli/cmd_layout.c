@@ -59,7 +59,8 @@ static void print_product(const struct layout_product *product, const struct ten
     }
 }
 
-static bool check(const char *layout, const char *path, const struct options *options, struct arena *arena, struct error *error)
+static bool check(const char *layout, const char *path, const struct options *options, struct arena *arena,
+                  struct error *error)
 {
     struct layout_request request;
     struct layout_product product;
@@ -94,7 +95,8 @@ const struct command layout_command = {
     .name = "layout",
     .usage = "check LAYOUT SOURCE",
     .summary = "Say what a layout would make of a model, tensor by tensor, or where it does not fit",
-    .text = "LAYOUT is the name of one that is installed or a file that ends with .json, and its parameters after a colon,\n"
+    .text = "LAYOUT is the name of one that is installed or a file that ends with .json, and its parameters after a "
+            "colon,\n"
             "as for -o layout=. After each tensor come the tensors that it is made of, and the row of the layout file.",
     .examples =
         (const struct example[]){

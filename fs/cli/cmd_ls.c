@@ -121,7 +121,8 @@ static void list_found(struct tree *tree, const struct found_list *found, const 
     bool with_headings = found->n_items > 1;
     for (size_t i = 0; i < found->n_items; i++)
         if (!found->items[i].attributes.directory || invocation->flags[FLAG_DIRECTORY])
-            add_entry(&files, i, *found->items[i].path != '\0' ? found->items[i].path : "/", &found->items[i].attributes);
+            add_entry(&files, i, *found->items[i].path != '\0' ? found->items[i].path : "/",
+                      &found->items[i].attributes);
     print_listing(&files, invocation);
     bool is_first = files.n_entries == 0;
     for (size_t i = 0; i < found->n_items; i++) {

@@ -43,7 +43,8 @@ static void signalled(void *context, const siginfo_t *info)
     _exit(128 + info->si_signo);
 }
 
-/* Prepares the mount point and mounts; again, where the wfs that was there before has removed the directory meanwhile. */
+/* Prepares the mount point and mounts; again, where the wfs that was there before has removed the directory meanwhile.
+ */
 static struct session *mount_session(struct mounting *mounting, const struct served *served,
                                      const struct session_options *options, const struct invocation *invocation,
                                      struct error *error)
@@ -66,7 +67,8 @@ static struct session *mount_session(struct mounting *mounting, const struct ser
     return session;
 }
 
-static bool serve(struct mounting *mounting, struct tree *tree, const struct invocation *invocation, struct error *error)
+static bool serve(struct mounting *mounting, struct tree *tree, const struct invocation *invocation,
+                  struct error *error)
 {
     const struct options *options = invocation->options;
     const char *path = tree_checkpoint(tree)->path;
@@ -110,11 +112,14 @@ const struct command mount_command = {
     .name = "mount",
     .usage = "SOURCE MOUNTPOINT",
     .summary = "Show SOURCE as files at MOUNTPOINT",
-    .text =
-        "Returns when the files are there. A MOUNTPOINT that is missing is made, and removed at the end. It may be /dev/fd/N, a\n"
-        "descriptor of /dev/fuse that is mounted already. SIGTERM and SIGINT unmount and let those who read finish; a second\n"
-        "one ends at once. A line in /etc/fstab: SOURCE MOUNTPOINT fuse.wfs defaults 0 0. A file has the permissions that all\n"
-        "the files it is computed from have, without those to write: with allow_other, others may read what they could before.",
+    .text = "Returns when the files are there. A MOUNTPOINT that is missing is made, and removed at the end. It may be "
+            "/dev/fd/N, a\n"
+            "descriptor of /dev/fuse that is mounted already. SIGTERM and SIGINT unmount and let those who read "
+            "finish; a second\n"
+            "one ends at once. A line in /etc/fstab: SOURCE MOUNTPOINT fuse.wfs defaults 0 0. A file has the "
+            "permissions that all\n"
+            "the files it is computed from have, without those to write: with allow_other, others may read what they "
+            "could before.",
     .flags =
         (const struct flag[]){
             {'f', "foreground", "stay in the foreground, and report on stderr"},
@@ -123,7 +128,8 @@ const struct command mount_command = {
         },
     .examples =
         (const struct example[]){
-            {"wfs mount model.safetensors /mnt/m", "every tensor as files below /mnt/m/tensors, until `wfs umount /mnt/m`"},
+            {"wfs mount model.safetensors /mnt/m",
+             "every tensor as files below /mnt/m/tensors, until `wfs umount /mnt/m`"},
             {"wfs mount -o allow_other,umask=007 Qwen/Qwen2.5-0.5B /mnt/m", "a model from the hub cache, for a group"},
             {"wfs mount -f ~/models/Llama-3.2-1B /mnt/m", "in the foreground, until ^C"},
             {0},

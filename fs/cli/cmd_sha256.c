@@ -93,7 +93,8 @@ static void sum_file(void *context, size_t index)
     uint8_t digest[SHA256_DIGEST_SIZE];
     struct arena *arena = arena_new();
     sha256_init(&reading.context);
-    bool done = tree_file(summing->tree, found->attributes.id, arena, &file, &error) && take_file(&file, take, &reading, &error);
+    bool done = tree_file(summing->tree, found->attributes.id, arena, &file, &error) &&
+                take_file(&file, take, &reading, &error);
     arena_free(arena);
     if (!done) {
         error_prefix(&error, "%s", found->path);
@@ -166,7 +167,8 @@ const struct command sha256_command = {
     .examples =
         (const struct example[]){
             {"wfs sha256 model.safetensors gguf/model-Q4_K_M.gguf", "what a file would be that exists nowhere"},
-            {"wfs sha256 Qwen/Qwen2.5-0.5B 'gguf/*' >SUMS; cd /mnt/m && sha256sum -c ~/SUMS", "check a mount, or a copy"},
+            {"wfs sha256 Qwen/Qwen2.5-0.5B 'gguf/*' >SUMS; cd /mnt/m && sha256sum -c ~/SUMS",
+             "check a mount, or a copy"},
             {0},
         },
     .min_arguments = 1,

@@ -70,7 +70,8 @@ static void say_tensors(struct buffer *out, const struct verification *verificat
 {
     const size_t *counts = verification->counts;
     if (counts[TENSOR_OTHER_WEIGHTS] != 0) {
-        say(out, "weights that are not this model's: %zu of %zu tensors", counts[TENSOR_OTHER_WEIGHTS], verification->n_tensors);
+        say(out, "weights that are not this model's: %zu of %zu tensors", counts[TENSOR_OTHER_WEIGHTS],
+            verification->n_tensors);
         say_error(out, verification, TENSOR_OTHER_WEIGHTS);
     }
     if (counts[TENSOR_OTHER_SHAPE] != 0)
@@ -300,11 +301,15 @@ static int run(const struct invocation *invocation)
 const struct command verify_command = {
     .name = "verify",
     .usage = "FILE.gguf SOURCE",
-    .summary = "Say whether a GGUF is what wfs makes of SOURCE, and so what llama.cpp's tools do, or in what it differs",
+    .summary =
+        "Say whether a GGUF is what wfs makes of SOURCE, and so what llama.cpp's tools do, or in what it differs",
     .text =
-        "It is the same to the byte as one of the virtual GGUFs, or is compared with the nearest of them: which tensors have\n"
-        "another type (another mix), which are rounded otherwise (an importance matrix), and which have more than 1.5 times\n"
-        "the error that their type costs (weights that are not this model's); and which keys differ, + and - for those that\n"
+        "It is the same to the byte as one of the virtual GGUFs, or is compared with the nearest of them: which "
+        "tensors have\n"
+        "another type (another mix), which are rounded otherwise (an importance matrix), and which have more than 1.5 "
+        "times\n"
+        "the error that their type costs (weights that are not this model's); and which keys differ, + and - for those "
+        "that\n"
         "only one has. Options such as -o name= or -o tensor-type= apply to SOURCE. The exit status is 0 where it is\n"
         "identical, 1 where it is not, 2 where they could not be compared.",
     .flags = (const struct flag[]){{'a', "all", "every tensor and key that differs, too"},

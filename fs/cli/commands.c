@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-extern const struct command umount_command, exec_command, ls_command, cat_command, cp_command, info_command, sha256_command,
-    diff_command, verify_command, layout_command, generate_command;
+extern const struct command umount_command, exec_command, ls_command, cat_command, cp_command, info_command,
+    sha256_command, diff_command, verify_command, layout_command, generate_command;
 
 const struct command *const commands[] = {
     &mount_command,  &umount_command, &exec_command,   &ls_command,     &cat_command,      &cp_command, &info_command,

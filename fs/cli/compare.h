@@ -1,8 +1,8 @@
 /* Values side by side: for `wfs diff` and `wfs verify`.
  *
- * Two views of one shape are first compared as they are stored, where they have one dtype, and those that differ as F32, by all
- * cores. Elements that are the same bits or equal numbers do not differ; where just one of two is a NaN, or one is infinite, the
- * difference is infinite. */
+ * Two views of one shape are first compared as they are stored, where they have one dtype, and those that differ as
+ * F32, by all cores. Elements that are the same bits or equal numbers do not differ; where just one of two is a NaN, or
+ * one is infinite, the difference is infinite. */
 #pragma once
 
 #include "fs/cli/progress.h"

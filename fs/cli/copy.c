@@ -81,8 +81,8 @@ static bool write_chunk(const struct copy *copy, struct chunk *chunk, size_t ind
     return error_set_errno(error, reason, "writing at offset %llu", (unsigned long long)offset);
 }
 
-/* Writes what is ready, unless another thread does so: two writers would wait for each other at the file's lock, and a writer
- * who hands over after each chunk loses its core's cache. */
+/* Writes what is ready, unless another thread does so: two writers would wait for each other at the file's lock, and a
+ * writer who hands over after each chunk loses its core's cache. */
 static void write_ready(struct copy *copy)
 {
     struct error error;
@@ -106,8 +106,8 @@ static void write_ready(struct copy *copy)
     pthread_mutex_unlock(&copy->lock);
 }
 
-/* The next chunk to make, once there is room for it; NULL at the end. Who waits here does not hold up the copy: all chunks
- * taken are being made or written by others. */
+/* The next chunk to make, once there is room for it; NULL at the end. Who waits here does not hold up the copy: all
+ * chunks taken are being made or written by others. */
 static struct chunk *take_chunk(struct copy *copy, size_t *ret_index)
 {
     struct chunk *chunk = NULL;

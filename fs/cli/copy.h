@@ -10,6 +10,7 @@ typedef void copy_progress(void *context, uint64_t n_bytes);
  * `progress` may be NULL. */
 bool copy_file(const struct vfile *file, int fd, copy_progress *progress, void *context, struct error *error);
 
-/* Gives all bytes of the file, piece after piece, to take(): from any thread, one at a time. Ends where it returns false. */
+/* Gives all bytes of the file, piece after piece, to take(): from any thread, one at a time. Ends where it returns
+ * false. */
 typedef bool take_bytes(void *context, const void *bytes, size_t length, struct error *error);
 bool take_file(const struct vfile *file, take_bytes *take, void *context, struct error *error);

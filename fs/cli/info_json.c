@@ -27,7 +27,8 @@ static void append_dtypes(struct buffer *out, const struct profile *profile)
     buffer_append_text(out, ",\n\"dtypes\":[");
     for (size_t i = 0; i < profile->n_dtypes; i++) {
         const struct dtype_total *total = &profile->by_dtype[i];
-        buffer_printf(out, "%s{\"dtype\":\"%s\",\"tensors\":%" PRIu64 ",\"parameters\":%" PRIu64 ",\"bytes\":%" PRIu64 "}",
+        buffer_printf(out,
+                      "%s{\"dtype\":\"%s\",\"tensors\":%" PRIu64 ",\"parameters\":%" PRIu64 ",\"bytes\":%" PRIu64 "}",
                       i ? "," : "", total->dtype->name, total->n_tensors, total->n_elements, total->n_bytes);
     }
     buffer_append_text(out, "]");
@@ -98,8 +99,8 @@ void print_info_json(struct tree *tree, const struct profile *profile)
     append_number(&out, ",\"tokens\":", profile->n_tokens);
     append_number(&out, ",\"layers\":", profile->n_layers);
     append_number(&out, ",\"context_length\":", profile->context_length);
-    buffer_printf(&out, ",\n\"tensors\":%" PRIu64 ",\"parameters\":%" PRIu64 ",\"bytes\":%" PRIu64, profile->all.n_tensors,
-                  profile->all.n_elements, profile->all.n_bytes);
+    buffer_printf(&out, ",\n\"tensors\":%" PRIu64 ",\"parameters\":%" PRIu64 ",\"bytes\":%" PRIu64,
+                  profile->all.n_tensors, profile->all.n_elements, profile->all.n_bytes);
     append_dtypes(&out, profile);
     buffer_append_text(&out, ",\n\"sources\":[");
     for (size_t i = 0; i < checkpoint->n_sources; i++) {

@@ -33,8 +33,8 @@ static void print_dtypes(const struct profile *profile)
     printf("\n%-14s%10s  %16s  %12s\n", "DTYPE", "TENSORS", "PARAMETERS", "SIZE");
     for (size_t i = 0; i < profile->n_dtypes; i++) {
         const struct dtype_total *total = &profile->by_dtype[i];
-        printf("%-14s%10" PRIu64 "  %16s  %12s\n", total->dtype->name, total->n_tensors, number_text(total->n_elements, number),
-               size_text(total->n_bytes, size));
+        printf("%-14s%10" PRIu64 "  %16s  %12s\n", total->dtype->name, total->n_tensors,
+               number_text(total->n_elements, number), size_text(total->n_bytes, size));
     }
 }
 

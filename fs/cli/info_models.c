@@ -32,7 +32,8 @@ struct meter {
 static void show_share(void *context, double share)
 {
     struct meter *meter = context;
-    progress_set(&meter->progress, meter->n_done * meter->bytes_per_mix + (uint64_t)(share * (double)meter->bytes_per_mix));
+    progress_set(&meter->progress,
+                 meter->n_done * meter->bytes_per_mix + (uint64_t)(share * (double)meter->bytes_per_mix));
 }
 
 static size_t count_mixes(void)
@@ -52,7 +53,8 @@ static bool is_possible(const struct quantization *row)
 static bool is_best_of_its_size(const struct quantization *rows, size_t n_rows, const struct quantization *row)
 {
     for (size_t i = 0; i < n_rows; i++)
-        if (is_possible(&rows[i]) && rows[i].file_bytes <= row->file_bytes && rows[i].relative_error < row->relative_error)
+        if (is_possible(&rows[i]) && rows[i].file_bytes <= row->file_bytes &&
+            rows[i].relative_error < row->relative_error)
             return false;
     return true;
 }
@@ -86,7 +88,8 @@ static void print_not_made(const struct quantization *rows, size_t n_rows)
     buffer_free(&names);
 }
 
-static void print_rows(const struct quantization *rows, size_t n_rows, const struct quantization_page *page, bool by_importance)
+static void print_rows(const struct quantization *rows, size_t n_rows, const struct quantization_page *page,
+                       bool by_importance)
 {
     const struct quantization *choice = quantization_choice(rows, n_rows);
     printf("%-10s  %10s  %6s  %10s  %s\n", "TYPE", "SIZE", "BITS", "ERROR", "LOSS");
@@ -132,13 +135,14 @@ bool print_quantizations(const struct checkpoint *checkpoint, const struct quant
     if (model == NULL)
         return false;
     struct meter meter = {.bytes_per_mix = quantization_bytes(model, page->all)};
-    bool measured = model->family != NULL || model->is_gguf ||
-                    error_set(error, "%s: no family of models is known for it, so nothing is quantized", checkpoint->path);
+    bool measured =
+        model->family != NULL || model->is_gguf ||
+        error_set(error, "%s: no family of models is known for it, so nothing is quantized", checkpoint->path);
     struct quantization *rows = memory_alloc(count_mixes() * sizeof *rows);
     progress_begin(&meter.progress, "measuring", count_mixes() * meter.bytes_per_mix);
     for (; measured && mixes[meter.n_done].name != NULL; meter.n_done++)
-        measured =
-            quantization_measure(model, &mixes[meter.n_done], options, page->all, show_share, &meter, &rows[meter.n_done], error);
+        measured = quantization_measure(model, &mixes[meter.n_done], options, page->all, show_share, &meter,
+                                        &rows[meter.n_done], error);
     progress_end(&meter.progress);
     if (measured && page->json)
         print_rows_json(rows, meter.n_done);

@@ -1,4 +1,5 @@
-/* Pages of `wfs info` that are about GGUF: the families that are known, and what each quantization of a model would be like. */
+/* Pages of `wfs info` that are about GGUF: the families that are known, and what each quantization of a model would be
+ * like. */
 #pragma once
 
 #include "formats/checkpoint.h"
@@ -12,7 +13,7 @@ struct quantization_page {
     bool json, colour;
 };
 
-/* Size, bits per weight and error of every quantization, a word for the loss, and the one that is recommended. A bar on a
- * terminal while it works. */
+/* Size, bits per weight and error of every quantization, a word for the loss, and the one that is recommended. A bar on
+ * a terminal while it works. */
 bool print_quantizations(const struct checkpoint *checkpoint, const struct quantize_options *options,
                          const struct quantization_page *page, struct error *error);

@@ -39,7 +39,8 @@ static void print_labelled(const struct page *page, const char *label, struct bu
 
 static void print_notes(const struct page *page, const struct checkpoint *checkpoint)
 {
-    size_t n_notes = checkpoint_notes(checkpoint), n_shown = page->columns != 0 && n_notes > SHOWN_NOTES ? SHOWN_NOTES : n_notes;
+    size_t n_notes = checkpoint_notes(checkpoint),
+           n_shown = page->columns != 0 && n_notes > SHOWN_NOTES ? SHOWN_NOTES : n_notes;
     for (size_t i = 0; i < n_shown; i++) {
         struct buffer text = {0};
         buffer_append_text(&text, checkpoint_note_text(checkpoint, i));
@@ -163,8 +164,8 @@ static void add_directory(struct extent_of_files *top, const char *name, const s
     tree_list(top->tree, attributes->id, 0, measure_file, &below);
     if (below.n_files == 0)
         return;
-    buffer_printf(&top->directories, "%s%s/ with %" PRIu64 " file%s of %s", top->directories.length != 0 ? ", " : "", name,
-                  below.n_files, below.n_files == 1 ? "" : "s", size_text(below.smallest, smallest));
+    buffer_printf(&top->directories, "%s%s/ with %" PRIu64 " file%s of %s", top->directories.length != 0 ? ", " : "",
+                  name, below.n_files, below.n_files == 1 ? "" : "s", size_text(below.smallest, smallest));
     if (below.largest != below.smallest)
         buffer_printf(&top->directories, " to %s", size_text(below.largest, largest));
 }
@@ -180,7 +181,8 @@ static bool add_top(void *context, uint64_t index, const char *name, const struc
     if (attributes->directory)
         add_directory(top, name, attributes);
     else if (is_model)
-        buffer_printf(&top->large, "%s%s %s", top->large.length != 0 ? ", " : "", name, size_text(attributes->size, size));
+        buffer_printf(&top->large, "%s%s %s", top->large.length != 0 ? ", " : "", name,
+                      size_text(attributes->size, size));
     else
         top->n_small++;
     return true;
@@ -211,8 +213,8 @@ static void print_tree(const struct page *page, struct tree *tree)
     print_labelled(page, "files", &top.large, LINE_LINES);
     if (top.directories.length != 0)
         print_labelled(page, "", &top.directories, LINE_LINES);
-    buffer_printf(&tensors, "tensors/ with %zu tensors, in up to %u kinds of file: raw, f32, f32.npy, q4_0 ...", shown->n_tensors,
-                  count_types(shown, tree_options(tree)));
+    buffer_printf(&tensors, "tensors/ with %zu tensors, in up to %u kinds of file: raw, f32, f32.npy, q4_0 ...",
+                  shown->n_tensors, count_types(shown, tree_options(tree)));
     print_labelled(page, "", &tensors, LINE_LINES);
 }
 

@@ -50,7 +50,8 @@ static void getopt_tables(const struct command *command, char *letters, struct o
         const struct flag *flag = &command->flags[i];
         if (flag->letter != 0)
             *letters++ = flag->letter;
-        *names++ = (struct option){flag->name, flag->argument != NULL ? optional_argument : no_argument, NULL, LONG_FLAG + i};
+        *names++ =
+            (struct option){flag->name, flag->argument != NULL ? optional_argument : no_argument, NULL, LONG_FLAG + i};
     }
     *letters = '\0';
     *names = (struct option){0};

@@ -47,7 +47,8 @@ static bool same_value(const struct gguf_kv *a, const struct gguf_kv *b)
     struct buffer value = {0}, other = {0};
     struct error unused;
     bool same = a->type == b->type && gguf_write_value(&value, a, &unused) && gguf_write_value(&other, b, &unused) &&
-                value.length == other.length && (value.length == 0 || memcmp(value.bytes, other.bytes, value.length) == 0);
+                value.length == other.length &&
+                (value.length == 0 || memcmp(value.bytes, other.bytes, value.length) == 0);
     buffer_free(&value);
     buffer_free(&other);
     return same;

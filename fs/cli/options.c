@@ -210,7 +210,9 @@ static bool set_allow_other(struct options *options, const char *value, struct e
     (void)value;
     options->mount.allow_other = true;
     return may_allow_other() ||
-           error_set(error, "option allow_other: not for ordinary users until /etc/fuse.conf has the line \"user_allow_other\"");
+           error_set(
+               error,
+               "option allow_other: not for ordinary users until /etc/fuse.conf has the line \"user_allow_other\"");
 }
 
 static bool set_nonempty(struct options *options, const char *value, struct error *error)
@@ -230,8 +232,8 @@ static bool set_no_readahead(struct options *options, const char *value, struct 
 /* All ones mean "as it is" to chown. */
 static const unsigned long largest_id = 0xfffffffe;
 
-static bool parse_number(const char *option, const char *value, int base, unsigned long limit, unsigned long *ret_number,
-                         struct error *error)
+static bool parse_number(const char *option, const char *value, int base, unsigned long limit,
+                         unsigned long *ret_number, struct error *error)
 {
     char *end;
     unsigned long number = strtoul(value, &end, base);
@@ -274,7 +276,8 @@ static bool set_umask(struct options *options, const char *value, struct error *
 const struct option_row option_rows[] = {
     {"format", "NAME", "read the source as this format, where it could be several", false, set_format},
     {"name", "NAME", "call the model so in model.gguf, instead of after its directory", false, set_name},
-    {"allow_trailing", NULL, "ignore bytes after the last tensor instead of refusing the file", false, set_allow_trailing},
+    {"allow_trailing", NULL, "ignore bytes after the last tensor instead of refusing the file", false,
+     set_allow_trailing},
     {"q4_0", "RULE", "how Q4_0 rounds: ggml (the default), or absmax7 as some Rust engines do", false, set_q4_0},
     {"tensor-type", "PATTERN=TYPE", "quantized files: tensors whose name matches get this type; may be repeated", false,
      set_tensor_type},
@@ -282,23 +285,27 @@ const struct option_row option_rows[] = {
     {"output-tensor-type", "TYPE", "quantized files: type of the output tensor", false, set_output_tensor_type},
     {"pure", NULL, "quantized files: one type for all tensors, no mixture", false, set_pure},
     {"leave-output-tensor", NULL, "quantized files: do not quantize the output tensor", false, set_leave_output_tensor},
-    {"imatrix", "FILE", "quantized files: go by this importance matrix, as llama-imatrix writes them", false, set_imatrix},
-    {"include-weights", "TEXT", "of the importance matrix only what TEXT is part of the name of; may be repeated", false,
-     set_include_weights},
-    {"exclude-weights", "TEXT", "of the importance matrix nothing that TEXT is part of the name of; may be repeated", false,
-     set_exclude_weights},
-    {"keep-split", NULL, "gguf/split/: quantized files in the parts that the source, a GGUF, is in", false, set_keep_split},
+    {"imatrix", "FILE", "quantized files: go by this importance matrix, as llama-imatrix writes them", false,
+     set_imatrix},
+    {"include-weights", "TEXT", "of the importance matrix only what TEXT is part of the name of; may be repeated",
+     false, set_include_weights},
+    {"exclude-weights", "TEXT", "of the importance matrix nothing that TEXT is part of the name of; may be repeated",
+     false, set_exclude_weights},
+    {"keep-split", NULL, "gguf/split/: quantized files in the parts that the source, a GGUF, is in", false,
+     set_keep_split},
     {"requantize", NULL, "quantized files: also of a GGUF that is quantized already, at a loss", false, set_requantize},
-    {"override-kv", "KEY=TYPE:VALUE", "GGUF files: give a key another value, an int, float, bool or str; may be repeated", false,
-     set_override_kv},
+    {"override-kv", "KEY=TYPE:VALUE",
+     "GGUF files: give a key another value, an int, float, bool or str; may be repeated", false, set_override_kv},
     {"chat-template", "FILE", "GGUF files: the text of FILE as tokenizer.chat_template", false, set_chat_template},
-    {"split", "SIZE|N", "gguf/split/: every GGUF file in parts of at most SIZE (500M, 2G) or N tensors", false, set_split},
+    {"split", "SIZE|N", "gguf/split/: every GGUF file in parts of at most SIZE (500M, 2G) or N tensors", false,
+     set_split},
     {"dtype", "TYPE", "model.safetensors and hf/: floating-point tensors as f32, f16 or bf16", false, set_dtype},
     {"shard-size", "SIZE", "hf/: the most bytes of a shard, 5GB by default", false, set_shard_size},
-    {"layout", "NAME[:PARAMETERS]", "layouts/NAME/: the model as that layout or file says; may be repeated, each with its -o",
-     false, set_layout, true},
-    {"shards", "ENGINE[:PARAMETERS]", "the same for the ranks of an engine: trtllm:tp=2,pp=2 or vllm:tp=4", false, set_layout,
+    {"layout", "NAME[:PARAMETERS]",
+     "layouts/NAME/: the model as that layout or file says; may be repeated, each with its -o", false, set_layout,
      true},
+    {"shards", "ENGINE[:PARAMETERS]", "the same for the ranks of an engine: trtllm:tp=2,pp=2 or vllm:tp=4", false,
+     set_layout, true},
     {"allow_other", NULL, "let other users in; modes decide what they may read", true, set_allow_other},
     {"uid", "NUMBER", "owner of all files; the default is who mounts", true, set_uid},
     {"gid", "NUMBER", "group of all files; the default is that of who mounts", true, set_gid},
@@ -311,9 +318,10 @@ const struct option_row option_rows[] = {
 
 /* What mount(8) hands on from fstab: its own words, and flags that make no difference here. */
 static const char *const ignored_words[] = {
-    "defaults", "auto",  "noauto",  "user",     "nouser",     "users",       "owner",    "group",      "nofail",   "_netdev",
-    "ro",       "rw",    "dev",     "nodev",    "suid",       "nosuid",      "exec",     "noexec",     "sync",     "async",
-    "dirsync",  "atime", "noatime", "relatime", "norelatime", "strictatime", "diratime", "nodiratime", "lazytime", NULL,
+    "defaults",   "auto",        "noauto",   "user",       "nouser",   "users", "owner",   "group",
+    "nofail",     "_netdev",     "ro",       "rw",         "dev",      "nodev", "suid",    "nosuid",
+    "exec",       "noexec",      "sync",     "async",      "dirsync",  "atime", "noatime", "relatime",
+    "norelatime", "strictatime", "diratime", "nodiratime", "lazytime", NULL,
 };
 
 static bool is_ignored(const char *word)

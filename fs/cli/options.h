@@ -1,7 +1,7 @@
 /* Options of the -o kind: the same words for mount, ls, cat, cp, info and exec, so that all show the same tree.
  *
- * One table says name, argument, help and what an option sets; parsing, --help, the man page and the shell completions all come
- * from it. To add one: a row in options.c. */
+ * One table says name, argument, help and what an option sets; parsing, --help, the man page and the shell completions
+ * all come from it. To add one: a row in options.c. */
 #pragma once
 
 #include "formats/checkpoint.h"
@@ -37,6 +37,7 @@ extern const struct option_row option_rows[];
 void options_init(struct options *options);
 void options_free(struct options *options);
 
-/* Parses the argument of one -o, "word,word=value,...": a comma in a value is written "\,". A word that is not an option is an
- * error that names it; what fstab and mount(8) pass along (ro, defaults, noauto, nofail, _netdev, x-...) is ignored. */
+/* Parses the argument of one -o, "word,word=value,...": a comma in a value is written "\,". A word that is not an
+ * option is an error that names it; what fstab and mount(8) pass along (ro, defaults, noauto, nofail, _netdev, x-...)
+ * is ignored. */
 bool options_parse(struct options *options, const char *words, struct error *error);

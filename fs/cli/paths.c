@@ -78,8 +78,8 @@ bool paths_find(struct tree *tree, const char *path, struct found_list *list, st
     struct arena *arena = arena_new();
     tree_attributes(tree, TREE_ROOT, &root);
     bool is_name = tree_walk(tree, path, &unused, error);
-    go_on(&(struct search){.tree = tree, .list = list, .arena = arena, .patterns = !is_name, .path = "", .rest = path}, "",
-          &root);
+    go_on(&(struct search){.tree = tree, .list = list, .arena = arena, .patterns = !is_name, .path = "", .rest = path},
+          "", &root);
     arena_free(arena);
     return list->n_items != n_before;
 }

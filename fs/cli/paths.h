@@ -1,7 +1,7 @@
 /* Files and directories of the tree, as arguments name them.
  *
- * A PATH is read from the root of the tree: "/", "." and "" are the root, "./x" and "/x" are "x". Where there is no such name, *,
- * ? and [...] match as in glob(7), part by part. */
+ * A PATH is read from the root of the tree: "/", "." and "" are the root, "./x" and "/x" are "x". Where there is no
+ * such name, *, ? and [...] match as in glob(7), part by part. */
 #pragma once
 
 #include "fs/tree/tree.h"
@@ -18,7 +18,8 @@ struct found_list {
     size_t n_items, capacity;
 };
 
-void found_add(struct found_list *list, const char *path, const struct node_attributes *attributes); /* copies the path */
+/* copies the path */
+void found_add(struct found_list *list, const char *path, const struct node_attributes *attributes);
 void found_free(struct found_list *list);
 
 /* Adds all that PATH names; fails where that is nothing, and says which part is missing. */

@@ -116,8 +116,9 @@ static void gather_config(struct profile *profile, const struct checkpoint *chec
         profile->family = family->summary;
     if (profile->n_layers == 0 && hparams_count(hparams, BLOCK_COUNT, 0, UINT32_MAX, &number, &unused))
         profile->n_layers = number;
-    if (profile->context_length == 0 && hparams_count(hparams, "max_position_embeddings|n_positions|n_ctx|max_seq_len|seq_length",
-                                                      0, UINT32_MAX, &number, &unused))
+    if (profile->context_length == 0 &&
+        hparams_count(hparams, "max_position_embeddings|n_positions|n_ctx|max_seq_len|seq_length", 0, UINT32_MAX,
+                      &number, &unused))
         profile->context_length = number;
     hparams_free(hparams);
 }

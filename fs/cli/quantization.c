@@ -55,7 +55,8 @@ static bool measure_run(const struct gguf_place *place, uint64_t run, struct err
     unsigned char blocks[RUN_ELEMENTS * sizeof(float)];
     const struct view *view = place->tensor->view;
     uint64_t first = run * RUN_ELEMENTS, left = view->n_elements - first;
-    size_t n_elements = left < RUN_ELEMENTS ? (size_t)left : RUN_ELEMENTS, block = place->encoding.dtype->block_elements;
+    size_t n_elements = left < RUN_ELEMENTS ? (size_t)left : RUN_ELEMENTS,
+           block = place->encoding.dtype->block_elements;
     if (!convert_read(view, encoding_of(&f32_dtype), first, n_elements, exact, error) ||
         !convert_read(view, place->encoding, first / block, n_elements / block, blocks, error))
         return error_prefix(error, "%s", place->tensor->name);
@@ -156,9 +157,9 @@ static double relative_error(const struct gguf_plan *plan, const struct errors *
     return n_matrices != 0 ? sqrt(sum / (double)n_matrices) : 0;
 }
 
-bool quantization_measure(const struct gguf_model *model, const struct mix *mix, const struct quantize_options *options, bool all,
-                          void (*progress)(void *context, double share), void *context, struct quantization *ret_quantization,
-                          struct error *error)
+bool quantization_measure(const struct gguf_model *model, const struct mix *mix, const struct quantize_options *options,
+                          bool all, void (*progress)(void *context, double share), void *context,
+                          struct quantization *ret_quantization, struct error *error)
 {
     struct gguf_plan plan;
     struct gguf_layout layout;

@@ -29,7 +29,8 @@ static void print_options(bool with_mounts)
                     : "\nOptions (-o NAME=VALUE,NAME,...; a comma in a value is \"\\,\"):");
         for (const struct option_row *row = option_rows; row->name != NULL; row++) {
             char words[64];
-            snprintf(words, sizeof words, "%s%s%s", row->name, row->argument ? "=" : "", row->argument ? row->argument : "");
+            snprintf(words, sizeof words, "%s%s%s", row->name, row->argument ? "=" : "",
+                     row->argument ? row->argument : "");
             if (row->for_mounts == (bool)mounts)
                 print_row(words, row->help);
         }
@@ -44,12 +45,14 @@ static void print_example(const struct example *example)
 
 void usage_print(void)
 {
-    print_text("wfs shows any model checkpoint as files: each tensor in many types, model.gguf and its quantizations, computed "
+    print_text("wfs shows any model checkpoint as files: each tensor in many types, model.gguf and its quantizations, "
+               "computed "
                "on read.",
                0, 0);
     putchar('\n');
     puts("Usage: wfs COMMAND [FLAGS] [-o OPTION,...] SOURCE ...\n");
-    print_text("SOURCE is a file of weights (safetensors, GGUF, torch), a directory with a model, or ORG/NAME in the local hub "
+    print_text("SOURCE is a file of weights (safetensors, GGUF, torch), a directory with a model, or ORG/NAME in the "
+               "local hub "
                "cache.",
                0, 0);
     puts("\nCommands:");

@@ -61,7 +61,8 @@ static bool is_same_file(struct tree *tree, const struct found *found, const str
     struct vfile expected;
     struct progress progress;
     struct arena *arena = arena_new();
-    struct identity identity = {.expected = &expected, .found = file, .progress = &progress, .same = true, .error = error};
+    struct identity identity = {
+        .expected = &expected, .found = file, .progress = &progress, .same = true, .error = error};
     if (!tree_file(tree, found->attributes.id, arena, &expected, error)) {
         arena_free(arena);
         return error_prefix(error, "%s", found->path);
@@ -147,7 +148,8 @@ static uint64_t total_size(const struct checkpoint *checkpoint)
 static bool is_named(const struct found *candidate, const struct checkpoint *file)
 {
     uint64_t file_type;
-    const struct mix *mix = gguf_get_u64(&file->metadata, "general.file_type", &file_type) ? mix_of_file_type(file_type) : NULL;
+    const struct mix *mix =
+        gguf_get_u64(&file->metadata, "general.file_type", &file_type) ? mix_of_file_type(file_type) : NULL;
     const char *start = strchr(candidate->path, '-');
     return mix != NULL && start != NULL && strncmp(candidate->path, "gguf/model-", strlen("gguf/model-")) == 0 &&
            strncmp(start + 1, mix->name, strlen(mix->name)) == 0 && strcmp(start + 1 + strlen(mix->name), ".gguf") == 0;
@@ -161,10 +163,11 @@ static uint64_t distance(const struct found *candidate, const struct checkpoint 
     return size > other ? size - other : other - size;
 }
 
-/* The candidate that has most tensors in the file's types, and fewest other keys, of the few that are nearest in size and the one
- * that the file says it is. Each is opened: sizes alone say little of mixes. */
-static const struct checkpoint *find_nearest(struct tree *tree, struct found_list *candidates, const struct checkpoint *file,
-                                             struct arena *arena, const char **ret_path, struct error *error)
+/* The candidate that has most tensors in the file's types, and fewest other keys, of the few that are nearest in size
+ * and the one that the file says it is. Each is opened: sizes alone say little of mixes. */
+static const struct checkpoint *find_nearest(struct tree *tree, struct found_list *candidates,
+                                             const struct checkpoint *file, struct arena *arena, const char **ret_path,
+                                             struct error *error)
 {
     const struct checkpoint *nearest = NULL;
     size_t most = 0, fewest = 0;
@@ -179,7 +182,8 @@ static const struct checkpoint *find_nearest(struct tree *tree, struct found_lis
         const struct checkpoint *opened = open_virtual(tree, &chosen, arena, error);
         if (opened == NULL)
             return NULL;
-        size_t n_alike = likeness(file, opened), n_keys = match_keys(&opened->metadata, &file->metadata, arena).n_matches;
+        size_t n_alike = likeness(file, opened),
+               n_keys = match_keys(&opened->metadata, &file->metadata, arena).n_matches;
         if (nearest == NULL || n_alike > most || (n_alike == most && n_keys < fewest)) {
             nearest = opened;
             most = n_alike;
@@ -217,8 +221,10 @@ static enum tensor_verdict first_verdict(const struct match *match)
     return match->pair != NULL && match->pair->difference.same_bytes ? TENSOR_SAME : TENSOR_OTHER_WEIGHTS;
 }
 
-/* Two pairs for each tensor to be weighed: what is found, and what wfs makes in its type, both against the source's values. */
-static bool weigh_all(struct verification *verification, const struct checkpoint *exact, struct arena *arena, struct error *error)
+/* Two pairs for each tensor to be weighed: what is found, and what wfs makes in its type, both against the source's
+ * values. */
+static bool weigh_all(struct verification *verification, const struct checkpoint *exact, struct arena *arena,
+                      struct error *error)
 {
     struct pair *pairs = arena_array(arena, 2 * verification->n_tensors + 1, sizeof *pairs);
     struct tensor_finding **weighed = arena_array(arena, verification->n_tensors + 1, sizeof(struct tensor_finding *));
@@ -229,16 +235,18 @@ static bool weigh_all(struct verification *verification, const struct checkpoint
         struct tensor_finding *finding = &verification->tensors[i];
         const struct tensor *found = finding->found;
         const struct tensor *source =
-            finding->expected != NULL ? tensor_set_find(exact->tensors, finding->expected->name, finding->expected->name_length)
-                                      : NULL;
-        if (finding->verdict != TENSOR_OTHER_WEIGHTS || source == NULL || source->refusal != NULL || found->refusal != NULL)
+            finding->expected != NULL
+                ? tensor_set_find(exact->tensors, finding->expected->name, finding->expected->name_length)
+                : NULL;
+        if (finding->verdict != TENSOR_OTHER_WEIGHTS || source == NULL || source->refusal != NULL ||
+            found->refusal != NULL)
             continue;
         const struct view *values = tensor_view(source, arena);
         finding->cost_is_known = convert_possible(values, encoding_of(found->dtype), &unused);
         weighed[n_weighed++] = finding;
         pairs[n_pairs++] = (struct pair){.a = values, .b = tensor_view(found, arena)};
-        pairs[n_pairs++] =
-            (struct pair){.a = values, .b = finding->cost_is_known ? view_convert(arena, values, found->dtype) : values};
+        pairs[n_pairs++] = (struct pair){
+            .a = values, .b = finding->cost_is_known ? view_convert(arena, values, found->dtype) : values};
     }
     progress_begin(&progress, "weighing", compare_bytes(pairs, n_pairs));
     bool compared = compare_pairs(pairs, n_pairs, &progress, error);
@@ -255,8 +263,9 @@ static bool weigh_all(struct verification *verification, const struct checkpoint
     return compared;
 }
 
-static bool judge_tensors(struct verification *verification, const struct checkpoint *expected, const struct checkpoint *found,
-                          const struct checkpoint *exact, struct arena *arena, struct error *error)
+static bool judge_tensors(struct verification *verification, const struct checkpoint *expected,
+                          const struct checkpoint *found, const struct checkpoint *exact, struct arena *arena,
+                          struct error *error)
 {
     struct matches matches = match_tensors(expected->tensors, found->tensors, arena);
     struct progress progress;
@@ -294,8 +303,8 @@ static bool judge(struct verification *verification, struct tree *tree, struct f
     return judge_tensors(verification, expected, file, exact, arena, error);
 }
 
-bool verify(const struct checkpoint *file, struct tree *tree, struct arena *arena, struct verification *ret_verification,
-            struct error *error)
+bool verify(const struct checkpoint *file, struct tree *tree, struct arena *arena,
+            struct verification *ret_verification, struct error *error)
 {
     struct found_list candidates = {0};
     struct verification verification = {0};

@@ -1,9 +1,10 @@
 /* Whether a GGUF is what wfs makes of a source, and if not, in what it differs: for `wfs verify`.
  *
- * The file is compared with the virtual GGUFs of its size, byte by byte. Where none is the same, the nearest is looked at tensor
- * by tensor and key by key. A tensor of other values is weighed: its error, the root of the mean square of its differences from
- * the source's values, is compared with the error that wfs makes when it writes them in the same type. An importance matrix, or
- * another way to round, costs about as much again; weights of another model cost many times that. */
+ * The file is compared with the virtual GGUFs of its size, byte by byte. Where none is the same, the nearest is looked
+ * at tensor by tensor and key by key. A tensor of other values is weighed: its error, the root of the mean square of
+ * its differences from the source's values, is compared with the error that wfs makes when it writes them in the same
+ * type. An importance matrix, or another way to round, costs about as much again; weights of another model cost many
+ * times that. */
 #pragma once
 
 #include "fs/cli/match.h"
@@ -40,5 +41,5 @@ struct verification {
 };
 
 /* Everything found lives in the arena, as long as the tree and the file do. */
-bool verify(const struct checkpoint *file, struct tree *tree, struct arena *arena, struct verification *ret_verification,
-            struct error *error);
+bool verify(const struct checkpoint *file, struct tree *tree, struct arena *arena,
+            struct verification *ret_verification, struct error *error);

@@ -19,8 +19,8 @@ static const struct served *served_by(fuse_req_t req)
     return ((const struct serving *)fuse_req_userdata(req))->served;
 }
 
-/* A buffer of each thread for what it replies, as large as the largest request so far. It begins a page, since the kernel copies
- * from it page by page. */
+/* A buffer of each thread for what it replies, as large as the largest request so far. It begins a page, since the
+ * kernel copies from it page by page. */
 
 static pthread_key_t scratch_key;
 static pthread_once_t scratch_once = PTHREAD_ONCE_INIT;
@@ -44,8 +44,8 @@ static void *scratch(size_t size)
     return bytes;
 }
 
-/* Failed reads: what an application does with EIO is its own business, the reason goes to the log. Once for each file and
- * reason, whatever the offsets in it. */
+/* Failed reads: what an application does with EIO is its own business, the reason goes to the log. Once for each file
+ * and reason, whatever the offsets in it. */
 static void report_failed_read(struct tree *tree, node_id id, const struct error *error)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -94,7 +94,8 @@ static void fill_stat(const struct served *served, const struct node_attributes 
     };
 }
 
-static void fill_entry(const struct served *served, const struct node_attributes *attributes, struct fuse_entry_param *entry)
+static void fill_entry(const struct served *served, const struct node_attributes *attributes,
+                       struct fuse_entry_param *entry)
 {
     *entry = (struct fuse_entry_param){.ino = attributes->id, .attr_timeout = forever, .entry_timeout = forever};
     fill_stat(served, attributes, &entry->attr);
@@ -104,7 +105,8 @@ static void op_init(void *userdata, struct fuse_conn_info *conn)
 {
     sem_post(&((struct serving *)userdata)->answering);
     /* Replies are vectors of pointers: a splice through a pipe is slower. */
-    conn->want &= ~(unsigned)(FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_WRITE | FUSE_CAP_SPLICE_MOVE | FUSE_CAP_AUTO_INVAL_DATA);
+    conn->want &=
+        ~(unsigned)(FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_WRITE | FUSE_CAP_SPLICE_MOVE | FUSE_CAP_AUTO_INVAL_DATA);
     conn->want |= conn->capable & FUSE_CAP_EXPORT_SUPPORT;
     conn->max_background = MAX_BACKGROUND;
     conn->congestion_threshold = CONGESTION_THRESHOLD;
@@ -114,7 +116,8 @@ static void op_init(void *userdata, struct fuse_conn_info *conn)
 static bool is_prepared(const struct waiting_request *request)
 {
     const struct serving *serving = fuse_req_userdata(request->req);
-    return tree_prepare(serving->served->tree, request->directory, request->name) || !waiting_room_add(serving->waiting, request);
+    return tree_prepare(serving->served->tree, request->directory, request->name) ||
+           !waiting_room_add(serving->waiting, request);
 }
 
 static void reply_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
@@ -268,7 +271,8 @@ static void reply_directory(fuse_req_t req, fuse_ino_t ino, size_t size, off_t o
 
 static void list_directory(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset, bool plus)
 {
-    if (is_prepared(&(struct waiting_request){.req = req, .directory = ino, .size = size, .offset = offset, .plus = plus}))
+    if (is_prepared(
+            &(struct waiting_request){.req = req, .directory = ino, .size = size, .offset = offset, .plus = plus}))
         reply_directory(req, ino, size, offset, plus);
 }
 
@@ -365,7 +369,8 @@ static void op_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size)
     buffer_free(&names);
 }
 
-/* Writers. The kernel refuses them for a mount that is `ro`; these are for one made by somebody else, or remounted by root. */
+/* Writers. The kernel refuses them for a mount that is `ro`; these are for one made by somebody else, or remounted by
+ * root. */
 
 static void refuse_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *status, int to_set, struct fuse_file_info *fi)
 {
@@ -397,8 +402,8 @@ static void refuse_symlink(fuse_req_t req, const char *target, fuse_ino_t parent
     fuse_reply_err(req, EROFS);
 }
 
-static void refuse_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_t new_parent, const char *new_name,
-                          unsigned flags)
+static void refuse_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_t new_parent,
+                          const char *new_name, unsigned flags)
 {
     (void)parent, (void)name, (void)new_parent, (void)new_name, (void)flags;
     fuse_reply_err(req, EROFS);
@@ -416,7 +421,8 @@ static void refuse_create(fuse_req_t req, fuse_ino_t parent, const char *name, m
     fuse_reply_err(req, EROFS);
 }
 
-static void refuse_write(fuse_req_t req, fuse_ino_t ino, const char *bytes, size_t size, off_t offset, struct fuse_file_info *fi)
+static void refuse_write(fuse_req_t req, fuse_ino_t ino, const char *bytes, size_t size, off_t offset,
+                         struct fuse_file_info *fi)
 {
     (void)ino, (void)bytes, (void)size, (void)offset, (void)fi;
     fuse_reply_err(req, EROFS);
@@ -434,7 +440,8 @@ static void refuse_removexattr(fuse_req_t req, fuse_ino_t ino, const char *name)
     fuse_reply_err(req, EROFS);
 }
 
-static void refuse_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t offset, off_t length, struct fuse_file_info *fi)
+static void refuse_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t offset, off_t length,
+                             struct fuse_file_info *fi)
 {
     (void)ino, (void)mode, (void)offset, (void)length, (void)fi;
     fuse_reply_err(req, EROFS);

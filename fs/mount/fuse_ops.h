@@ -1,14 +1,14 @@
 /* The FUSE operations on a tree.
  *
- * Nothing is remembered between requests, and a node's number is its inode number, so that open, opendir and forget have nothing
- * to do. Content never changes: the kernel may keep attributes, names and pages for ever, or until a source changes (watch.h).
- * Every attribute sent anywhere is complete, since the kernel would cut a mapped file to a size of 0. A read is answered in full
- * or with EIO.
+ * Nothing is remembered between requests, and a node's number is its inode number, so that open, opendir and forget
+ * have nothing to do. Content never changes: the kernel may keep attributes, names and pages for ever, or until a
+ * source changes (watch.h). Every attribute sent anywhere is complete, since the kernel would cut a mapped file to a
+ * size of 0. A read is answered in full or with EIO.
  *
- * No worker waits: what needs a file that is not planned yet is handed to a waiting room, and reads beyond those that may run at
- * once are queued. So names and attributes are answered at once whatever is being planned or computed. A listing waits for the
- * files of its directory for LISTING_PATIENCE seconds at most; it then names those whose planning takes longer, and who asks for
- * such a name waits, or finds that it is absent. */
+ * No worker waits: what needs a file that is not planned yet is handed to a waiting room, and reads beyond those that
+ * may run at once are queued. So names and attributes are answered at once whatever is being planned or computed. A
+ * listing waits for the files of its directory for LISTING_PATIENCE seconds at most; it then names those whose planning
+ * takes longer, and who asks for such a name waits, or finds that it is absent. */
 #pragma once
 
 #include "fs/mount/read_queue.h"

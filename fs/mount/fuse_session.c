@@ -20,11 +20,12 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Above 4 MiB a larger window brings nothing. One reader is not enough even on one core: one slow read would hold up all. */
+/* Above 4 MiB a larger window brings nothing. One reader is not enough even on one core: one slow read would hold up
+ * all. */
 enum { READAHEAD_KIB = 4096, MIN_READERS = 2, MAX_READERS = 16 };
 
-/* How long a thread asks for its next request before it sleeps. To be woken takes about as long as to copy a megabyte, and
- * threads woken together often find themselves on one core. */
+/* How long a thread asks for its next request before it sleeps. To be woken takes about as long as to copy a megabyte,
+ * and threads woken together often find themselves on one core. */
 enum { AWAKE_NANOSECONDS = 50 * 1000 };
 
 struct session {
@@ -36,8 +37,8 @@ struct session {
     const struct session_events *events;
 };
 
-/* What libfuse last said: kept for the message of a mount that failed. While serving it complains about readers that got
- * EIO, which fuse_ops.c reports better. */
+/* What libfuse last said: kept for the message of a mount that failed. While serving it complains about readers that
+ * got EIO, which fuse_ops.c reports better. */
 static char last_words[256];
 
 static void keep_words(enum fuse_log_level level, const char *format, va_list arguments)
@@ -188,8 +189,8 @@ static void raise_readahead(dev_t device)
     fclose(file);
 }
 
-/* The thread that is nobody's worker: waits until the mount answers, then for signals. It must not ask for anything in the mount
- * before there is a worker who answers. */
+/* The thread that is nobody's worker: waits until the mount answers, then for signals. It must not ask for anything in
+ * the mount before there is a worker who answers. */
 static void *attend(void *context)
 {
     struct session *session = context;

@@ -37,5 +37,6 @@ int hold_take_over(const char *path, int milliseconds)
 bool hold_is_of(int hold, const char *path)
 {
     struct stat held, there;
-    return fstat(hold, &held) == 0 && lstat(path, &there) == 0 && held.st_dev == there.st_dev && held.st_ino == there.st_ino;
+    return fstat(hold, &held) == 0 && lstat(path, &there) == 0 && held.st_dev == there.st_dev &&
+           held.st_ino == there.st_ino;
 }

@@ -1,6 +1,6 @@
-/* Holds: a shared lock that a server has on the directory under its mount, from before it mounts until its sources are closed.
- * Others tell by it whether he is still there, however he ended; the mount itself is never touched for it. Where a directory
- * cannot be opened or locked there is no hold, and nobody waits. */
+/* Holds: a shared lock that a server has on the directory under its mount, from before it mounts until its sources are
+ * closed. Others tell by it whether he is still there, however he ended; the mount itself is never touched for it.
+ * Where a directory cannot be opened or locked there is no hold, and nobody waits. */
 #pragma once
 
 #include <stdbool.h>
@@ -8,8 +8,8 @@
 /* Takes a hold, beside those of others. Returns a descriptor, to be closed at the end, or -1. */
 int hold_take(const char *path);
 
-/* Waits until nobody holds the directory, `milliseconds` at most. Returns a descriptor that keeps others from holding it until it
- * is closed, or -1. */
+/* Waits until nobody holds the directory, `milliseconds` at most. Returns a descriptor that keeps others from holding
+ * it until it is closed, or -1. */
 int hold_take_over(const char *path, int milliseconds);
 
 /* Whether the path still leads to the directory. */

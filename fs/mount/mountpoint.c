@@ -25,8 +25,8 @@ enum { MAX_LINKS = 40, ANSWER_MILLISECONDS = 1000 };
 /* How long `wfs umount` waits for a server to close what it has open. */
 enum { ENDING_MILLISECONDS = 5000 };
 
-/* On a directory that we made, where the file system has extended attributes: the pid of who made it. It tells `wfs umount` to
- * remove the directory after a wfs that was killed, and keeps a wfs that was replaced from removing it. */
+/* On a directory that we made, where the file system has extended attributes: the pid of who made it. It tells `wfs
+ * umount` to remove the directory after a wfs that was killed, and keeps a wfs that was replaced from removing it. */
 static const char made_mark[] = "user.wfs.made";
 
 static const char temporary_prefix[] = "wfs-exec-";
@@ -48,8 +48,8 @@ static char *join(char *directory, const char *name)
     return whole;
 }
 
-/* The path without links in it. The last part may be missing, or a mount whose server is dead or stopped: it is not touched, but
- * for asking whether it is a link, which the kernel answers by itself. */
+/* The path without links in it. The last part may be missing, or a mount whose server is dead or stopped: it is not
+ * touched, but for asking whether it is a link, which the kernel answers by itself. */
 static char *resolve(const char *path, struct error *error)
 {
     char current[PATH_MAX], target[PATH_MAX], *whole = NULL;
@@ -110,8 +110,8 @@ static struct mounted find_mount(const char *path)
 
 enum answer { ANSWERS, DIED, IS_SILENT };
 
-/* Whether somebody serves a mount. A child asks, since whoever asks a server that is stopped waits for it; stat would be answered
- * from the kernel's cache. A server that is just ending drops the question: the connection is aborted. */
+/* Whether somebody serves a mount. A child asks, since whoever asks a server that is stopped waits for it; stat would
+ * be answered from the kernel's cache. A server that is just ending drops the question: the connection is aborted. */
 static enum answer ask(const char *path)
 {
     struct statvfs status;
@@ -165,10 +165,11 @@ static bool take_away(const char *path, const struct mounted *mounted, bool repl
         return mountpoint_detach(path, DETACH_LAZY, error);
     enum answer answer = ask(path);
     if (answer == DIED)
-        return error_set(error, "%s: the wfs that was mounted here has died; --replace or `wfs umount` clears it", path);
+        return error_set(error, "%s: the wfs that was mounted here has died; --replace or `wfs umount` clears it",
+                         path);
     if (answer == IS_SILENT)
-        return error_set(error, "%s: %s is mounted here, and its wfs does not answer; --replace takes it away first", path,
-                         mounted->source);
+        return error_set(error, "%s: %s is mounted here, and its wfs does not answer; --replace takes it away first",
+                         path, mounted->source);
     return error_set(error, "%s: %s is mounted here; --replace takes it away first", path, mounted->source);
 }
 

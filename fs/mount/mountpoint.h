@@ -22,12 +22,12 @@ struct mountpoint_options {
 bool mountpoint_prepare(struct mountpoint *mountpoint, const char *path, const struct mountpoint_options *options,
                         struct error *error);
 
-/* A new directory in `parent`, which is absolute, for a mount that only we use. Where we are killed, the next one that is made
- * there removes it. */
+/* A new directory in `parent`, which is absolute, for a mount that only we use. Where we are killed, the next one that
+ * is made there removes it. */
 bool mountpoint_make_temporary(struct mountpoint *mountpoint, const char *parent, struct error *error);
 
-/* Once nothing is mounted there any more, and the sources are closed: removes the directory if it was made by us, and frees what
- * was made. A mount point that is all zeros is allowed. */
+/* Once nothing is mounted there any more, and the sources are closed: removes the directory if it was made by us, and
+ * frees what was made. A mount point that is all zeros is allowed. */
 void mountpoint_release(struct mountpoint *mountpoint);
 
 /* Whether the directory is gone: the wfs that was there before may have removed it after we looked. */
@@ -45,6 +45,6 @@ enum detach {
 /* Takes the mount at an absolute path away; by fusermount3 where we may not do it ourselves. */
 bool mountpoint_detach(const char *path, enum detach how, struct error *error);
 
-/* For `wfs umount`: detaches a wfs, alive or dead, and removes the directory if a wfs had made it. With DETACH_IDLE waits until
- * the server has closed its sources, for some seconds. */
+/* For `wfs umount`: detaches a wfs, alive or dead, and removes the directory if a wfs had made it. With DETACH_IDLE
+ * waits until the server has closed its sources, for some seconds. */
 bool mountpoint_clear(const char *path, enum detach how, struct error *error);

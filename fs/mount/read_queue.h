@@ -1,5 +1,5 @@
-/* Reads in turn: only so many at once, the others wait here instead of with a worker, so that a worker is always free for names
- * and attributes. Who has finished a read takes the next one: nobody is woken for it. */
+/* Reads in turn: only so many at once, the others wait here instead of with a worker, so that a worker is always free
+ * for names and attributes. Who has finished a read takes the next one: nobody is woken for it. */
 #pragma once
 
 #include <fuse_lowlevel.h>

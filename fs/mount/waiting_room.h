@@ -1,5 +1,5 @@
-/* Requests that wait for files to be planned. They wait here, and not with a worker: one slow file holds up only those who ask
- * for it. One thread looks after them all; it starts with the first. */
+/* Requests that wait for files to be planned. They wait here, and not with a worker: one slow file holds up only those
+ * who ask for it. One thread looks after them all; it starts with the first. */
 #pragma once
 
 #include "fs/tree/tree.h"
@@ -17,9 +17,9 @@ struct waiting_request {
 
 struct waiting_room;
 
-/* `answer` is called, on the room's thread, once nothing that the request needs is being planned any more; for a listing also
- * after LISTING_PATIENCE: it then shows the names of what is still being planned. A request that is interrupted is answered
- * with EINTR. */
+/* `answer` is called, on the room's thread, once nothing that the request needs is being planned any more; for a
+ * listing also after LISTING_PATIENCE: it then shows the names of what is still being planned. A request that is
+ * interrupted is answered with EINTR. */
 enum { LISTING_PATIENCE = 2 }; /* seconds */
 typedef void waiting_answer(const struct waiting_request *request);
 struct waiting_room *waiting_room_new(struct tree *tree, waiting_answer *answer);

@@ -1,13 +1,15 @@
 /* The watch on the sources of a mount.
  *
- * What is served never changes as long as the sources do not, and the kernel keeps it. A source that somebody writes to or cuts
- * has changed for good (formats/source.h): from then on all files that are computed from it fail with EIO, so that nobody gets
- * bytes of before and after without an error; the log says so once; and the kernel is made to forget the pages it has.
+ * What is served never changes as long as the sources do not, and the kernel keeps it. A source that somebody writes to
+ * or cuts has changed for good (formats/source.h): from then on all files that are computed from it fail with EIO, so
+ * that nobody gets bytes of before and after without an error; the log says so once; and the kernel is made to forget
+ * the pages it has.
  *
- * A change is noticed by inotify, which every writer on this machine sets off but one who has mapped the source; by each request
- * that reads, which asks for the events that have come and, at most every SOURCE_CHECK_MS, for size and time; and by each read
- * that fails. Where inotify cannot be had, the others are left. Requests take no lock unless there is an event. A thread
- * waits for events and does what must not be done while a request is answered: it sleeps as long as nothing changes. */
+ * A change is noticed by inotify, which every writer on this machine sets off but one who has mapped the source; by
+ * each request that reads, which asks for the events that have come and, at most every SOURCE_CHECK_MS, for size and
+ * time; and by each read that fails. Where inotify cannot be had, the others are left. Requests take no lock unless
+ * there is an event. A thread waits for events and does what must not be done while a request is answered: it sleeps as
+ * long as nothing changes. */
 #pragma once
 
 #include "fs/tree/tree.h"

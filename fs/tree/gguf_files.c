@@ -1,8 +1,9 @@
-/* model.gguf, gguf/, gguf/converter/ and gguf/split/: what the converter, llama-quantize and llama-gguf-split would have written.
+/* model.gguf, gguf/, gguf/converter/ and gguf/split/: what the converter, llama-quantize and llama-gguf-split would
+ * have written.
  *
- * The model that all of them are made of is made when the first is asked for, and kept: its keys and views are shared. Of a
- * source that is a GGUF already there is nothing for the converter to do: model.gguf is the source itself, or its parts in one
- * file. */
+ * The model that all of them are made of is made when the first is asked for, and kept: its keys and views are shared.
+ * Of a source that is a GGUF already there is nothing for the converter to do: model.gguf is the source itself, or its
+ * parts in one file. */
 #include "fs/tree/content.h"
 
 #include "models/from_gguf.h"
@@ -21,7 +22,8 @@ struct gguf_files {
     bool failed; /* no GGUF can be made: said once */
 };
 
-/* One output: of the converter, where `outtype` is set; of llama-quantize, where `mix` is; else the source's own GGUF. */
+/* One output: of the converter, where `outtype` is set; of llama-quantize, where `mix` is; else the source's own GGUF.
+ */
 struct gguf_output {
     struct gguf_files *files;
     const char *outtype;
@@ -63,8 +65,9 @@ static const struct gguf_model *model_of(struct gguf_files *files)
         files->failed = files->model == NULL;
         if (files->failed)
             checkpoint_note(tree_checkpoint(files->tree), "%s left out: %s",
-                            gguf_is_source(tree_checkpoint(files->tree)) ? "GGUF files that are not the source itself are"
-                                                                         : "model.gguf and gguf/ are",
+                            gguf_is_source(tree_checkpoint(files->tree))
+                                ? "GGUF files that are not the source itself are"
+                                : "model.gguf and gguf/ are",
                             error.message);
         else
             files->model->edits = &tree_options(files->tree)->edits;
@@ -73,15 +76,16 @@ static const struct gguf_model *model_of(struct gguf_files *files)
     return files->model;
 }
 
-/* What llama-quantize would write. A plain container knows nothing that the tool could go by. What keeps the tool from all GGUFs
- * of its kind is noted once. */
+/* What llama-quantize would write. A plain container knows nothing that the tool could go by. What keeps the tool from
+ * all GGUFs of its kind is noted once. */
 static bool plan_quantize(const struct gguf_output *output, const struct gguf_model *model, struct gguf_plan *ret_plan,
                           struct error *error)
 {
     const struct checkpoint *checkpoint = tree_checkpoint(output->files->tree);
     struct quantize_options options = tree_options(output->files->tree)->quantize;
     options.keep_split = output->keep_split;
-    bool known = model->family != NULL || (model->is_gguf && gguf_kvs_find(&model->kvs, "general.architecture") != NULL);
+    bool known =
+        model->family != NULL || (model->is_gguf && gguf_kvs_find(&model->kvs, "general.architecture") != NULL);
     if (known && gguf_plan_quantize(model, output->mix, &options, ret_plan, error))
         return true;
     if (model->is_gguf && !known)
@@ -207,8 +211,8 @@ static void add_parts(const struct gguf_output *output, node_id directory, const
     for (size_t i = 0; i < n_parts; i++) {
         struct gguf_part *part = arena_alloc(arena, sizeof *part);
         *part = (struct gguf_part){output->files, whole, splitter, kept, n_parts, i};
-        const char *part_name =
-            arena_printf(arena, "%.*s-%05zu-of-%05zu.gguf", (int)(strlen(name) - strlen(".gguf")), name, i + 1, n_parts);
+        const char *part_name = arena_printf(arena, "%.*s-%05zu-of-%05zu.gguf", (int)(strlen(name) - strlen(".gguf")),
+                                             name, i + 1, n_parts);
         tree_add_file(tree, directory, part_name, plan_part, part);
     }
 }
@@ -226,8 +230,8 @@ static bool keeps_split(const struct tree *tree)
     return tree_options(tree)->quantize.keep_split && gguf_is_source(checkpoint) && checkpoint->n_sources > 1;
 }
 
-static void add_output(struct gguf_files *files, node_id directory, node_id split, const char *name, const char *outtype,
-                       const struct mix *mix)
+static void add_output(struct gguf_files *files, node_id directory, node_id split, const char *name,
+                       const char *outtype, const struct mix *mix)
 {
     struct gguf_output *output = arena_alloc(tree_arena(files->tree), sizeof *output);
     *output = (struct gguf_output){files, outtype, mix, false};
@@ -243,7 +247,8 @@ static void add_output(struct gguf_files *files, node_id directory, node_id spli
 static void add_mixes(struct gguf_files *files, node_id directory, node_id split, const struct mix *mix)
 {
     for (; mix->name != NULL; mix++)
-        add_output(files, directory, split, arena_printf(tree_arena(files->tree), "model-%s.gguf", mix->name), NULL, mix);
+        add_output(files, directory, split, arena_printf(tree_arena(files->tree), "model-%s.gguf", mix->name), NULL,
+                   mix);
 }
 
 static bool add(struct tree *tree, struct error *error)

@@ -1,7 +1,7 @@
 /* model.safetensors, and hf/: what save_pretrained() would have written, weights, configuration and tokenizer.
  *
- * The model that the weights are made of is made when the first of them is asked for, and kept. How many shards hf/ has must be
- * known to name them: where the tensors may be more than one holds, it is made at once. */
+ * The model that the weights are made of is made when the first of them is asked for, and kept. How many shards hf/ has
+ * must be known to name them: where the tensors may be more than one holds, it is made at once. */
 #include "fs/tree/content.h"
 #include "fs/tree/safetensors_file.h"
 #include "fs/tree/side_files.h"
@@ -49,15 +49,16 @@ static const struct canonical_model *model_of(struct hf_files *files)
 }
 
 /* The tensors of one shard, or of all where `shards` is NULL. */
-static bool render_shard(const struct canonical_model *model, const struct shards *shards, size_t shard, struct arena *arena,
-                         struct vfile *ret_file, struct error *error)
+static bool render_shard(const struct canonical_model *model, const struct shards *shards, size_t shard,
+                         struct arena *arena, struct vfile *ret_file, struct error *error)
 {
     static const struct safetensors_metadata metadata[] = {{"format", "pt"}, {0}};
     size_t n_places = 0;
     struct safetensors_place *places = memory_alloc((model->tensors->n_tensors + 1) * sizeof *places);
     for (size_t i = 0; i < model->tensors->n_tensors; i++)
         if (shards == NULL || shards->shard_of[i] == shard)
-            places[n_places++] = (struct safetensors_place){.tensor = &model->tensors->tensors[i], .type = model->types[i]};
+            places[n_places++] =
+                (struct safetensors_place){.tensor = &model->tensors->tensors[i], .type = model->types[i]};
     struct origin origin = origin_of_model(model->checkpoint, arena);
     bool rendered = safetensors_file_plan(places, n_places, metadata, origin, arena, ret_file, error);
     free(places);
@@ -111,7 +112,8 @@ static bool plan_config(const void *context, struct arena *arena, struct vfile *
     return true;
 }
 
-static bool plan_generation_config(const void *context, struct arena *arena, struct vfile *ret_file, struct error *error)
+static bool plan_generation_config(const void *context, struct arena *arena, struct vfile *ret_file,
+                                   struct error *error)
 {
     const struct canonical_model *model = model_of((struct hf_files *)context);
     struct buffer text = {0};

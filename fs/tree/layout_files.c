@@ -1,7 +1,7 @@
 /* layouts/NAME/: the model cut and named as an engine wants it, for each layout that was asked for.
  *
- * What files there are depends on the layout and on the model's tensors; all are made at once, since whoever asked for a layout
- * that does not fit is told so, and gets no tree without it. */
+ * What files there are depends on the layout and on the model's tensors; all are made at once, since whoever asked for
+ * a layout that does not fit is told so, and gets no tree without it. */
 #include "fs/tree/content.h"
 #include "fs/tree/safetensors_file.h"
 #include "fs/tree/side_files.h"
@@ -81,8 +81,8 @@ static bool add_product(struct layouts_tree *files, node_id directory, const str
     for (size_t i = 0; i < product->n_outputs; i++) {
         struct output_file *file = arena_alloc(arena, sizeof *file);
         *file = (struct output_file){files, &product->outputs[i]};
-        if (!tree_add_file(files->tree, directory, product->outputs[i].name, layout->files.raw ? plan_raw : plan_safetensors,
-                           file))
+        if (!tree_add_file(files->tree, directory, product->outputs[i].name,
+                           layout->files.raw ? plan_raw : plan_safetensors, file))
             return error_set(error, "layout %s: two files are called '%s'", layout->name, product->outputs[i].name);
     }
     for (size_t i = 0; i < product->n_texts; i++) {
@@ -96,7 +96,8 @@ static bool add_product(struct layouts_tree *files, node_id directory, const str
     return true;
 }
 
-static bool add_layout(struct layouts_tree *files, node_id parent, const struct layout_request *request, struct error *error)
+static bool add_layout(struct layouts_tree *files, node_id parent, const struct layout_request *request,
+                       struct error *error)
 {
     struct arena *arena = tree_arena(files->tree);
     struct layout_product *product = arena_alloc(arena, sizeof *product);

@@ -1,5 +1,5 @@
-/* metadata.json: the whole checkpoint for jq. What stands before the tensors is kept; each tensor's entry is written when it is
- * read. It tells the size of every file, so who asks for it waits until all are planned. */
+/* metadata.json: the whole checkpoint for jq. What stands before the tensors is kept; each tensor's entry is written
+ * when it is read. It tells the size of every file, so who asks for it waits until all are planned. */
 #include "fs/tree/content.h"
 #include "fs/tree/pool.h"
 #include "fs/tree/tensor_views.h"
@@ -134,7 +134,8 @@ static void tensor_text(const void *context, size_t index, struct buffer *out)
     tensor_metadata(tree_shown(tree), index, tree_options(tree), out);
 }
 
-/* The lengths of the tensors' entries, found by writing them once: in parts, by all cores, since there may be 100,000. */
+/* The lengths of the tensors' entries, found by writing them once: in parts, by all cores, since there may be 100,000.
+ */
 
 enum { TENSORS_PER_TASK = 512 };
 

@@ -4,7 +4,8 @@
 
 #include <stddef.h>
 
-/* Calls task(context, i) for every i below n_tasks, on the calling thread and the pool's, and returns when all are done. */
+/* Calls task(context, i) for every i below n_tasks, on the calling thread and the pool's, and returns when all are
+ * done. */
 void pool_run(size_t n_tasks, void (*task)(void *context, size_t index), void *context);
 
 /* Number of threads that pool_run() uses, the caller's included. */

@@ -1,7 +1,8 @@
 #include "fs/tree/safetensors_file.h"
 
-bool safetensors_file_plan(struct safetensors_place *places, size_t n_places, const struct safetensors_metadata *metadata,
-                           struct origin origin, struct arena *arena, struct vfile *ret_file, struct error *error)
+bool safetensors_file_plan(struct safetensors_place *places, size_t n_places,
+                           const struct safetensors_metadata *metadata, struct origin origin, struct arena *arena,
+                           struct vfile *ret_file, struct error *error)
 {
     struct buffer header;
     uint64_t data_size;

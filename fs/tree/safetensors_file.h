@@ -5,5 +5,6 @@
 #include "fs/tree/vfile.h"
 
 /* The file of `n_places` tensors, which are sorted here; `metadata` as for safetensors_lay_out(). */
-bool safetensors_file_plan(struct safetensors_place *places, size_t n_places, const struct safetensors_metadata *metadata,
-                           struct origin origin, struct arena *arena, struct vfile *ret_file, struct error *error);
+bool safetensors_file_plan(struct safetensors_place *places, size_t n_places,
+                           const struct safetensors_metadata *metadata, struct origin origin, struct arena *arena,
+                           struct vfile *ret_file, struct error *error);

@@ -18,7 +18,8 @@ static bool plan(const void *context, struct arena *arena, struct vfile *ret_fil
     return true;
 }
 
-/* The directory that a name with slashes is in below `directory`, made where it is missing, or 0; *name becomes the last part. */
+/* The directory that a name with slashes is in below `directory`, made where it is missing, or 0; *name becomes the
+ * last part. */
 static node_id directory_of(struct tree *tree, node_id directory, const char **name)
 {
     for (const char *slash; directory != 0 && (slash = strchr(*name, '/')) != NULL; *name = slash + 1) {
@@ -43,7 +44,8 @@ static bool add(struct tree *tree, struct error *error)
     const struct checkpoint *checkpoint = tree_checkpoint(tree);
     for (size_t i = 0; i < checkpoint->n_side_files; i++)
         if (!side_files_add(tree, TREE_ROOT, &checkpoint->side_files[i]))
-            checkpoint_note(checkpoint, "%s is hidden by the virtual file of that name", checkpoint->side_files[i].name);
+            checkpoint_note(checkpoint, "%s is hidden by the virtual file of that name",
+                            checkpoint->side_files[i].name);
     return true;
 }
 

@@ -1,5 +1,5 @@
-/* A side file in the tree, at the top or in another directory, which may be several below `directory`: false where its name is
- * taken. */
+/* A side file in the tree, at the top or in another directory, which may be several below `directory`: false where its
+ * name is taken. */
 #pragma once
 
 #include "fs/tree/tree.h"

@@ -171,7 +171,8 @@ static void xattrs(const void *context, uint64_t item, int slot, tree_emit_xattr
         tensor = tensor->part;
     emit(emit_context, "user.wfs.name", tensor->name, tensor->name_length);
     emit_text(emit, emit_context, "user.wfs.dtype", view ? file.encoding.dtype->name : tensor->dtype->name);
-    emit_text(emit, emit_context, "user.wfs.shape", layout_shape_text(tensor->shape, tensor->rank, shape, sizeof shape));
+    emit_text(emit, emit_context, "user.wfs.shape",
+              layout_shape_text(tensor->shape, tensor->rank, shape, sizeof shape));
     emit_number(emit, emit_context, "user.wfs.elements", tensor_elements(tensor));
     if (view)
         emit_text(emit, emit_context, "user.wfs.stored", file.stored ? "true" : "false");

@@ -30,7 +30,8 @@ static struct view outline(const struct tensor *tensor)
     };
 }
 
-bool tensor_file_at(const struct tensor *tensor, const struct tree_options *options, unsigned slot, struct tensor_file *ret_file)
+bool tensor_file_at(const struct tensor *tensor, const struct tree_options *options, unsigned slot,
+                    struct tensor_file *ret_file)
 {
     const char *reason;
     if (slot < SLOT_FIRST_DTYPE && tensor->part != NULL)
@@ -44,8 +45,8 @@ bool tensor_file_at(const struct tensor *tensor, const struct tree_options *opti
         file.name = file.encoding.dtype->view_name;
         if (file.encoding.dtype == &q4_0_dtype)
             file.encoding.rule = options->q4_0_rule;
-        file.encoding.importance =
-            imatrix_importance(imatrix_find(options->quantize.imatrix, &options->quantize.filter, tensor->name), tensor);
+        file.encoding.importance = imatrix_importance(
+            imatrix_find(options->quantize.imatrix, &options->quantize.filter, tensor->name), tensor);
     }
     struct view view = outline(tensor);
     if (file.name == NULL || (file.numpy && file.encoding.dtype->numpy == NULL) ||
@@ -87,8 +88,8 @@ static void append_views(const struct tensor *tensor, const struct tree_options 
         int length = snprintf(path, sizeof path, "tensors/%s/%s%s", directory, file.name, file.numpy ? ".npy" : "");
         buffer_append_text(out, first ? "{\"path\":" : ",{\"path\":");
         buffer_append_json_string(out, path, (size_t)length);
-        buffer_printf(out, ",\"dtype\":\"%s\",\"size\":%" PRIu64 ",\"stored\":%s}", file.encoding.dtype->name, file.size,
-                      file.stored ? "true" : "false");
+        buffer_printf(out, ",\"dtype\":\"%s\",\"size\":%" PRIu64 ",\"stored\":%s}", file.encoding.dtype->name,
+                      file.size, file.stored ? "true" : "false");
         first = false;
     }
     buffer_append_text(out, "]");

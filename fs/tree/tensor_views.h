@@ -1,7 +1,7 @@
 /* Which files a tensor has in tensors/NAME/, and what is in them.
  *
- * Slots number the files: they are stable whatever the tensor is, so that inode numbers can be computed. A slot is a dtype to
- * show the tensor as, in a numpy container or not; the first three are metadata.json, raw and raw.npy. */
+ * Slots number the files: they are stable whatever the tensor is, so that inode numbers can be computed. A slot is a
+ * dtype to show the tensor as, in a numpy container or not; the first three are metadata.json, raw and raw.npy. */
 #pragma once
 
 #include "fs/tree/tree.h"
@@ -22,8 +22,9 @@ struct tensor_file {
 unsigned tensor_slots(void);
 
 /* The file of a tensor in a slot from SLOT_RAW on; false where the view is not defined for the tensor. */
-bool tensor_file_at(const struct tensor *tensor, const struct tree_options *options, unsigned slot, struct tensor_file *ret_file);
+bool tensor_file_at(const struct tensor *tensor, const struct tree_options *options, unsigned slot,
+                    struct tensor_file *ret_file);
 
-/* Appends the JSON object that describes tensor number `index` of those shown and its files: what stands in its metadata.json
- * and, once for each tensor, in the one at the top. Without a newline. */
+/* Appends the JSON object that describes tensor number `index` of those shown and its files: what stands in its
+ * metadata.json and, once for each tensor, in the one at the top. Without a newline. */
 void tensor_metadata(const struct shown *shown, size_t index, const struct tree_options *options, struct buffer *out);

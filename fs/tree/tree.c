@@ -262,7 +262,8 @@ static void make_plan(struct tree *tree, struct node *node)
     pthread_mutex_unlock(&tree->lock);
 }
 
-/* Plans a stored file once; false where it turned out to be absent, and for its own plan (metadata.json lists the others). */
+/* Plans a stored file once; false where it turned out to be absent, and for its own plan (metadata.json lists the
+ * others). */
 static bool plan_node(struct tree *tree, struct node *node)
 {
     if (plan_state(node) >= PLANNED)
@@ -287,8 +288,8 @@ static void plan_prepared(void *tree, void *node)
     plan_node(tree, node);
 }
 
-/* Whether the node is a directory or planned; otherwise, unless that has been done, its plan is begun on another thread, or made
- * here where there can be none. */
+/* Whether the node is a directory or planned; otherwise, unless that has been done, its plan is begun on another
+ * thread, or made here where there can be none. */
 static bool prepare_node(struct tree *tree, struct node *node)
 {
     if (node->directory || plan_state(node) >= PLANNED)
@@ -370,7 +371,8 @@ static bool computed_attributes(const struct tree *tree, const struct computed *
     if (computed->slot >= (int)owner->collection->n_slots())
         return false;
     if (computed->slot >= 0) {
-        if (!owner->collection->file(owner->context, computed->item, (unsigned)computed->slot, name ? name : unwanted, &size))
+        if (!owner->collection->file(owner->context, computed->item, (unsigned)computed->slot, name ? name : unwanted,
+                                     &size))
             return false;
     } else if (name != NULL) {
         owner->collection->name(owner->context, computed->item, name);
@@ -396,7 +398,8 @@ bool tree_attributes(struct tree *tree, node_id id, struct node_attributes *ret_
     return find_computed(tree, id, &computed) && computed_attributes(tree, &computed, NULL, ret_attributes);
 }
 
-static bool lookup_slot(const struct tree *tree, struct computed *item, const char *name, struct node_attributes *ret_attributes)
+static bool lookup_slot(const struct tree *tree, struct computed *item, const char *name,
+                        struct node_attributes *ret_attributes)
 {
     char found[TREE_MAX_NAME + 1];
     for (item->slot = 0; item->slot < (int)item->owner->collection->n_slots(); item->slot++)
@@ -477,7 +480,8 @@ static bool guess_name(void *context, uint64_t index, const char *name, const st
     return true;
 }
 
-/* Of a name that is not in the directory: why, or which one may be meant. `length` is that of the path up to its end. */
+/* Of a name that is not in the directory: why, or which one may be meant. `length` is that of the path up to its end.
+ */
 static bool is_absent(struct tree *tree, node_id directory, const char *name, const char *path, size_t length,
                       struct error *error)
 {
@@ -641,8 +645,8 @@ bool tree_file(struct tree *tree, node_id id, struct arena *arena, struct vfile 
         return true;
     }
     if (node == NULL && find_computed(tree, id, &computed) && computed.slot >= 0)
-        return computed.owner->collection->plan(computed.owner->context, computed.item, (unsigned)computed.slot, arena, ret_file,
-                                                error);
+        return computed.owner->collection->plan(computed.owner->context, computed.item, (unsigned)computed.slot, arena,
+                                                ret_file, error);
     return error_set(error, "there is no such file");
 }
 

@@ -1,10 +1,10 @@
 /* The tree: directories and virtual files by name, the same for a mount and for `wfs ls`, `cat` and `cp`.
  *
  * Nodes are numbered; a number is the inode number, is stable for the life of the tree, and can be computed rather than
- * stored: the files below tensors/ cost no memory. Files are planned (their spans and size found) when somebody asks for their
- * attributes; what cannot be made turns out to be absent then, with a note in the checkpoint. Who asks for a file that
- * somebody else is planning waits for it, and nobody else does. Everything may be used from any thread. A tree uses its
- * checkpoint and options, which must outlive it. */
+ * stored: the files below tensors/ cost no memory. Files are planned (their spans and size found) when somebody asks
+ * for their attributes; what cannot be made turns out to be absent then, with a note in the checkpoint. Who asks for a
+ * file that somebody else is planning waits for it, and nobody else does. Everything may be used from any thread. A
+ * tree uses its checkpoint and options, which must outlive it. */
 #pragma once
 
 #include "formats/checkpoint.h"
@@ -23,8 +23,9 @@ struct tree_options {
     struct quantize_options quantize; /* for gguf/model-Q*.gguf */
     struct gguf_edits edits;          /* for all GGUF files */
     struct split_rule split;          /* for gguf/split/ */
-    const struct dtype *hf_type;      /* of floating-point tensors in model.safetensors and hf/; NULL: as the source has them */
-    uint64_t shard_size;              /* for hf/; 0: the usual one */
+    /* of floating-point tensors in model.safetensors and hf/; NULL: as the source has them */
+    const struct dtype *hf_type;
+    uint64_t shard_size;                  /* for hf/; 0: the usual one */
     const struct layout_request *layouts; /* for layouts/ */
     size_t n_layouts;
 };
@@ -59,13 +60,14 @@ node_id tree_parent(struct tree *tree, node_id id);
  * part is missing, and why where that is known. */
 bool tree_walk(struct tree *tree, const char *path, struct node_attributes *ret_attributes, struct error *error);
 
-/* Calls `emit` for the entries from number `first` on, until it returns false; entry numbers are stable. `name` is valid during
- * the call. "." and ".." are not among them. */
+/* Calls `emit` for the entries from number `first` on, until it returns false; entry numbers are stable. `name` is
+ * valid during the call. "." and ".." are not among them. */
 typedef bool tree_emit(void *context, uint64_t index, const char *name, const struct node_attributes *attributes);
 void tree_list(struct tree *tree, node_id directory, uint64_t first, tree_emit *emit, void *context);
 
-/* For a server, which must not wait. Begins to plan, in threads of their own, the files that tree_lookup() of `name`, or
- * tree_list() where `name` is NULL, would plan. True once none of them is being planned any more: these return at once then. */
+/* For a server, which must not wait. Begins to plan, in threads of their own, the files that tree_lookup() of `name`,
+ * or tree_list() where `name` is NULL, would plan. True once none of them is being planned any more: these return at
+ * once then. */
 bool tree_prepare(struct tree *tree, node_id directory, const char *name);
 
 /* As tree_list(), but plans nothing: what is not planned yet is pending, and may turn out to be absent. */
@@ -84,7 +86,8 @@ const char *tree_path(struct tree *tree, node_id id, struct arena *arena);
 /* The file of a node, valid as long as the tree and `arena` are. */
 bool tree_file(struct tree *tree, node_id id, struct arena *arena, struct vfile *ret_file, struct error *error);
 
-/* Extended attributes (user.wfs.*) of a node: calls `emit` for each. A value may hold any byte: a tensor's name does. */
+/* Extended attributes (user.wfs.*) of a node: calls `emit` for each. A value may hold any byte: a tensor's name does.
+ */
 typedef void tree_emit_xattr(void *context, const char *name, const char *value, size_t length);
 void tree_xattrs(struct tree *tree, node_id id, tree_emit_xattr *emit, void *context);
 
@@ -93,15 +96,15 @@ void tree_xattrs(struct tree *tree, node_id id, tree_emit_xattr *emit, void *con
 /* A directory in another; the one that is there already if there is. 0 where the name is taken by something else. */
 node_id tree_add_directory(struct tree *tree, node_id parent, const char *name);
 
-/* A file that is planned when its attributes are asked for. `plan` makes its spans in `arena`, which lives as long as the tree;
- * it is called once, with an arena of its own, while other plans are made. It may ask the tree for other files, not in a circle.
- * A failure hides the file, and its message, unless empty, becomes a note. A name that is taken in the directory is refused:
- * false. */
+/* A file that is planned when its attributes are asked for. `plan` makes its spans in `arena`, which lives as long as
+ * the tree; it is called once, with an arena of its own, while other plans are made. It may ask the tree for other
+ * files, not in a circle. A failure hides the file, and its message, unless empty, becomes a note. A name that is taken
+ * in the directory is refused: false. */
 typedef bool plan_function(const void *context, struct arena *arena, struct vfile *ret_file, struct error *error);
 bool tree_add_file(struct tree *tree, node_id parent, const char *name, plan_function *plan, const void *context);
 
-/* A directory of directories of files that is computed on demand, never stored: tensors/. Items are numbered from 0; each has
- * up to COLLECTION_MAX_SLOTS files, which keep their slot numbers whether present or not. */
+/* A directory of directories of files that is computed on demand, never stored: tensors/. Items are numbered from 0;
+ * each has up to COLLECTION_MAX_SLOTS files, which keep their slot numbers whether present or not. */
 enum { COLLECTION_MAX_SLOTS = 200, TREE_MAX_NAME = 255 };
 struct collection {
     uint64_t (*count)(const void *context);

@@ -54,7 +54,8 @@ void vfile_add_view(struct vfile_builder *builder, const struct view *view, stru
     span->encoding = encoding;
 }
 
-void vfile_add_text(struct vfile_builder *builder, text_function *text, const void *context, size_t index, uint64_t length)
+void vfile_add_text(struct vfile_builder *builder, text_function *text, const void *context, size_t index,
+                    uint64_t length)
 {
     if (length == 0)
         return;
@@ -109,7 +110,8 @@ static void split_task(void *context, size_t index)
 {
     struct split *split = context;
     struct error error;
-    uint64_t first = index * split->step, count = split->count - first < split->step ? split->count - first : split->step;
+    uint64_t first = index * split->step,
+             count = split->count - first < split->step ? split->count - first : split->step;
     unsigned char *out = split->out + first * split->span->encoding.dtype->block_bytes;
     if (atomic_load(&split->failed))
         return;
@@ -118,7 +120,8 @@ static void split_task(void *context, size_t index)
         *split->error = error;
 }
 
-static bool read_blocks(const struct span *span, uint64_t first, uint64_t count, unsigned char *out, struct error *error)
+static bool read_blocks(const struct span *span, uint64_t first, uint64_t count, unsigned char *out,
+                        struct error *error)
 {
     uint64_t cost = convert_cost(span->view, span->encoding, count);
     if (cost < SPLIT_COST || pool_width() == 1)
@@ -243,8 +246,8 @@ static size_t computed_run(const struct span *span, uint64_t offset, size_t leng
     return run < length ? run : length;
 }
 
-bool vfile_iov(const struct vfile *file, uint64_t offset, size_t length, struct iovec *iov, size_t *ret_count, void *scratch,
-               struct error *error)
+bool vfile_iov(const struct vfile *file, uint64_t offset, size_t length, struct iovec *iov, size_t *ret_count,
+               void *scratch, struct error *error)
 {
     assert(offset <= file->size && length <= file->size - offset);
     unsigned char *to = scratch;

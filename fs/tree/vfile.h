@@ -1,7 +1,7 @@
 /* Virtual files: an exact size, and any range of bytes computed from just what it depends on.
  *
- * A vfile is a constant list of spans. It keeps no state: ranges may be read in any order, twice, and by many threads at
- * once. Spans, literals and views belong to whoever planned the file. */
+ * A vfile is a constant list of spans. It keeps no state: ranges may be read in any order, twice, and by many threads
+ * at once. Spans, literals and views belong to whoever planned the file. */
 #pragma once
 
 #include "base/error.h"
@@ -29,7 +29,8 @@ struct vfile_builder {
 void vfile_add_literal(struct vfile_builder *builder, const void *bytes, uint64_t length);
 void vfile_add_zeros(struct vfile_builder *builder, uint64_t length);
 void vfile_add_view(struct vfile_builder *builder, const struct view *view, struct encoding encoding);
-void vfile_add_text(struct vfile_builder *builder, text_function *text, const void *context, size_t index, uint64_t length);
+void vfile_add_text(struct vfile_builder *builder, text_function *text, const void *context, size_t index,
+                    uint64_t length);
 struct vfile vfile_finish(const struct vfile_builder *builder);
 
 /* All of a source, as it is. */
@@ -38,13 +39,13 @@ struct vfile vfile_of_source(struct arena *arena, struct source *source, struct 
 /* Reads [offset, offset + length) into `out`; the range is inside the file. All of it or an error. */
 bool vfile_read(const struct vfile *file, uint64_t offset, size_t length, void *out, struct error *error);
 
-/* The same range as a vector, for writev to the kernel: runs that lie in a source as they are point into its mapping (they must
- * not be touched by us; the kernel's copy fails where the source has been truncated), all others into `scratch`, which has
- * room for `length` bytes: each at its own place of the range, so that a page of `scratch` becomes a page of the file where the
- * range begins one. At most VFILE_MAX_IOV elements. */
+/* The same range as a vector, for writev to the kernel: runs that lie in a source as they are point into its mapping
+ * (they must not be touched by us; the kernel's copy fails where the source has been truncated), all others into
+ * `scratch`, which has room for `length` bytes: each at its own place of the range, so that a page of `scratch` becomes
+ * a page of the file where the range begins one. At most VFILE_MAX_IOV elements. */
 enum { VFILE_MAX_IOV = 256 };
-bool vfile_iov(const struct vfile *file, uint64_t offset, size_t length, struct iovec *iov, size_t *ret_count, void *scratch,
-               struct error *error);
+bool vfile_iov(const struct vfile *file, uint64_t offset, size_t length, struct iovec *iov, size_t *ret_count,
+               void *scratch, struct error *error);
 
 /* The file as a source, for readers of formats; it keeps the file, whose spans live longer. */
 struct source *source_of_vfile(const struct vfile *file, const char *name);

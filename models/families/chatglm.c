@@ -3,7 +3,8 @@
 
 #include <math.h>
 
-static const struct family_name names[] = {{"GlmForCausalLM"}, {"ChatGLMModel"}, {"ChatGLMForConditionalGeneration"}, {0}};
+static const struct family_name names[] = {
+    {"GlmForCausalLM"}, {"ChatGLMModel"}, {"ChatGLMForConditionalGeneration"}, {0}};
 
 static const struct relation_row tensors[] = {
     {"encoder.layers.{}.self_attention.query_key_value", "blk.{}.attn_qkv"},
@@ -28,7 +29,8 @@ static const struct key_row keys[] = {
     {"feed_forward_length", GGUF_U32, IF_PRESENT, "ffn_hidden_size|intermediate_size"},
     {"block_count", GGUF_U32, REQUIRED, BLOCK_COUNT},
     {"attention.head_count", GGUF_U32, REQUIRED, "n_head|num_attention_heads"},
-    {"attention.head_count_kv", GGUF_U32, REQUIRED, "multi_query_group_num|num_key_value_heads|n_head|num_attention_heads"},
+    {"attention.head_count_kv", GGUF_U32, REQUIRED,
+     "multi_query_group_num|num_key_value_heads|n_head|num_attention_heads"},
     {"attention.layer_norm_rms_epsilon", GGUF_F32, OR_DEFAULT, "layernorm_epsilon", 1e-5},
     FILE_TYPE_KEY,
     {0},

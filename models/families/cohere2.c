@@ -95,7 +95,8 @@ static bool check_biases(struct synthesis *synthesis, struct error *error)
         n_biases++;
     }
     if (n_biases > 0)
-        checkpoint_note(checkpoint, "model.gguf: %zu biases that are 0 are left out; the converter fails on them", n_biases);
+        checkpoint_note(checkpoint, "model.gguf: %zu biases that are 0 are left out; the converter fails on them",
+                        n_biases);
     return true;
 }
 

@@ -10,7 +10,8 @@ static const struct relation_row tensors[] = {
 };
 
 static const struct key_row keys[] = {
-    {"context_length", GGUF_U32, REQUIRED, "model_max_length|max_position_embeddings"}, /* the former is the trained one */
+    /* the former is the trained one */
+    {"context_length", GGUF_U32, REQUIRED, "model_max_length|max_position_embeddings"},
     {"logit_scale", GGUF_F32, REQUIRED, "logit_scale"},
     {"rope.scaling.type", GGUF_STRING, ALWAYS, .text = "none"},
     {0},

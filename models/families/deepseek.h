@@ -1,5 +1,5 @@
-/* What the relatives of DeepSeek V2 share: multi-head latent attention (MLA), whose keys and values come from one short vector,
- * and its kind of experts. */
+/* What the relatives of DeepSeek V2 share: multi-head latent attention (MLA), whose keys and values come from one short
+ * vector, and its kind of experts. */
 #pragma once
 
 #include "models/families/family.h"
@@ -12,8 +12,8 @@ extern const struct key_row mla_keys[]; /* after base_keys */
 /* nope, value: the sizes of a head's parts. tie_word_embeddings. */
 void mla_add_facts(struct facts *facts, const struct hparams *hparams);
 
-/* leading_dense_block_count: without first_k_dense_replace, all layers are dense where there are no experts, and none where there
- * are. */
+/* leading_dense_block_count: without first_k_dense_replace, all layers are dense where there are no experts, and none
+ * where there are. */
 bool deepseek_dense_layers(const struct synthesis *synthesis, double *ret_value, struct error *error);
 
 /* Whether the whole is DeepSeek-OCR or one of its kin, whatever its text model says it is. */

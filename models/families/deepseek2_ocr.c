@@ -4,8 +4,11 @@
 #include <string.h>
 
 /* Their text_config has the name of an ordinary DeepSeek V2. */
-static const struct family_name names[] = {
-    {"DeepseekOCRForCausalLM"}, {"UnlimitedOCRForCausalLM"}, {"DeepseekOCR2ForCausalLM"}, {"DeepseekV2ForCausalLM"}, {0}};
+static const struct family_name names[] = {{"DeepseekOCRForCausalLM"},
+                                           {"UnlimitedOCRForCausalLM"},
+                                           {"DeepseekOCR2ForCausalLM"},
+                                           {"DeepseekV2ForCausalLM"},
+                                           {0}};
 
 static const struct relation_row tensors[] = {
     {"lm_head.weight", NULL, .when = "tie_word_embeddings"},
@@ -19,7 +22,8 @@ static const struct relation_row tensors[] = {
 bool deepseek_is_ocr(const struct hparams *hparams)
 {
     const struct json *outer = json_first(json_get(hparams_raw(hparams), "architectures"));
-    return json_string_is(outer, names[0].name) || json_string_is(outer, names[1].name) || json_string_is(outer, names[2].name);
+    return json_string_is(outer, names[0].name) || json_string_is(outer, names[1].name) ||
+           json_string_is(outer, names[2].name);
 }
 
 static const struct key_row keys[] = {
@@ -41,7 +45,8 @@ static const struct key_row keys[] = {
 static bool add_template(struct synthesis *synthesis, struct error *error)
 {
     (void)error;
-    gguf_set_text(&synthesis->model->kvs, "tokenizer.chat_template", "{% for m in messages %}{{m['content']}}{% endfor %}");
+    gguf_set_text(&synthesis->model->kvs, "tokenizer.chat_template",
+                  "{% for m in messages %}{{m['content']}}{% endfor %}");
     return true;
 }
 

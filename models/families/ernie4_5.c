@@ -11,7 +11,8 @@ static const struct family_name paddle_names[] = {{"PaddleOCRVLForConditionalGen
 /* Some checkpoints have queries, keys and values in one; "query", "key" and "value" are 1. */
 static const struct relation_row tensors[] = {
     {"model.layers.{}.self_attn.qkv_proj", "blk.{}.attn_q, blk.{}.attn_k, blk.{}.attn_v",
-     "(query head d + key kv_head d + value kv_head d) ... -> (query head d) ..., (key kv_head d) ..., (value kv_head d) ...",
+     "(query head d + key kv_head d + value kv_head d) ... -> (query head d) ..., (key kv_head d) ..., (value kv_head "
+     "d) ...",
      "head kv_head", .forward_only = true},
     {"model.layers.{}.mlp.up_gate_proj", "blk.{}.ffn_gate, blk.{}.ffn_up", GATE_UP, "gate up", .forward_only = true},
     {0},
@@ -64,7 +65,8 @@ static void add_facts(struct facts *facts, const struct hparams *hparams)
         facts_set(facts, "expert", n_experts);
 }
 
-static const char *rename_tensor(struct arena *arena, const struct facts *facts, enum direction direction, const char *name)
+static const char *rename_tensor(struct arena *arena, const struct facts *facts, enum direction direction,
+                                 const char *name)
 {
     static const char ernie[] = "ernie.";
     (void)facts;

@@ -66,7 +66,8 @@ static const struct key_row keys[] = {{"rope.dimension_count", GGUF_U32, .comput
 static bool emit_window_pattern(struct synthesis *synthesis, struct error *error)
 {
     const struct hparams *hparams = synthesis->model->hparams;
-    const struct json *types = hparams_get(hparams, "layer_types"), *given = hparams_get(hparams, "sliding_window_pattern");
+    const struct json *types = hparams_get(hparams, "layer_types"),
+                      *given = hparams_get(hparams, "sliding_window_pattern");
     struct layers layers;
     size_t length = 0;
     uint64_t each = 0;

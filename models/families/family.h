@@ -1,9 +1,9 @@
 /* Model families: what the converter knows of each architecture, as tables.
  *
- * A family is one file in this folder exporting `const struct family x_family`, and a row in families.c. Its rows are data that
- * can be read in both directions: the tensor rows turn Hugging Face names and layouts into GGUF's and back, the key rows name the
- * hyperparameter of every key. What needs code is a named hook in the family's own file, or one of the shared
- * ones below; adding a family never edits another's. */
+ * A family is one file in this folder exporting `const struct family x_family`, and a row in families.c. Its rows are
+ * data that can be read in both directions: the tensor rows turn Hugging Face names and layouts into GGUF's and back,
+ * the key rows name the hyperparameter of every key. What needs code is a named hook in the family's own file, or one
+ * of the shared ones below; adding a family never edits another's. */
 #pragma once
 
 #include "models/config_of_keys.h"
@@ -29,16 +29,16 @@ enum key_when {
     ALWAYS,     /* `value` or `text`, whatever config.json says */
 };
 
-/* One key. Its name is put after the architecture's unless it begins with a dot: ".general.file_type". A value that is an
- * array of whole numbers becomes an array of I32. */
+/* One key. Its name is put after the architecture's unless it begins with a dot: ".general.file_type". A value that is
+ * an array of whole numbers becomes an array of I32. */
 struct key_row {
     const char *key;
     enum gguf_type type; /* GGUF_U32, GGUF_F32, GGUF_BOOL or GGUF_STRING */
     enum key_when when;
-    const char
-        *from;    /* hyperparameters, the first present one counts: "rms_norm_eps|norm_eps"; "rope." at the front: of the rope */
-    double value; /* for OR_DEFAULT and ALWAYS */
-    double times; /* factor; 0: none */
+    const char *from; /* hyperparameters, the first present one counts: "rms_norm_eps|norm_eps"; "rope." at the front:
+                         of the rope */
+    double value;     /* for OR_DEFAULT and ALWAYS */
+    double times;     /* factor; 0: none */
     const char *text; /* for ALWAYS and GGUF_STRING */
 
     /* Instead of all that but `key` and `type`: computes the value. */
@@ -54,8 +54,9 @@ struct family {
     const char *summary;      /* for people: "Qwen 3" */
     const struct family_name *hf;
 
-    /* Tables up to a NULL; each ends with a row whose first member is NULL and whose other members that count are, too. `tensors`
-     * relate Hugging Face's names and layout to GGUF's (models/relation.h), the family's own before those it shares. */
+    /* Tables up to a NULL; each ends with a row whose first member is NULL and whose other members that count are, too.
+     * `tensors` relate Hugging Face's names and layout to GGUF's (models/relation.h), the family's own before those it
+     * shares. */
     const struct relation_row *tensors[FAMILY_MAX_TABLES + 1];
     const struct key_row *keys[FAMILY_MAX_TABLES + 1];
 
@@ -65,8 +66,8 @@ struct family {
     const char *const *dropped_prefixes; /* taken off the front of names, up to a NULL; NULL: none */
     const char *const *dropped_parts;    /* taken out of names wherever they stand */
 
-    /* The classes of transformers that the way back writes, up to one without an architecture; NULL: it cannot. Of families that
-     * share an architecture, which one it is: tokenizer.ggml.model. */
+    /* The classes of transformers that the way back writes, up to one without an architecture; NULL: it cannot. Of
+     * families that share an architecture, which one it is: tokenizer.ggml.model. */
     const struct config_form *forms;
     const char *tokenizer_model;
 
@@ -75,8 +76,8 @@ struct family {
     /* Whether it is this family, for a Hugging Face architecture that several rows name. */
     bool (*applies)(const struct hparams *hparams);
 
-    /* The name that the rows are about, of one that Hugging Face has (FORWARD), or the other way; `name` where it is the same.
-     * NULL: the tensor is left out. */
+    /* The name that the rows are about, of one that Hugging Face has (FORWARD), or the other way; `name` where it is
+     * the same. NULL: the tensor is left out. */
     const char *(*rename)(struct arena *arena, const struct facts *facts, enum direction direction, const char *name);
 
     /* Tensors that are in no file, and keys that go with them: they come before all others. */
@@ -112,7 +113,8 @@ struct synthesis {
 };
 
 /* For hooks: one more tensor. `name` and `view` live in the model's arena. */
-void synthesis_add_tensor(struct synthesis *synthesis, const char *name, const struct view *view, const struct dtype *forced);
+void synthesis_add_tensor(struct synthesis *synthesis, const char *name, const struct view *view,
+                          const struct dtype *forced);
 
 /* The name of a key of the architecture, in the model's arena: "llama.block_count". */
 const char *synthesis_key(const struct synthesis *synthesis, const char *key);
@@ -120,7 +122,8 @@ const char *synthesis_key(const struct synthesis *synthesis, const char *key);
 /* Sets the keys of a table. */
 bool synthesis_emit(struct synthesis *synthesis, const struct key_row *rows, struct error *error);
 
-/* The number that hyperparameters hold, as in key_row.from; `otherwise` where it is absent or null; false where it is none. */
+/* The number that hyperparameters hold, as in key_row.from; `otherwise` where it is absent or null; false where it is
+ * none. */
 bool synthesis_number(const struct synthesis *synthesis, const char *from, double otherwise, double *ret_value,
                       struct error *error);
 
@@ -128,8 +131,9 @@ bool synthesis_number(const struct synthesis *synthesis, const char *from, doubl
 
 extern const struct relation_row decoder_tensors[];    /* names of Llama and most that came after it */
 extern const struct relation_row sparse_moe_tensors[]; /* experts as Mixtral has them */
-extern const struct key_row base_keys[];               /* the converter's common emitter, general.file_type at its end */
-extern const struct key_row moe_keys[];                /* expert_feed_forward_length and the shared expert's */
+/* the converter's common emitter, general.file_type at its end */
+extern const struct key_row base_keys[];
+extern const struct key_row moe_keys[]; /* expert_feed_forward_length and the shared expert's */
 
 /* Rearrangements that several families have: rotary rows, whose halves become pairs, and fused matrices. */
 #define QUERY_ROTARY "(head half pair) ... -> (head pair half) ..."
@@ -140,9 +144,9 @@ extern const struct key_row moe_keys[];                /* expert_feed_forward_le
 #define BLOCK_COUNT "n_layers|num_hidden_layers|n_layer|num_layers"
 
 /* general.file_type; its value is of the output. */
-#define FILE_TYPE_KEY                                                                                                            \
-    {                                                                                                                            \
-        .key = ".general.file_type", .type = GGUF_U32, .when = ALWAYS                                                            \
+#define FILE_TYPE_KEY                                                                                                  \
+    {                                                                                                                  \
+        .key = ".general.file_type", .type = GGUF_U32, .when = ALWAYS                                                  \
     }
 
 /* pooling_type, from modules.json and the configuration it names. */

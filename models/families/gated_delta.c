@@ -29,11 +29,12 @@ const struct relation_row gated_delta_grouped_tensors[] = {
      "(half group key_dim + group share value_dim) 1 k -> (half group key_dim + share group value_dim) k", "group"},
     {"model.layers.{}.linear_attn.in_proj_qkv", "blk.{}.attn_qkv",
      "(half group key_dim + group share value_dim) c -> (half group key_dim + share group value_dim) c", "group"},
-    {"model.layers.{}.linear_attn.in_proj_z", "blk.{}.attn_gate", "(group share value_dim) c -> (share group value_dim) c",
-     "group"},
+    {"model.layers.{}.linear_attn.in_proj_z", "blk.{}.attn_gate",
+     "(group share value_dim) c -> (share group value_dim) c", "group"},
     {"model.layers.{}.linear_attn.in_proj_a", "blk.{}.ssm_alpha", "(group share) c -> (share group) c", "group"},
     {"model.layers.{}.linear_attn.in_proj_b", "blk.{}.ssm_beta", "(group share) c -> (share group) c", "group"},
-    {"model.layers.{}.linear_attn.out_proj", "blk.{}.ssm_out", "c (group share value_dim) -> c (share group value_dim)", "group"},
+    {"model.layers.{}.linear_attn.out_proj", "blk.{}.ssm_out", "c (group share value_dim) -> c (share group value_dim)",
+     "group"},
     {0},
 };
 
@@ -44,7 +45,8 @@ static bool compute_inner_size(const struct synthesis *synthesis, double *ret_va
         !synthesis_number(synthesis, "linear_value_head_dim", NAN, &size, error))
         return false;
     *ret_value = heads * size;
-    return !isnan(*ret_value) || error_set(error, "config.json: linear_num_value_heads or linear_value_head_dim is missing");
+    return !isnan(*ret_value) ||
+           error_set(error, "config.json: linear_num_value_heads or linear_value_head_dim is missing");
 }
 
 static bool compute_rotary(const struct synthesis *synthesis, double *ret_value, struct error *error)
@@ -109,8 +111,9 @@ bool gated_delta_count_predicting(struct synthesis *synthesis, struct error *err
     if (!hparams_count(model->hparams, "mtp_num_hidden_layers", 1, MOST, &n, &unused))
         n = facts_get(&synthesis->facts, "without_mtp") != 0 ? 0 : count_by_names(model->checkpoint->tensors);
     if (n == 0)
-        checkpoint_note(model->checkpoint, "model.gguf: there are no tensors of multi-token prediction (mtp.), without which the "
-                                           "converter fails: the file is what it makes with --no-mtp");
+        checkpoint_note(model->checkpoint,
+                        "model.gguf: there are no tensors of multi-token prediction (mtp.), without which the "
+                        "converter fails: the file is what it makes with --no-mtp");
     nextn_set(&synthesis->facts, n);
     return nextn_count_blocks(synthesis, error);
 }

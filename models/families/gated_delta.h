@@ -1,8 +1,9 @@
-/* The gated delta net, a linear attention that Qwen3-Next and Qwen 3.5 mix with full attention, and what else the two share:
- * norms that are stored less one, experts, and a layer that predicts one more token. conversion/qwen.py.
+/* The gated delta net, a linear attention that Qwen3-Next and Qwen 3.5 mix with full attention, and what else the two
+ * share: norms that are stored less one, experts, and a layer that predicts one more token. conversion/qwen.py.
  *
- * The value heads belong to key heads, `share` of them to each: stored key head by key head in Qwen 3.5, where llama.cpp wants
- * the first of every key head, then the second ... Facts: group (key heads), share, key_dim, value_dim, gate_dim. */
+ * The value heads belong to key heads, `share` of them to each: stored key head by key head in Qwen 3.5, where
+ * llama.cpp wants the first of every key head, then the second ... Facts: group (key heads), share, key_dim, value_dim,
+ * gate_dim. */
 #pragma once
 
 #include "models/families/nextn.h"

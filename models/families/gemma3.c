@@ -57,7 +57,8 @@ bool gemma3_count_tokens(struct synthesis *synthesis, struct error *error)
     if (!document_open(checkpoint, "tokenizer.json", &tokenizer, error))
         return false;
     const struct json *root = document_root(tokenizer);
-    known_tokens(synthesis, json_count(json_get(json_get(root, "model"), "vocab")) + json_count(json_get(root, "added_tokens")));
+    known_tokens(synthesis,
+                 json_count(json_get(json_get(root, "model"), "vocab")) + json_count(json_get(root, "added_tokens")));
     document_close(tokenizer);
     return true;
 }

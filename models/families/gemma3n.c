@@ -54,8 +54,8 @@ static bool emit_feed_forward(struct synthesis *synthesis, struct error *error)
     return true;
 }
 
-/* How many standard deviations are below a share of a normal distribution, as torch computes it in F32: of the two shares that
- * there are. */
+/* How many standard deviations are below a share of a normal distribution, as torch computes it in F32: of the two
+ * shares that there are. */
 static bool emit_sparsity(struct synthesis *synthesis, struct error *error)
 {
     enum { SPARSE_LAYERS = 10 };

@@ -1,4 +1,5 @@
-/* Gemma 4, the text model: an embedding for each layer, heads of another size where attention is to all. conversion/gemma.py. */
+/* Gemma 4, the text model: an embedding for each layer, heads of another size where attention is to all.
+ * conversion/gemma.py. */
 #include "formats/documents.h"
 #include "models/families/gemma.h"
 #include "models/families/layers.h"
@@ -39,8 +40,8 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-/* A hyperparameter of the layers that attend to all: of the whole, or of the first of them that per_layer_config gives one. NULL
- * where there is neither. */
+/* A hyperparameter of the layers that attend to all: of the whole, or of the first of them that per_layer_config gives
+ * one. NULL where there is neither. */
 static const struct json *of_full_layers(const struct hparams *hparams, const char *key, const char *key_of_layer)
 {
     const struct json *value = hparams_get(hparams, key);
@@ -60,7 +61,8 @@ static const struct json *of_full_layers(const struct hparams *hparams, const ch
 static bool compute_global_head_dim(const struct synthesis *synthesis, double *ret_value, struct error *error)
 {
     uint64_t size;
-    if (!json_u64(of_full_layers(synthesis->model->hparams, "global_head_dim", "head_dim"), &size) || size > MAX_HEAD_DIM)
+    if (!json_u64(of_full_layers(synthesis->model->hparams, "global_head_dim", "head_dim"), &size) ||
+        size > MAX_HEAD_DIM)
         return error_set(error,
                          "config.json: neither global_head_dim nor per_layer_config has the size of a head of full "
                          "attention, of at most %d",
@@ -87,7 +89,8 @@ static bool emit_widths(struct synthesis *synthesis, struct error *error)
     if (!json_bool(hparams_get(synthesis->model->hparams, "use_double_wide_mlp"), false))
         return true;
     if (!synthesis_number(synthesis, "intermediate_size", 0, &width, error) ||
-        !synthesis_number(synthesis, "num_kv_shared_layers", 0, &n_shared, error) || !layers_new(synthesis, &layers, error))
+        !synthesis_number(synthesis, "num_kv_shared_layers", 0, &n_shared, error) ||
+        !layers_new(synthesis, &layers, error))
         return false;
     for (uint64_t i = 0; i < layers.n; i++)
         layers.values[i] = (double)i < (double)layers.n - n_shared ? width : 2 * width;

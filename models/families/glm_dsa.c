@@ -36,8 +36,8 @@ static bool emit_indexer_types(struct synthesis *synthesis, struct error *error)
         return true;
     for (const struct json *type = json_first(types); type != NULL; type = json_next(type))
         buffer_append_le(&elements, json_string_is(type, "full"), 1);
-    gguf_set_array(&synthesis->model->kvs, synthesis_key(synthesis, "attention.indexer.types"), GGUF_BOOL, json_count(types),
-                   &elements);
+    gguf_set_array(&synthesis->model->kvs, synthesis_key(synthesis, "attention.indexer.types"), GGUF_BOOL,
+                   json_count(types), &elements);
     return true;
 }
 

@@ -1,7 +1,7 @@
 /* Granite 4 and Bamba: layers of Mamba 2 and of attention. conversion/granite.py, GraniteHybridModel.
  *
- * The converter takes the first of some names, and then of the same after "mamba_". Models of which no layer is Mamba's have the
- * architecture of Granite 3, and yet all keys of the hybrid. */
+ * The converter takes the first of some names, and then of the same after "mamba_". Models of which no layer is Mamba's
+ * have the architecture of Granite 3, and yet all keys of the hybrid. */
 #include "models/families/granite.h"
 #include "models/families/layers.h"
 #include "models/families/llama.h"
@@ -20,7 +20,8 @@ static const struct relation_row tensors[] = {
     {"model.layers.{}.shared_mlp.input_linear", "blk.{}.ffn_gate_shexp, blk.{}.ffn_up_shexp", GATE_UP, "gate up",
      .when = "expert"},
     {"model.layers.{}.shared_mlp.output_linear", "blk.{}.ffn_down_shexp", .when = "expert"},
-    {"model.layers.{}.shared_mlp.input_linear", "blk.{}.ffn_gate, blk.{}.ffn_up", GATE_UP, "gate up", .when = "!expert"},
+    {"model.layers.{}.shared_mlp.input_linear", "blk.{}.ffn_gate, blk.{}.ffn_up", GATE_UP, "gate up",
+     .when = "!expert"},
     {"model.layers.{}.shared_mlp.output_linear", "blk.{}.ffn_down", .when = "!expert"},
     {0},
 };
@@ -37,7 +38,8 @@ static bool is_periodic(const struct hparams *hparams, uint64_t i)
 /* 1 where a layer has attention, of the first `n` layers. */
 static void mark_attention(const struct hparams *hparams, struct layers *layers)
 {
-    const struct json *types = hparams_get(hparams, "layer_types"), *listed = hparams_get(hparams, "attn_layer_indices");
+    const struct json *types = hparams_get(hparams, "layer_types"),
+                      *listed = hparams_get(hparams, "attn_layer_indices");
     if (json_count(types) > 0) {
         layers_mark(layers, types, "attention");
         return;
@@ -104,7 +106,8 @@ static bool emit_attention(struct synthesis *synthesis, struct error *error)
     if (!layers_new(synthesis, &layers, error))
         return false;
     mark_attention(synthesis->model->hparams, &layers);
-    bool has_rope = !has_mamba_layers(synthesis->model->hparams) || strcmp(synthesis->hf->name, "BambaForCausalLM") == 0;
+    bool has_rope =
+        !has_mamba_layers(synthesis->model->hparams) || strcmp(synthesis->hf->name, "BambaForCausalLM") == 0;
     if (!layers_set_kv_heads(synthesis, &layers, error))
         return false;
     gguf_set_bool(kvs, synthesis_key(synthesis, "rope.scaling.finetuned"), has_rope);
@@ -135,10 +138,10 @@ static bool pad_vocabulary(struct synthesis *synthesis, const struct vocab_input
     return !has_mamba_layers(synthesis->model->hparams) || mamba2_pad_vocabulary(synthesis, 8, error);
 }
 
-#define GRANITE_HYBRID                                                                                                           \
-    .hf = names, .tensors = {tensors, mamba2_layer_tensors, granite_moe_tensors, llama_tensors, decoder_tensors},                \
-    .keys = {base_keys, granite_keys, granite_moe_keys, keys}, .vocabs = {&spm_vocab, &bpe_vocab}, .add_facts = add_facts,       \
-    .add_extras = add_rope_freqs, .before_vocab = pad_vocabulary
+#define GRANITE_HYBRID                                                                                                 \
+    .hf = names, .tensors = {tensors, mamba2_layer_tensors, granite_moe_tensors, llama_tensors, decoder_tensors},      \
+    .keys = {base_keys, granite_keys, granite_moe_keys, keys}, .vocabs = {&spm_vocab, &bpe_vocab},                     \
+    .add_facts = add_facts, .add_extras = add_rope_freqs, .before_vocab = pad_vocabulary
 
 const struct family granitehybrid_family = {
     .name = "granitehybrid",

@@ -13,8 +13,8 @@ const struct relation_row granite_moe_tensors[] = {
     {0},
 };
 
-const struct key_row granite_moe_keys[] = {{"expert_shared_feed_forward_length", GGUF_U32, IF_TRUE, "shared_intermediate_size"},
-                                           {0}};
+const struct key_row granite_moe_keys[] = {
+    {"expert_shared_feed_forward_length", GGUF_U32, IF_TRUE, "shared_intermediate_size"}, {0}};
 
 static const struct config_row config_form_rows[] = {
     {"hidden_act", FROM_TEXT, .text = "'silu'"},

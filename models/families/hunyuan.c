@@ -103,7 +103,8 @@ static const struct key_row moe_layer_keys[] = {
 
 static const struct key_row hy3_keys[] = {
     {"expert_feed_forward_length", GGUF_U32, IF_PRESENT, "expert_hidden_dim|moe_intermediate_size"},
-    {"expert_shared_feed_forward_length", GGUF_U32, IF_PRESENT, "shared_expert_intermediate_size|moe_intermediate_size"},
+    {"expert_shared_feed_forward_length", GGUF_U32, IF_PRESENT,
+     "shared_expert_intermediate_size|moe_intermediate_size"},
     {"expert_weights_norm", GGUF_BOOL, IF_PRESENT, "route_norm|norm_topk_prob"},
     {"expert_weights_scale", GGUF_F32, IF_PRESENT, "router_scaling_factor|routed_scaling_factor"},
     {"expert_gating_func", GGUF_U32, ALWAYS, .value = 2}, /* sigmoid */

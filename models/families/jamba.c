@@ -36,7 +36,8 @@ static bool emit_kv_heads(struct synthesis *synthesis, struct error *error)
     struct layers layers;
     uint64_t period, offset;
     const struct hparams *hparams = synthesis->model->hparams;
-    if (!layers_new(synthesis, &layers, error) || !hparams_count(hparams, "attn_layer_period", 1, UINT32_MAX, &period, error) ||
+    if (!layers_new(synthesis, &layers, error) ||
+        !hparams_count(hparams, "attn_layer_period", 1, UINT32_MAX, &period, error) ||
         !hparams_count(hparams, "attn_layer_offset", 0, UINT32_MAX, &offset, error))
         return false;
     for (uint64_t i = 0; i < layers.n; i++)
@@ -73,10 +74,12 @@ static const struct key_row keys[] = {
 };
 
 /* Layers without experts have one all the same, in some checkpoints. */
-static const char *rename_tensor(struct arena *arena, const struct facts *facts, enum direction direction, const char *name)
+static const char *rename_tensor(struct arena *arena, const struct facts *facts, enum direction direction,
+                                 const char *name)
 {
     static const char layer[] = "model.layers.", expert[] = "feed_forward.experts.0.";
-    uint64_t numbers[PATTERN_NUMBERS], period = facts_get(facts, "expert_period"), offset = facts_get(facts, "expert_offset");
+    uint64_t numbers[PATTERN_NUMBERS], period = facts_get(facts, "expert_period"),
+                                       offset = facts_get(facts, "expert_offset");
     if (direction == BACKWARD || period == 0 || strncmp(name, layer, sizeof layer - 1) != 0)
         return name;
     const char *number = name + sizeof layer - 1;

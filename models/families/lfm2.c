@@ -97,9 +97,11 @@ static const struct key_row moe_family_keys[] = {
 };
 
 /* What belongs to the audio of LFM2-Audio is left out. */
-static const char *rename_tensor(struct arena *arena, const struct facts *facts, enum direction direction, const char *name)
+static const char *rename_tensor(struct arena *arena, const struct facts *facts, enum direction direction,
+                                 const char *name)
 {
-    static const char *const audio[] = {"audio", "codebook", "conformer", "depth_embedding", "depthformer", "depth_linear"};
+    static const char *const audio[] = {"audio",           "codebook",    "conformer",
+                                        "depth_embedding", "depthformer", "depth_linear"};
     (void)facts;
     if (direction == BACKWARD)
         return name;

@@ -34,7 +34,8 @@ static bool all_are_full(const struct hparams *hparams)
         if (!json_u64(item, &has_rope) || has_rope != 0)
             return false;
     }
-    return json_count(rope) > 0 || (json_u64(hparams_get(hparams, "no_rope_layer_interval"), &interval) && interval == 1);
+    return json_count(rope) > 0 ||
+           (json_u64(hparams_get(hparams, "no_rope_layer_interval"), &interval) && interval == 1);
 }
 
 static bool emit_sliding_window(struct synthesis *synthesis, struct error *error)

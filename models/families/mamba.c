@@ -51,7 +51,8 @@ static bool compute_conv_kernel(const struct synthesis *synthesis, double *ret_v
 static bool compute_inner_size(const struct synthesis *synthesis, double *ret_value, struct error *error)
 {
     double width;
-    if (!model_width(synthesis, &width, error) || !number_or(synthesis, "intermediate_size|d_inner", 2 * width, ret_value, error))
+    if (!model_width(synthesis, &width, error) ||
+        !number_or(synthesis, "intermediate_size|d_inner", 2 * width, ret_value, error))
         return false;
     return *ret_value == 2 * width ||
            error_set(error, "config.json: the inner size is %g, not twice the width %g", *ret_value, width);

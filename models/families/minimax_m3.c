@@ -2,7 +2,8 @@
  * conversion/minimax.py. */
 #include "models/families/minimax.h"
 
-static const struct family_name names[] = {{"MiniMaxM3SparseForCausalLM"}, {"MiniMaxM3SparseForConditionalGeneration"}, {0}};
+static const struct family_name names[] = {
+    {"MiniMaxM3SparseForCausalLM"}, {"MiniMaxM3SparseForConditionalGeneration"}, {0}};
 
 static const struct relation_row tensors[] = {
     {"model.norm", "output_norm", .map = &plus_one},

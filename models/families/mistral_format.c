@@ -1,7 +1,7 @@
 /* Models in Mistral's own layout. conversion/mistral.py, MistralModel.
  *
- * They are Llamas whose rotary rows are in pairs already. Those whose attention is scaled by its position have an architecture of
- * their own. */
+ * They are Llamas whose rotary rows are in pairs already. Those whose attention is scaled by its position have an
+ * architecture of their own. */
 #include "models/families/llama.h"
 
 static const struct family_name names[] = {{"MistralModel"}, {0}};

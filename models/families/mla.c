@@ -1,4 +1,5 @@
-/* Multi-head latent attention, and the experts and keys of the models that DeepSeek V2 began. conversion/deepseek.py. */
+/* Multi-head latent attention, and the experts and keys of the models that DeepSeek V2 began. conversion/deepseek.py.
+ */
 #include "models/families/deepseek.h"
 
 const struct relation_row mla_tensors[] = {
@@ -31,11 +32,12 @@ const struct relation_row deepseek_expert_tensors[] = {
 bool deepseek_dense_layers(const struct synthesis *synthesis, double *ret_value, struct error *error)
 {
     bool has_experts = facts_get(&synthesis->facts, "expert") != 0;
-    return synthesis_number(synthesis, "first_k_dense_replace", has_experts ? 0 : (double)synthesis->facts.n_layers, ret_value,
-                            error);
+    return synthesis_number(synthesis, "first_k_dense_replace", has_experts ? 0 : (double)synthesis->facts.n_layers,
+                            ret_value, error);
 }
 
-static bool add_up(const struct synthesis *synthesis, const char *a, const char *b, double *ret_value, struct error *error)
+static bool add_up(const struct synthesis *synthesis, const char *a, const char *b, double *ret_value,
+                   struct error *error)
 {
     double first, second;
     if (!synthesis_number(synthesis, a, -1, &first, error) || !synthesis_number(synthesis, b, -1, &second, error))

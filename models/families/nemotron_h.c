@@ -1,6 +1,8 @@
-/* Nemotron-H and Nemotron 3: layers of Mamba 2, of attention, of feed-forward networks and of experts. conversion/nemotron.py.
+/* Nemotron-H and Nemotron 3: layers of Mamba 2, of attention, of feed-forward networks and of experts.
+ * conversion/nemotron.py.
  *
- * What predicts a second token has two layers below "mtp.", one of attention and one of experts; in a GGUF they are one more. */
+ * What predicts a second token has two layers below "mtp.", one of attention and one of experts; in a GGUF they are one
+ * more. */
 #include "models/families/granite.h"
 #include "models/families/layers.h"
 #include "models/families/mamba2.h"
@@ -180,7 +182,8 @@ static const char *const of_second[] = {"post_norm",
                                         "mixer.fc1_latent_proj",
                                         "mixer.fc2_latent_proj"};
 
-static const char *rename_tensor(struct arena *arena, const struct facts *facts, enum direction direction, const char *name)
+static const char *rename_tensor(struct arena *arena, const struct facts *facts, enum direction direction,
+                                 const char *name)
 {
     static const char first[] = "mtp.layers.0.", second[] = "mtp.layers.1.", layer[] = "backbone.layers.";
     uint64_t numbers[PATTERN_NUMBERS];
@@ -202,7 +205,8 @@ static const char *rename_tensor(struct arena *arena, const struct facts *facts,
     const char *rest = number + digits + 1;
     for (size_t i = 0; i < sizeof of_second / sizeof *of_second; i++)
         is_second |= strncmp(rest, of_second[i], strlen(of_second[i])) == 0;
-    return arena_printf(arena, "%s%s", is_second ? second : first, strncmp(rest, "post_norm", 9) == 0 ? rest + 5 : rest);
+    return arena_printf(arena, "%s%s", is_second ? second : first,
+                        strncmp(rest, "post_norm", 9) == 0 ? rest + 5 : rest);
 }
 
 static bool pad_vocabulary(struct synthesis *synthesis, const struct vocab_input *input, struct error *error)

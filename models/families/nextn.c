@@ -76,7 +76,8 @@ static const char *to_layers(struct arena *arena, uint64_t first, const char *na
         return arena_printf(arena, "model.layers.%" PRIu64 "%s", first + numbers[0], layer + digits);
     for (size_t i = 0; i < N_SHARED; i++)
         if (after(rest, shared[i].mtp) != NULL)
-            return arena_printf(arena, "model.layers.%" PRIu64 ".%s.%s", first, shared[i].of_layer, after(rest, shared[i].mtp));
+            return arena_printf(arena, "model.layers.%" PRIu64 ".%s.%s", first, shared[i].of_layer,
+                                after(rest, shared[i].mtp));
     return name;
 }
 

@@ -1,9 +1,9 @@
-/* Layers that predict more than one token ahead (multi-token prediction, "NextN"): whole layers after the last one, with a few
- * tensors of their own.
+/* Layers that predict more than one token ahead (multi-token prediction, "NextN"): whole layers after the last one,
+ * with a few tensors of their own.
  *
- * Checkpoints either count them on (model.layers.{N+i}), or have them below "mtp.", where those that all share lie beside
- * mtp.layers.{i}. In a GGUF they are layers like any other: block_count counts them. The fact "nextn" is their number, and
- * facts.n_layers includes them. */
+ * Checkpoints either count them on (model.layers.{N+i}), or have them below "mtp.", where those that all share lie
+ * beside mtp.layers.{i}. In a GGUF they are layers like any other: block_count counts them. The fact "nextn" is their
+ * number, and facts.n_layers includes them. */
 #pragma once
 
 #include "models/families/family.h"

@@ -27,8 +27,8 @@ static bool emit_window_pattern(struct synthesis *synthesis, struct error *error
     if (n_layers == 0)
         for (; n_layers < synthesis->facts.n_layers; n_layers++)
             buffer_append_le(&pattern, (n_layers + 1) % FULL_EVERY != 0, 1);
-    gguf_set_array(&synthesis->model->kvs, synthesis_key(synthesis, "attention.sliding_window_pattern"), GGUF_BOOL, n_layers,
-                   &pattern);
+    gguf_set_array(&synthesis->model->kvs, synthesis_key(synthesis, "attention.sliding_window_pattern"), GGUF_BOOL,
+                   n_layers, &pattern);
     return true;
 }
 

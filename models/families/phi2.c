@@ -26,9 +26,12 @@ static const struct key_row keys[] = {
 };
 
 static const struct config_row config_rows[] = {
-    {"hidden_act", FROM_TEXT, .text = "'gelu_new'"},        {"partial_rotary_factor", FROM_HEAD_SHARE, "rope.dimension_count"},
-    {"qk_layernorm", FROM_TEXT, .text = "false"},           {"max_position_embeddings", FROM_KEY, "context_length"},
-    {"intermediate_size", FROM_KEY, "feed_forward_length"}, {0},
+    {"hidden_act", FROM_TEXT, .text = "'gelu_new'"},
+    {"partial_rotary_factor", FROM_HEAD_SHARE, "rope.dimension_count"},
+    {"qk_layernorm", FROM_TEXT, .text = "false"},
+    {"max_position_embeddings", FROM_KEY, "context_length"},
+    {"intermediate_size", FROM_KEY, "feed_forward_length"},
+    {0},
 };
 
 static const struct config_form forms[] = {

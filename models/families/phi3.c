@@ -31,8 +31,8 @@ const struct key_row phi3_keys[] = {
     {0},
 };
 
-/* What attention is scaled by when the context is longer than the one of training. transformers takes "su" and "yarn" for
- * "longrope" where the scaling has just the three members that it knows. */
+/* What attention is scaled by when the context is longer than the one of training. transformers takes "su" and "yarn"
+ * for "longrope" where the scaling has just the three members that it knows. */
 static bool attention_factor(const struct synthesis *synthesis, double *ret_factor, struct error *error)
 {
     const struct hparams *hparams = synthesis->model->hparams;
@@ -59,7 +59,8 @@ static bool add_factors(struct synthesis *synthesis, const char *name, const str
 {
     uint64_t n_factors = json_count(array);
     if (n_factors != n_expected || n_factors > MAX_FACTORS)
-        return error_set(error, "config.json: rope_scaling has %zu factors, expected %zu", (size_t)n_factors, (size_t)n_expected);
+        return error_set(error, "config.json: rope_scaling has %zu factors, expected %zu", (size_t)n_factors,
+                         (size_t)n_expected);
     struct arena *arena = synthesis->model->arena;
     float *factors = arena_array(arena, n_factors, sizeof *factors);
     const struct json *item = json_first(array);

@@ -10,8 +10,8 @@ const struct relation_row qwen_moe_tensors[] = {
     {"model.layers.{}.mlp.experts.{expert}.up_proj", "blk.{}.ffn_up_exps"},
     /* as newer releases of transformers store them */
     {"model.layers.{}.mlp.experts.down_proj", "blk.{}.ffn_down_exps.weight", .forward_only = true},
-    {"model.layers.{}.mlp.experts.gate_up_proj", "blk.{}.ffn_gate_exps.weight, blk.{}.ffn_up_exps.weight", GATE_UP, "gate up",
-     .forward_only = true},
+    {"model.layers.{}.mlp.experts.gate_up_proj", "blk.{}.ffn_gate_exps.weight, blk.{}.ffn_up_exps.weight", GATE_UP,
+     "gate up", .forward_only = true},
     {"model.layers.{}.mlp.shared_expert_gate", "blk.{}.ffn_gate_inp_shexp", "one c"},
     {"model.layers.{}.mlp.shared_expert.down_proj", "blk.{}.ffn_down_shexp"},
     {"model.layers.{}.mlp.shared_expert.gate_proj", "blk.{}.ffn_gate_shexp"},

@@ -1,8 +1,11 @@
 /* Qwen2-VL, Qwen2.5-VL and Qwen2.5-Omni: their text halves. conversion/qwenvl.py. */
 #include "models/families/family.h"
 
-static const struct family_name names[] = {
-    {"Qwen2VLForConditionalGeneration"}, {"Qwen2_5_VLForConditionalGeneration"}, {"Qwen2VLModel"}, {"Qwen2_5OmniModel"}, {0}};
+static const struct family_name names[] = {{"Qwen2VLForConditionalGeneration"},
+                                           {"Qwen2_5_VLForConditionalGeneration"},
+                                           {"Qwen2VLModel"},
+                                           {"Qwen2_5OmniModel"},
+                                           {0}};
 
 static const char *const dropped_prefixes[] = {"thinker.", NULL};
 

@@ -37,7 +37,8 @@ static bool adjust(struct synthesis *synthesis, struct error *error)
     return gated_delta_count_predicting(synthesis, error);
 }
 
-static const char *rename_tensor(struct arena *arena, const struct facts *facts, enum direction direction, const char *name)
+static const char *rename_tensor(struct arena *arena, const struct facts *facts, enum direction direction,
+                                 const char *name)
 {
     return facts_get(facts, "without_mtp") != 0 ? name : nextn_rename(arena, facts, direction, name);
 }
@@ -46,7 +47,8 @@ const struct family qwen35_family = {
     .name = "qwen35",
     .summary = "Qwen 3.5, 3.6 and 3.8, dense",
     .hf = names,
-    .tensors = {tensors, gated_delta_grouped_tensors, gated_delta_tensors, nextn_tensors, qwen_moe_tensors, decoder_tensors},
+    .tensors = {tensors, gated_delta_grouped_tensors, gated_delta_tensors, nextn_tensors, qwen_moe_tensors,
+                decoder_tensors},
     .keys = {base_keys, moe_keys, gated_delta_keys, qwen35_keys},
     .vocabs = {&bpe_vocab},
     .add_facts = gated_delta_add_facts,

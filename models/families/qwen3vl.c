@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct family_name names[] = {{"Qwen3VLForConditionalGeneration"}, {"Qwen3ASRForConditionalGeneration"}, {0}};
+static const struct family_name names[] = {
+    {"Qwen3VLForConditionalGeneration"}, {"Qwen3ASRForConditionalGeneration"}, {0}};
 
 static bool is_recognizer(const struct synthesis *synthesis)
 {
@@ -22,7 +23,8 @@ static bool compute_deepstack_layers(const struct synthesis *synthesis, double *
 {
     const struct hparams *hparams = synthesis->model->hparams;
     bool thinks = hparams_get(hparams, "thinker_config") != NULL;
-    const char *key = thinks ? "thinker_config.vision_config.deepstack_visual_indexes" : "vision_config.deepstack_visual_indexes";
+    const char *key =
+        thinks ? "thinker_config.vision_config.deepstack_visual_indexes" : "vision_config.deepstack_visual_indexes";
     (void)error;
     *ret_value = has_speech(synthesis) ? 0 : (double)json_count(hparams_get(hparams, key));
     return true;
@@ -46,9 +48,10 @@ static void set_ends(struct gguf_kvs *kvs, const struct json *config)
 
 bool qwen3vl_after_vocab(struct synthesis *synthesis, const struct vocab_input *input, struct error *error)
 {
-    static const char template[] = "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\\n' + message['content'] "
-                                   "+ '<|im_end|>' + '\\n'}}{% endfor %}"
-                                   "{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}";
+    static const char template[] =
+        "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\\n' + message['content'] "
+        "+ '<|im_end|>' + '\\n'}}{% endfor %}"
+        "{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}";
     struct document *config;
     if (!has_speech(synthesis))
         return true;

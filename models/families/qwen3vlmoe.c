@@ -1,7 +1,8 @@
 /* Qwen3-VL and Qwen3-Omni with experts: the text half. conversion/qwen3vl.py. */
 #include "models/families/qwen3vl.h"
 
-static const struct family_name names[] = {{"Qwen3VLMoeForConditionalGeneration"}, {"Qwen3OmniMoeForConditionalGeneration"}, {0}};
+static const struct family_name names[] = {
+    {"Qwen3VLMoeForConditionalGeneration"}, {"Qwen3OmniMoeForConditionalGeneration"}, {0}};
 
 /* Experts are stored in one piece, transposed. */
 static const struct relation_row tensors[] = {

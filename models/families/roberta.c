@@ -8,8 +8,8 @@
 static const struct family_name roberta_names[] = {{"RobertaModel"}, {"RobertaForSequenceClassification"}, {0}};
 static const struct family_name xlm_names[] = {{"XLMRobertaModel"}, {"XLMRobertaForSequenceClassification"}, {0}};
 
-static const struct relation_row tensors[] = {{"embeddings.position_embeddings", "position_embd", "(padding + row) c -> row c"},
-                                              {0}};
+static const struct relation_row tensors[] = {
+    {"embeddings.position_embeddings", "position_embd", "(padding + row) c -> row c"}, {0}};
 
 static void add_facts(struct facts *facts, const struct hparams *hparams)
 {
@@ -43,7 +43,8 @@ static bool refuse_adapters(struct synthesis *synthesis, struct error *error)
 /* A byte-level tokenizer does not say itself what the token type embeddings are for. */
 static bool after_vocab(struct synthesis *synthesis, const struct vocab_input *input, struct error *error)
 {
-    static const struct key_row rows[] = {{".tokenizer.ggml.token_type_count", GGUF_U32, OR_DEFAULT, "type_vocab_size", 1}, {0}};
+    static const struct key_row rows[] = {
+        {".tokenizer.ggml.token_type_count", GGUF_U32, OR_DEFAULT, "type_vocab_size", 1}, {0}};
     (void)input;
     if (gguf_kvs_find(&synthesis->model->kvs, "tokenizer.ggml.token_type_count") != NULL)
         return true;

@@ -5,8 +5,8 @@ static const struct family_name names[] = {{"RuGPT3XLForCausalLM"}, {0}};
 
 static const struct relation_row tensors[] = {
     {"model.embed_positions", "position_embd"},
-    {"model.layers.{}.self_attn.q_proj, model.layers.{}.self_attn.k_proj, model.layers.{}.self_attn.v_proj", "blk.{}.attn_qkv",
-     "query ..., key ..., value ... -> (query + key + value) ...", "query key value"},
+    {"model.layers.{}.self_attn.q_proj, model.layers.{}.self_attn.k_proj, model.layers.{}.self_attn.v_proj",
+     "blk.{}.attn_qkv", "query ..., key ..., value ... -> (query + key + value) ...", "query key value"},
     {0},
 };
 

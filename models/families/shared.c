@@ -238,10 +238,11 @@ bool compute_head_dim(const struct synthesis *synthesis, double *ret_value, stru
 bool compute_rotary_of_hidden(const struct synthesis *synthesis, double *ret_value, struct error *error)
 {
     double factor;
-    if (!head_dimensions(synthesis, error) || !synthesis_number(synthesis, "rope.partial_rotary_factor", 1.0, &factor, error))
+    if (!head_dimensions(synthesis, error) ||
+        !synthesis_number(synthesis, "rope.partial_rotary_factor", 1.0, &factor, error))
         return false;
-    *ret_value =
-        floor(trunc(factor * (double)facts_get(&synthesis->facts, "hidden")) / (double)facts_get(&synthesis->facts, "head"));
+    *ret_value = floor(trunc(factor * (double)facts_get(&synthesis->facts, "hidden")) /
+                       (double)facts_get(&synthesis->facts, "head"));
     return true;
 }
 
@@ -250,11 +251,13 @@ bool compute_rotary_of_head(const struct synthesis *synthesis, double *ret_value
     double factor;
     if (!head_dimensions(synthesis, error))
         return false;
-    const char *from = hparams_get(synthesis->model->hparams, "rotary_pct") ? "rotary_pct" : "rope.partial_rotary_factor";
+    const char *from =
+        hparams_get(synthesis->model->hparams, "rotary_pct") ? "rotary_pct" : "rope.partial_rotary_factor";
     if (!synthesis_number(synthesis, from, NAN, &factor, error))
         return false;
     if (isnan(factor))
         return error_set(error, "config.json: there is no rotary_pct and no partial_rotary_factor");
-    *ret_value = trunc(factor * (double)(facts_get(&synthesis->facts, "hidden") / facts_get(&synthesis->facts, "head")));
+    *ret_value =
+        trunc(factor * (double)(facts_get(&synthesis->facts, "hidden") / facts_get(&synthesis->facts, "head")));
     return true;
 }

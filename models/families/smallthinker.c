@@ -15,7 +15,8 @@ static bool compute_gating(const struct synthesis *synthesis, double *ret_value,
 {
     enum { SOFTMAX = 1, SIGMOID = 2 };
     (void)error;
-    *ret_value = json_bool(hparams_get(synthesis->model->hparams, "moe_primary_router_apply_softmax"), false) ? SOFTMAX : SIGMOID;
+    *ret_value = json_bool(hparams_get(synthesis->model->hparams, "moe_primary_router_apply_softmax"), false) ? SOFTMAX
+                                                                                                              : SIGMOID;
     return true;
 }
 

@@ -1,5 +1,5 @@
-/* StableLM. conversion/stablelm.py, but for the norms of single heads (StableLM 2 12B), which it means to stack and then
- * fails on: they are stacked, as llama.cpp's loader expects. */
+/* StableLM. conversion/stablelm.py, but for the norms of single heads (StableLM 2 12B), which it means to stack and
+ * then fails on: they are stacked, as llama.cpp's loader expects. */
 #include "models/families/family.h"
 
 static const struct family_name names[] = {
@@ -26,9 +26,12 @@ static const struct key_row keys[] = {
 };
 
 static const struct config_row config_rows[] = {
-    {"hidden_act", FROM_TEXT, .text = "'silu'"},        {"partial_rotary_factor", FROM_HEAD_SHARE, "rope.dimension_count"},
-    {"use_qkv_bias", FROM_TENSOR, "blk.0.attn_q.bias"}, {"qk_layernorm", FROM_TENSOR, "blk.0.attn_q_norm.weight"},
-    {"rope_theta", FROM_TEXT, .text = "10000"},         {0},
+    {"hidden_act", FROM_TEXT, .text = "'silu'"},
+    {"partial_rotary_factor", FROM_HEAD_SHARE, "rope.dimension_count"},
+    {"use_qkv_bias", FROM_TENSOR, "blk.0.attn_q.bias"},
+    {"qk_layernorm", FROM_TENSOR, "blk.0.attn_q_norm.weight"},
+    {"rope_theta", FROM_TEXT, .text = "10000"},
+    {0},
 };
 
 static const struct config_form forms[] = {

@@ -25,7 +25,8 @@ static const struct layout_axis *find_axis(const struct cutter *cutter, const ch
 }
 
 /* The size of a name, if it is known. */
-static bool size_of(struct cutter *cutter, const char *name, struct axis_size *size, bool *ret_known, struct error *error)
+static bool size_of(struct cutter *cutter, const char *name, struct axis_size *size, bool *ret_known,
+                    struct error *error)
 {
     const struct layout_axis *axis = find_axis(cutter, name);
     struct value value;
@@ -78,7 +79,8 @@ static bool find_relation(struct cutter *cutter, struct error *error)
 }
 
 /* `text` with `before` in front of the name wherever it is, and `after` behind it. */
-static const char *with_axis(struct arena *arena, const char *text, const char *name, const char *before, const char *after)
+static const char *with_axis(struct arena *arena, const char *text, const char *name, const char *before,
+                             const char *after)
 {
     size_t length = strlen(name);
     const char *result = "", *start = text;
@@ -109,8 +111,8 @@ struct division {
     struct axis_size tp;
 };
 
-static bool divide(struct cutter *cutter, const struct division *division, const struct view *view, const struct view **ret_view,
-                   struct error *error)
+static bool divide(struct cutter *cutter, const struct division *division, const struct view *view,
+                   const struct view **ret_view, struct error *error)
 {
     struct arena *arena = cutter->arena;
     const char *text = division->text;
@@ -123,8 +125,10 @@ static bool divide(struct cutter *cutter, const struct division *division, const
         if (is_cut && size > 0 && strcmp(name, "kv_head") == 0 && size < tp && tp % size == 0) {
             struct axis_size copies[] = {{.name = name, .size = size}, {.name = "copy", .size = tp / size}};
             const char *copied = with_axis(arena, text, name, "", "copy");
-            const struct rearrangement *copy = rearrangement_parse(arena, arena_printf(arena, "%s -> %s", text, copied), error);
-            if (copy == NULL || !rearrangement_apply(arena, copy, FORWARD, &(struct axis_sizes){copies, 2}, &view, &view, error))
+            const struct rearrangement *copy =
+                rearrangement_parse(arena, arena_printf(arena, "%s -> %s", text, copied), error);
+            if (copy == NULL ||
+                !rearrangement_apply(arena, copy, FORWARD, &(struct axis_sizes){copies, 2}, &view, &view, error))
                 return false;
             size = tp;
         }
@@ -169,8 +173,8 @@ static bool cut_parallel(struct cutter *cutter, const char *name, const struct v
     return divide(cutter, &division, view, ret_view, error) || error_prefix(error, "tensor '%.200s'", name);
 }
 
-bool cutter_cut(struct cutter *cutter, const struct layout_row *row, const char *const *names, const struct view *const *views,
-                unsigned n_views, const struct view **ret_view, struct error *error)
+bool cutter_cut(struct cutter *cutter, const struct layout_row *row, const char *const *names,
+                const struct view *const *views, unsigned n_views, const struct view **ret_view, struct error *error)
 {
     const struct view *now[AXES_MAX_TENSORS] = {NULL}, *next[AXES_MAX_TENSORS];
     for (unsigned i = 0; i < n_views; i++) {

@@ -1,8 +1,8 @@
 /* Tensors of a layout from those that they are made of: rearranged, cut, joined as a row says.
  *
- * Sizes of axes are those that the layout file gives, and numbers that its expressions know (head, kv_head ...). "parallel" is
- * the part of a rank: what the relation of the model's family divides among the ranks of tensor parallelism, whose number and
- * index are those of the axis tp. Key heads that are fewer than ranks are repeated. */
+ * Sizes of axes are those that the layout file gives, and numbers that its expressions know (head, kv_head ...).
+ * "parallel" is the part of a rank: what the relation of the model's family divides among the ranks of tensor
+ * parallelism, whose number and index are those of the axis tp. Key heads that are fewer than ranks are repeated. */
 #pragma once
 
 #include "models/layouts/scope.h"
@@ -17,5 +17,5 @@ struct cutter {
 void cutter_init(struct cutter *cutter, struct scope *scope, struct arena *arena);
 
 /* The one tensor that a row makes of its sources. */
-bool cutter_cut(struct cutter *cutter, const struct layout_row *row, const char *const *names, const struct view *const *views,
-                unsigned n_views, const struct view **ret_view, struct error *error);
+bool cutter_cut(struct cutter *cutter, const struct layout_row *row, const char *const *names,
+                const struct view *const *views, unsigned n_views, const struct view **ret_view, struct error *error);

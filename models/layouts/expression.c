@@ -53,8 +53,8 @@ bool value_is_true(const struct value *value)
 
 static bool fail(const struct evaluation *evaluation, const char *at, const char *reason)
 {
-    return error_set(evaluation->error, "'%.200s': column %zu: %s", evaluation->text, (size_t)(at - evaluation->text) + 1,
-                     reason);
+    return error_set(evaluation->error, "'%.200s': column %zu: %s", evaluation->text,
+                     (size_t)(at - evaluation->text) + 1, reason);
 }
 
 /* Whether the next thing is that; it is passed then. */
@@ -80,7 +80,8 @@ static bool number(struct evaluation *evaluation, struct value *ret_value)
     const char *start = evaluation->at;
     int64_t result = 0;
     for (; isdigit((unsigned char)*evaluation->at); evaluation->at++)
-        if (__builtin_mul_overflow(result, 10, &result) || __builtin_add_overflow(result, *evaluation->at - '0', &result))
+        if (__builtin_mul_overflow(result, 10, &result) ||
+            __builtin_add_overflow(result, *evaluation->at - '0', &result))
             return fail(evaluation, start, "the number is too large");
     *ret_value = value_of_number(result);
     return true;
@@ -92,13 +93,13 @@ static bool quoted(struct evaluation *evaluation, struct value *ret_value)
     if (end == NULL)
         return fail(evaluation, start - 1, "the text is not closed");
     evaluation->at = end + 1;
-    *ret_value =
-        evaluation->skips ? value_of_number(0) : value_of_text(arena_strndup(evaluation->arena, start, (size_t)(end - start)));
+    *ret_value = evaluation->skips ? value_of_number(0)
+                                   : value_of_text(arena_strndup(evaluation->arena, start, (size_t)(end - start)));
     return true;
 }
 
-static bool call_known(struct evaluation *evaluation, const char *start, const char *name, const struct value *arguments,
-                       unsigned n_arguments, struct value *ret_value)
+static bool call_known(struct evaluation *evaluation, const char *start, const char *name,
+                       const struct value *arguments, unsigned n_arguments, struct value *ret_value)
 {
     bool is_ceil = strcmp(name, "ceil") == 0, is_max = strcmp(name, "max") == 0;
     int64_t a = arguments[0].number, b = arguments[1].number;
@@ -331,7 +332,8 @@ static bool whole(struct evaluation *evaluation, struct value *ret_value)
 {
     if (!choice(evaluation, ret_value))
         return false;
-    return take(evaluation, "") && (*evaluation->at == '\0' || fail(evaluation, evaluation->at, "expected an operator"));
+    return take(evaluation, "") &&
+           (*evaluation->at == '\0' || fail(evaluation, evaluation->at, "expected an operator"));
 }
 
 bool expression_evaluate(const char *text, const struct names *names, struct arena *arena, struct value *ret_value,

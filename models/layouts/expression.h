@@ -1,4 +1,5 @@
-/* Expressions of layout files: "tp_rank * layers / pp", "config.head_dim || config.hidden_size / head", "!has('lm_head.weight')".
+/* Expressions of layout files: "tp_rank * layers / pp", "config.head_dim || config.hidden_size / head",
+ * "!has('lm_head.weight')".
  *
  *     choice   either ? choice : choice
  *     either   both || both ...            the first that is true, else the last
@@ -9,8 +10,8 @@
  *     unary    ! unary | - unary | primary
  *     primary  123 | 'text' | true | false | null | name | name(choice, ...) | (choice)
  *
- * A name is letters, digits, _ and dots. Functions known here: min(), max(), and ceil(a, b), a / b rounded up; all others, and
- * names, are asked of the scope. What is null, false, 0 or '' is not true. */
+ * A name is letters, digits, _ and dots. Functions known here: min(), max(), and ceil(a, b), a / b rounded up; all
+ * others, and names, are asked of the scope. What is null, false, 0 or '' is not true. */
 #pragma once
 
 #include "base/arena.h"
@@ -39,8 +40,8 @@ bool value_is_true(const struct value *value);
 struct names {
     void *context;
     bool (*look_up)(void *context, const char *name, struct value *ret_value, struct error *error);
-    bool (*call)(void *context, const char *name, const struct value *arguments, unsigned n_arguments, struct value *ret_value,
-                 struct error *error);
+    bool (*call)(void *context, const char *name, const struct value *arguments, unsigned n_arguments,
+                 struct value *ret_value, struct error *error);
 };
 
 /* The value of an expression; texts in it are made in `arena`. An error has the expression and the column. */

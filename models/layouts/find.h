@@ -1,5 +1,5 @@
-/* Layout files by name: "trtllm" is trtllm.json in share/wfs/layouts beside the program's bin/, or in models/layouts of the
- * directory it was built in. What has a slash or ends with .json is a path.
+/* Layout files by name: "trtllm" is trtllm.json in share/wfs/layouts beside the program's bin/, or in models/layouts of
+ * the directory it was built in. What has a slash or ends with .json is a path.
  *
  * A layout is asked for as NAME or NAME:PARAMETER=VALUE,... */
 #pragma once

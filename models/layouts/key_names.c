@@ -84,7 +84,8 @@ static bool translate_substrings(const struct key_names *keys, const char *name,
     translation->names[0] = name;
     translation->n_names = 1;
     for (unsigned i = 0; i < keys->n_dictionaries; i++)
-        for (const struct json *member = json_first(keys->dictionaries[i]); member != NULL; member = json_next(member)) {
+        for (const struct json *member = json_first(keys->dictionaries[i]); member != NULL;
+             member = json_next(member)) {
             const char *key = json_key(member, NULL);
             if (*key == '\0' || is_in_earlier(keys, i, key) || !has_sections(name, key))
                 continue;
@@ -131,8 +132,8 @@ bool key_names_translate(const struct key_names *keys, const char *name, struct 
                          const char *ret_names[KEY_NAMES_MAX], unsigned *ret_count, struct error *error)
 {
     struct translation translation = {.arena = arena, .error = error, .names = ret_names};
-    bool translated =
-        keys->by_sections ? translate_sections(keys, name, &translation) : translate_substrings(keys, name, &translation);
+    bool translated = keys->by_sections ? translate_sections(keys, name, &translation)
+                                        : translate_substrings(keys, name, &translation);
     if (!translated)
         return false;
     for (unsigned k = 0; k < translation.n_names; k++)

@@ -69,7 +69,8 @@ static bool read_expression(const struct reading *reading, const struct json *va
     return expression_check(*ret_expression, reading->error) || prefix_at(reading, place, key);
 }
 
-static bool check_members(const struct reading *reading, const struct json *object, const char *place, const char *const *known)
+static bool check_members(const struct reading *reading, const struct json *object, const char *place,
+                          const char *const *known)
 {
     if (!json_is(object, JSON_OBJECT))
         return fail_at(reading, place, "", "not an object");
@@ -130,7 +131,8 @@ static bool read_row_axes(const struct reading *reading, const struct json *obje
 static bool read_row_values(const struct reading *reading, const struct json *object, struct layout_row *row)
 {
     const char *rule, *map;
-    if (!read_text(reading, object, row->place, "rule", &rule) || !read_text(reading, object, row->place, "map", &map) ||
+    if (!read_text(reading, object, row->place, "rule", &rule) ||
+        !read_text(reading, object, row->place, "map", &map) ||
         !read_texts(reading, json_get(object, "dtype"), row->place, "dtype", &row->dtypes, &row->n_dtypes))
         return false;
     if (rule != NULL && strcmp(rule, q4_0_absmax7_rule.name) != 0)
@@ -148,10 +150,12 @@ static bool read_row_values(const struct reading *reading, const struct json *ob
         return fail_at(reading, row->place, "optional", "not true or false");
     if (row->constant != NULL && !json_is(row->constant, JSON_NUMBER))
         return fail_at(reading, row->place, "constant", "not a number");
-    return row->keys == NULL || json_is(row->keys, JSON_OBJECT) || fail_at(reading, row->place, "keys", "not an object");
+    return row->keys == NULL || json_is(row->keys, JSON_OBJECT) ||
+           fail_at(reading, row->place, "keys", "not an object");
 }
 
-static bool read_row(const struct reading *reading, const struct json *object, const char *place, struct layout_row *row)
+static bool read_row(const struct reading *reading, const struct json *object, const char *place,
+                     struct layout_row *row)
 {
     static const char *const known[] = {"to",  "from", "translated", "when", "axes",     "dtype", "rule",
                                         "map", "keys", "constant",   "each", "optional", NULL};
@@ -195,7 +199,8 @@ static struct layout_row row_for(struct arena *arena, const struct layout_row *r
 }
 
 /* A row, or as many as "each" has texts. */
-static bool add_row(const struct reading *reading, const struct json *object, const char *place, struct layout_block *block)
+static bool add_row(const struct reading *reading, const struct json *object, const char *place,
+                    struct layout_block *block)
 {
     struct layout_row row = {0};
     const struct json *each = json_first(json_get(object, "each"));
@@ -227,7 +232,8 @@ static bool read_for(const struct reading *reading, const struct json *object, c
     return read_expression(reading, member, place, "for", ret_count);
 }
 
-static bool read_block(const struct reading *reading, const struct json *object, const char *place, struct layout_block *block)
+static bool read_block(const struct reading *reading, const struct json *object, const char *place,
+                       struct layout_block *block)
 {
     static const char *const known[] = {"for", "when", "tensors", NULL};
     const struct json *rows = json_get(object, "tensors");
@@ -236,7 +242,8 @@ static bool read_block(const struct reading *reading, const struct json *object,
     block->rows = arena_array(reading->arena, (is_block ? json_count(rows) : 1) * MAX_SOURCES + 1, sizeof *block->rows);
     if (!is_block)
         return add_row(reading, object, place, block);
-    if (!check_members(reading, object, place, known) || !read_for(reading, object, place, &block->name, &block->count) ||
+    if (!check_members(reading, object, place, known) ||
+        !read_for(reading, object, place, &block->name, &block->count) ||
         !read_expression(reading, json_get(object, "when"), place, "when", &block->when))
         return false;
     if (!json_is(rows, JSON_ARRAY))
@@ -315,14 +322,16 @@ static bool read_refusals(const struct reading *reading, const struct json *root
 
 static bool read_documents(const struct reading *reading, const struct json *root, struct layout_file *file)
 {
-    static const char *const known[] = {"name", "when", "of", "members", NULL}, *const section[] = {"when", "set", NULL};
+    static const char *const known[] = {"name", "when", "of", "members", NULL}, *const section[] = {"when", "set",
+                                                                                                    NULL};
     const struct json *documents = json_get(root, "documents");
     file->documents = arena_array(reading->arena, json_count(documents) + 1, sizeof *file->documents);
     for (const struct json *element = json_first(documents); element != NULL; element = json_next(element)) {
         const char *place = arena_printf(reading->arena, "documents[%zu]", file->n_documents);
         struct layout_document *document = &file->documents[file->n_documents++];
         document->members = json_get(element, "members");
-        if (!check_members(reading, element, place, known) || !read_text(reading, element, place, "name", &document->name) ||
+        if (!check_members(reading, element, place, known) ||
+            !read_text(reading, element, place, "name", &document->name) ||
             !read_text(reading, element, place, "of", &document->of) ||
             !read_expression(reading, json_get(element, "when"), place, "when", &document->when))
             return false;
@@ -341,7 +350,8 @@ static bool read_files(const struct reading *reading, const struct json *root, s
     const struct json *object = json_get(root, "files");
     struct layout_files *files = &file->files;
     const char *format;
-    if (!check_members(reading, object, "files", known) || !read_template(reading, object, "files", "name", &files->name) ||
+    if (!check_members(reading, object, "files", known) ||
+        !read_template(reading, object, "files", "name", &files->name) ||
         !read_for(reading, object, "files", &files->each.name, &files->each.expression) ||
         !read_text(reading, object, "files", "format", &format) ||
         !read_text(reading, object, "files", "manifest", &files->manifest) ||
@@ -372,7 +382,8 @@ static bool read_root(const struct reading *reading, const struct json *root, st
             return fail_at(reading, "", objects[i], "not an object");
     return read_texts(reading, json_get(root, "dtype"), "", "dtype", &file->dtypes, &file->n_dtypes) &&
            read_files(reading, root, file) && read_lets(reading, root, file) && read_axes(reading, root, file) &&
-           read_refusals(reading, root, file) && read_documents(reading, root, file) && read_blocks(reading, root, file);
+           read_refusals(reading, root, file) && read_documents(reading, root, file) &&
+           read_blocks(reading, root, file);
 }
 
 static void release(void *document)

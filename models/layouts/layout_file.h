@@ -1,5 +1,5 @@
-/* Layout files: what an engine wants a model to look like, as JSON. models/layouts/NOTATION.md explains the notation to those who
- * write them.
+/* Layout files: what an engine wants a model to look like, as JSON. models/layouts/NOTATION.md explains the notation to
+ * those who write them.
  *
  *     {"files": {"name": "rank{rank}.safetensors", "for": {"rank": "tp"}},
  *      "parameters": {"tp": 1},
@@ -8,9 +8,9 @@
  *          {"to": "layers.{layer}.mlp.up", "from": "model.layers.{layer}.mlp.up_proj.weight",
  *           "axes": "(tp row) column -> row column", "dtype": "BF16"}]}]}
  *
- * Here they are read and checked, but for what depends on a model: names, expressions and rearrangements are of their notations,
- * every member has the type that it must have, and there are no others. Errors have the file and the place in it:
- * "my.json: tensors[0].axes: '...': column 5: ...". Everything lives in the arena. */
+ * Here they are read and checked, but for what depends on a model: names, expressions and rearrangements are of their
+ * notations, every member has the type that it must have, and there are no others. Errors have the file and the place
+ * in it: "my.json: tensors[0].axes: '...': column 5: ...". Everything lives in the arena. */
 #pragma once
 
 #include "formats/json.h"

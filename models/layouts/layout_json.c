@@ -129,8 +129,8 @@ static bool put_sections(const struct writing *writing, const struct sections *s
     return true;
 }
 
-bool layout_json_document(const struct layout_document *document, struct scope *scope, const struct checkpoint *checkpoint,
-                          struct buffer *out, struct error *error)
+bool layout_json_document(const struct layout_document *document, struct scope *scope,
+                          const struct checkpoint *checkpoint, struct buffer *out, struct error *error)
 {
     struct sections sections = {.first_is_plain = document->of != NULL};
     struct document *side_file = NULL;

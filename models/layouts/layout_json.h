@@ -1,5 +1,5 @@
-/* The JSON that a layout writes: its documents (config.json ...), and the manifest of raw files. Laid out as json.dumps() does
- * with an indentation of 4. */
+/* The JSON that a layout writes: its documents (config.json ...), and the manifest of raw files. Laid out as
+ * json.dumps() does with an indentation of 4. */
 #pragma once
 
 #include "models/layouts/make.h"
@@ -8,7 +8,7 @@
 /* {"tensors": [{"name": ..., "file": ..., "dtype": ..., "shape": [...], "bytes": ...}, ...]} */
 void layout_json_manifest(const struct layout_product *product, struct buffer *out);
 
-/* The members of the sections whose conditions hold, a later one in the place of an earlier one of the same name. A text that
- * begins with '=' is an expression, whose value stands there. */
-bool layout_json_document(const struct layout_document *document, struct scope *scope, const struct checkpoint *checkpoint,
-                          struct buffer *out, struct error *error);
+/* The members of the sections whose conditions hold, a later one in the place of an earlier one of the same name. A
+ * text that begins with '=' is an expression, whose value stands there. */
+bool layout_json_document(const struct layout_document *document, struct scope *scope,
+                          const struct checkpoint *checkpoint, struct buffer *out, struct error *error);

@@ -51,7 +51,8 @@ static bool choose_encoding(struct making *making, const struct layout_row *row,
     unsigned n_dtypes = row->n_dtypes > 0 ? row->n_dtypes : making->file->n_dtypes;
     const char *reason = NULL;
     *ret_encoding = encoding_of(view->dtype);
-    if (row->constant != NULL || n_dtypes == 0 || (view->dtype->kind != DTYPE_FLOAT && view->dtype->kind != DTYPE_BLOCK))
+    if (row->constant != NULL || n_dtypes == 0 ||
+        (view->dtype->kind != DTYPE_FLOAT && view->dtype->kind != DTYPE_BLOCK))
         return true;
     for (unsigned i = 0; i < n_dtypes; i++) {
         const struct dtype *dtype = dtype_by_name(dtypes[i]);
@@ -61,7 +62,8 @@ static bool choose_encoding(struct making *making, const struct layout_row *row,
         if (dtype == NULL && value.kind == VALUE_NULL)
             return true;
         if (dtype == NULL && (value.kind != VALUE_TEXT || (dtype = dtype_by_name(value.text)) == NULL))
-            return error_set(making->error, "'%.100s' is not a dtype", value.kind == VALUE_TEXT ? value.text : dtypes[i]);
+            return error_set(making->error, "'%.100s' is not a dtype",
+                             value.kind == VALUE_TEXT ? value.text : dtypes[i]);
         *ret_encoding = (struct encoding){.dtype = dtype, .rule = dtype == &q4_0_dtype ? row->rule : NULL};
         if (convert_possible(view, *ret_encoding, &reason))
             return true;
@@ -92,8 +94,8 @@ static const struct view *scalar(struct making *making, const struct json *const
 }
 
 /* Makes the tensor of a row from the views of its sources. */
-static bool make_tensor(struct making *making, const struct layout_row *row, const struct view **views, const char *const *names,
-                        unsigned n_views)
+static bool make_tensor(struct making *making, const struct layout_row *row, const struct view **views,
+                        const char *const *names, unsigned n_views)
 {
     struct scope *scope = &making->scope;
     struct layout_tensor tensor = {.row = row, .sources = names, .n_sources = n_views};
@@ -153,7 +155,8 @@ static bool fill_known(struct making *making, const char *text, const char **ret
         const char *placeholder = arena_strndup(making->arena, open, (size_t)(close - open + 1));
         bool is_name = name[strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")] == '\0';
         filled = placeholder;
-        if ((!is_name || scope_knows(&making->scope, name)) && !scope_fill(&making->scope, placeholder, &filled, making->error))
+        if ((!is_name || scope_knows(&making->scope, name)) &&
+            !scope_fill(&making->scope, placeholder, &filled, making->error))
             return false;
         result = arena_printf(making->arena, "%s%.*s%s", result, (int)(open - text), text, filled);
     }
@@ -212,7 +215,8 @@ static bool is_named(const struct layout_file *file, const struct tensor *tensor
         for (unsigned j = 0; j < file->blocks[i].n_rows; j++) {
             const struct layout_row *row = &file->blocks[i].rows[j];
             for (unsigned k = 0; k < row->n_from; k++)
-                if (!text_ends_with(row->from[k], "*") && pattern_match(row->from[k], tensor->name, tensor->name_length, numbers))
+                if (!text_ends_with(row->from[k], "*") &&
+                    pattern_match(row->from[k], tensor->name, tensor->name_length, numbers))
                     return true;
         }
     return false;
@@ -271,7 +275,8 @@ static bool stack_members(struct search *search, const char *from, size_t n_memb
             *ret_name = name;
         if (members[i]->dtype != members[0]->dtype || members[i]->rank != members[0]->rank ||
             memcmp(members[i]->shape, members[0]->shape, members[0]->rank * sizeof *members[0]->shape) != 0)
-            return error_set(making->error, "tensor '%.200s' is of another shape or dtype than '%.200s'", name, *ret_name);
+            return error_set(making->error, "tensor '%.200s' is of another shape or dtype than '%.200s'", name,
+                             *ret_name);
     }
     *ret_view = view_stack(making->arena, members, n_members);
     return true;
@@ -334,7 +339,8 @@ static bool mentions(const char *text, const char *name)
 
 static bool make_searched(struct making *making, const struct layout_row *row, const char *pattern)
 {
-    struct search search = {.making = making, .row = row, .pattern = pattern, .n_numbers = pattern_count(pattern), .member = -1};
+    struct search search = {
+        .making = making, .row = row, .pattern = pattern, .n_numbers = pattern_count(pattern), .member = -1};
     bool made = true;
     if (search.n_numbers > PATTERN_NUMBERS)
         return error_set(making->error, "more than %d numbers in a name", PATTERN_NUMBERS);
@@ -352,7 +358,8 @@ static bool make_searched(struct making *making, const struct layout_row *row, c
     if (search.n_found == 0 && !row->optional)
         made = error_set(making->error, "the model has no tensor '%.200s'", pattern);
     for (size_t first = 0, end; made && first < search.n_found; first = end) {
-        for (end = first + 1; end < search.n_found && same_but_member(&search, &search.found[first], &search.found[end]); end++)
+        for (end = first + 1;
+             end < search.n_found && same_but_member(&search, &search.found[first], &search.found[end]); end++)
             ;
         made = make_found(&search, first, end);
     }
@@ -370,7 +377,8 @@ static bool make_row(struct making *making, const struct layout_row *row)
     if (strchr(pattern, '{') != NULL || text_ends_with(pattern, "*")) {
         bool holds = true; /* what does not depend on the names found need not look for them */
         struct error unused;
-        return !scope_holds(&making->scope, row->when, &holds, &unused) || holds ? make_searched(making, row, pattern) : true;
+        return !scope_holds(&making->scope, row->when, &holds, &unused) || holds ? make_searched(making, row, pattern)
+                                                                                 : true;
     }
     const char **names = arena_array(making->arena, row->n_from, sizeof *names);
     for (unsigned i = 0; i < row->n_from; i++)
@@ -428,12 +436,14 @@ static bool add_part(struct making *making, uint64_t part, struct layout_tensor 
 {
     const char *name;
     scope_push(&making->scope, "part", value_of_number((int64_t)part));
-    bool filled = scope_fill(&making->scope, making->file->files.name, &name, making->error) || fail_at(making, "files.name");
+    bool filled =
+        scope_fill(&making->scope, making->file->files.name, &name, making->error) || fail_at(making, "files.name");
     scope_pop(&making->scope);
     return filled && add_output(making, name, tensors, n_tensors);
 }
 
-/* Cut into parts as vLLM's ShardedStateLoader.save_model() does: a new one begins before the tensor that would be too much. */
+/* Cut into parts as vLLM's ShardedStateLoader.save_model() does: a new one begins before the tensor that would be too
+ * much. */
 static bool add_parts(struct making *making, struct layout_tensor *tensors)
 {
     uint64_t limit = UINT64_MAX, part = 0, size = 0;
@@ -470,8 +480,8 @@ static bool add_raw(struct making *making, struct layout_tensor *tensors)
     }
     struct buffer text = {0};
     layout_json_manifest(making->product, &text);
-    making->product->texts[making->product->n_texts++] =
-        (struct layout_text){making->file->files.manifest, arena_copy(making->arena, text.bytes, text.length), text.length};
+    making->product->texts[making->product->n_texts++] = (struct layout_text){
+        making->file->files.manifest, arena_copy(making->arena, text.bytes, text.length), text.length};
     buffer_free(&text);
     return true;
 }
@@ -579,10 +589,11 @@ static bool make_all(struct making *making, const char *parameters, const struct
     return made;
 }
 
-bool layout_make(const struct layout_file *file, const char *parameters, const struct canonical_model *model, struct arena *arena,
-                 struct layout_product *ret_product, struct error *error)
+bool layout_make(const struct layout_file *file, const char *parameters, const struct canonical_model *model,
+                 struct arena *arena, struct layout_product *ret_product, struct error *error)
 {
-    struct making making = {.file = file, .set = model->tensors, .arena = arena, .product = ret_product, .error = error};
+    struct making making = {
+        .file = file, .set = model->tensors, .arena = arena, .product = ret_product, .error = error};
     making.scope.file = file;
     making.scope.set = model->tensors;
     making.scope.arena = arena;

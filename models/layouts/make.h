@@ -1,4 +1,5 @@
-/* Makes what a layout file describes of a model: files of tensors, and documents. No weight is read; all sizes are exact. */
+/* Makes what a layout file describes of a model: files of tensors, and documents. No weight is read; all sizes are
+ * exact. */
 #pragma once
 
 #include "models/canonical.h"
@@ -34,7 +35,7 @@ struct layout_product {
     bool *used; /* by the place of a tensor in the model's set */
 };
 
-/* `parameters` are those that a user gave, "tp=2,pp=2", or NULL. An error names the layout file and the place in it. All that is
- * made lives in the arena. */
-bool layout_make(const struct layout_file *file, const char *parameters, const struct canonical_model *model, struct arena *arena,
-                 struct layout_product *ret_product, struct error *error);
+/* `parameters` are those that a user gave, "tp=2,pp=2", or NULL. An error names the layout file and the place in it.
+ * All that is made lives in the arena. */
+bool layout_make(const struct layout_file *file, const char *parameters, const struct canonical_model *model,
+                 struct arena *arena, struct layout_product *ret_product, struct error *error);

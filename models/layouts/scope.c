@@ -88,7 +88,8 @@ static bool look_up_model(const struct scope *scope, const char *name, struct va
     if (strncmp(name, "config.", 7) == 0 || strncmp(name, "rope.", 5) == 0) {
         bool is_rope = *name == 'r';
         if (scope->hparams != NULL)
-            *ret_value = value_of_json(is_rope ? hparams_rope(scope->hparams, name + 5) : hparams_get(scope->hparams, name + 7));
+            *ret_value =
+                value_of_json(is_rope ? hparams_rope(scope->hparams, name + 5) : hparams_get(scope->hparams, name + 7));
         return true;
     }
     if (strcmp(name, "architecture") == 0) {
@@ -129,8 +130,8 @@ static bool look_up(void *context, const char *name, struct value *ret_value, st
     return look_up_model(scope, name, ret_value) || error_set(error, "unknown name '%s'", name);
 }
 
-static bool call(void *context, const char *name, const struct value *arguments, unsigned n_arguments, struct value *ret_value,
-                 struct error *error)
+static bool call(void *context, const char *name, const struct value *arguments, unsigned n_arguments,
+                 struct value *ret_value, struct error *error)
 {
     struct scope *scope = context;
     const char *filled, *names[KEY_NAMES_MAX];
@@ -168,7 +169,8 @@ bool scope_value(struct scope *scope, const char *expression, struct value *ret_
     return evaluated;
 }
 
-bool scope_number(struct scope *scope, const char *expression, uint64_t limit, uint64_t *ret_number, struct error *error)
+bool scope_number(struct scope *scope, const char *expression, uint64_t limit, uint64_t *ret_number,
+                  struct error *error)
 {
     struct value value;
     if (!scope_value(scope, expression, &value, error))

@@ -1,5 +1,5 @@
-/* What names in the expressions of a layout file mean: numbers that count files and layers, parameters of the layout, its own
- * definitions, and what is known of the model. In this order, the first that has a name counts:
+/* What names in the expressions of a layout file mean: numbers that count files and layers, parameters of the layout,
+ * its own definitions, and what is known of the model. In this order, the first that has a name counts:
  *
  *     locals       rank, layer ...; rows, columns: of the first source
  *     parameters   with '_' for '-'
@@ -7,8 +7,8 @@
  *     config.KEY   of config.json as transformers shows it; null where it is absent. rope.KEY: of the rope parameters
  *     architecture, layers, hidden, head, kv_head, expert
  *
- * Functions: has('NAME'), whether the model has that tensor; translated('NAME'), the first name that the keys make of it;
- * of('PART', 'TEXT'): whether one text is part of another; fail('REASON'): an error. */
+ * Functions: has('NAME'), whether the model has that tensor; translated('NAME'), the first name that the keys make of
+ * it; of('PART', 'TEXT'): whether one text is part of another; fail('REASON'): an error. */
 #pragma once
 
 #include "models/canonical.h"
@@ -38,12 +38,14 @@ struct scope {
     uint64_t n_looked_up; /* definitions may use each other: what that costs is bounded */
 };
 
-/* Reads the parameters that a user gave, "tp=2,parallel-embedding": those of the file, each of the kind of its default. */
+/* Reads the parameters that a user gave, "tp=2,parallel-embedding": those of the file, each of the kind of its default.
+ */
 bool scope_read_parameters(struct scope *scope, const char *text, struct error *error);
 
 /* The value of a name or an expression. NULL is true. */
 bool scope_value(struct scope *scope, const char *expression, struct value *ret_value, struct error *error);
-bool scope_number(struct scope *scope, const char *expression, uint64_t limit, uint64_t *ret_number, struct error *error);
+bool scope_number(struct scope *scope, const char *expression, uint64_t limit, uint64_t *ret_number,
+                  struct error *error);
 bool scope_holds(struct scope *scope, const char *expression, bool *ret_holds, struct error *error);
 
 /* Whether a name has a meaning. */

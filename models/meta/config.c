@@ -30,9 +30,10 @@ bool meta_params_parse(const struct json *root, struct meta_params *ret_params, 
     parsed.n_kv_heads = parsed.n_heads;
     if (present(json_get(params, "n_kv_heads")) && !get_count(params, "n_kv_heads", &parsed.n_kv_heads, error))
         return false;
-    if (parsed.dim % parsed.n_heads != 0 || parsed.dim / parsed.n_heads % 2 != 0 || parsed.n_heads % parsed.n_kv_heads != 0)
-        return error_set(error, "dim %" PRIu64 ", n_heads %" PRIu64 ", n_kv_heads %" PRIu64 " do not fit each other", parsed.dim,
-                         parsed.n_heads, parsed.n_kv_heads);
+    if (parsed.dim % parsed.n_heads != 0 || parsed.dim / parsed.n_heads % 2 != 0 ||
+        parsed.n_heads % parsed.n_kv_heads != 0)
+        return error_set(error, "dim %" PRIu64 ", n_heads %" PRIu64 ", n_kv_heads %" PRIu64 " do not fit each other",
+                         parsed.dim, parsed.n_heads, parsed.n_kv_heads);
     const struct json *norm_eps = json_get(params, "norm_eps"), *rope_theta = json_get(params, "rope_theta");
     if (json_is(norm_eps, JSON_NUMBER))
         parsed.norm_eps = json_number_text(norm_eps);
@@ -46,7 +47,8 @@ bool meta_params_parse(const struct json *root, struct meta_params *ret_params, 
 
 bool meta_is_llama3(const struct meta_params *params)
 {
-    return params->n_ranks > 0 || params->use_scaled_rope || (!params->sentencepiece && params->vocab_size >= LLAMA3_VOCABULARY);
+    return params->n_ranks > 0 || params->use_scaled_rope ||
+           (!params->sentencepiece && params->vocab_size >= LLAMA3_VOCABULARY);
 }
 
 bool meta_is_small_llama32(const struct meta_params *params)
@@ -102,19 +104,20 @@ void meta_write_config(const struct meta_params *params, struct buffer *out)
     write_special_ids(params, out);
     buffer_printf(out, "  \"head_dim\": %" PRIu64 ",\n  \"hidden_act\": \"silu\",\n  \"hidden_size\": %" PRIu64 ",\n",
                   params->dim / params->n_heads, params->dim);
-    buffer_printf(out, "  \"initializer_range\": 0.02,\n  \"intermediate_size\": %" PRIu64 ",\n", params->intermediate_size);
+    buffer_printf(out, "  \"initializer_range\": 0.02,\n  \"intermediate_size\": %" PRIu64 ",\n",
+                  params->intermediate_size);
     buffer_printf(out, "  \"max_position_embeddings\": %u,\n  \"mlp_bias\": false,\n  \"model_type\": \"llama\",\n",
                   context_length(params));
-    buffer_printf(out, "  \"num_attention_heads\": %" PRIu64 ",\n  \"num_hidden_layers\": %" PRIu64 ",\n", params->n_heads,
-                  params->n_layers);
+    buffer_printf(out, "  \"num_attention_heads\": %" PRIu64 ",\n  \"num_hidden_layers\": %" PRIu64 ",\n",
+                  params->n_heads, params->n_layers);
     buffer_printf(out, "  \"num_key_value_heads\": %" PRIu64 ",\n  \"pretraining_tp\": 1,\n  \"rms_norm_eps\": %s,\n",
                   params->n_kv_heads, params->norm_eps);
     buffer_append_text(out, "  \"rope_scaling\": ");
     write_rope_scaling(params, out);
     buffer_printf(out, ",\n  \"rope_theta\": %s,\n  \"tie_word_embeddings\": %s,\n", params->rope_theta,
                   params->tied ? "true" : "false");
-    buffer_printf(out, "  \"torch_dtype\": \"%s\",\n  \"use_cache\": true,\n  \"vocab_size\": %" PRIu64 "\n}\n", params->dtype,
-                  params->vocab_size);
+    buffer_printf(out, "  \"torch_dtype\": \"%s\",\n  \"use_cache\": true,\n  \"vocab_size\": %" PRIu64 "\n}\n",
+                  params->dtype, params->vocab_size);
 }
 
 const char *meta_special_token(bool llama31, unsigned index, char *out)
@@ -139,7 +142,8 @@ const char *meta_special_token(bool llama31, unsigned index, char *out)
 static void write_added_token(struct buffer *out, bool first, uint64_t id, const char *content)
 {
     buffer_printf(out,
-                  "%s\n    \"%" PRIu64 "\": {\"content\": \"%s\", \"lstrip\": false, \"normalized\": false, \"rstrip\": false, "
+                  "%s\n    \"%" PRIu64
+                  "\": {\"content\": \"%s\", \"lstrip\": false, \"normalized\": false, \"rstrip\": false, "
                   "\"single_word\": false, \"special\": true}",
                   first ? "" : ",", id, content);
 }
@@ -148,8 +152,9 @@ static void write_added_token(struct buffer *out, bool first, uint64_t id, const
 static void write_sentencepiece_config(struct buffer *out)
 {
     static const char *const special[] = {"<unk>", "<s>", "</s>"};
-    buffer_append_text(out, "{\n  \"add_bos_token\": true,\n  \"add_eos_token\": false,\n  \"add_prefix_space\": true,\n"
-                            "  \"added_tokens_decoder\": {");
+    buffer_append_text(out,
+                       "{\n  \"add_bos_token\": true,\n  \"add_eos_token\": false,\n  \"add_prefix_space\": true,\n"
+                       "  \"added_tokens_decoder\": {");
     for (unsigned i = 0; i < 3; i++)
         write_added_token(out, i == 0, i, special[i]);
     buffer_append_text(out, "\n  },\n  \"bos_token\": \"<s>\",\n  \"clean_up_tokenization_spaces\": false,\n"
@@ -167,9 +172,10 @@ void meta_write_tokenizer_config(const struct meta_params *params, struct buffer
     buffer_append_text(out, "{\n  \"added_tokens_decoder\": {");
     for (unsigned i = 0; i < N_SPECIAL_TOKENS; i++)
         write_added_token(out, i == 0, params->n_ranks + i, meta_special_token(params->use_scaled_rope, i, name));
-    buffer_printf(out,
-                  "\n  },\n  \"bos_token\": \"<|begin_of_text|>\",\n  \"clean_up_tokenization_spaces\": true,\n"
-                  "  \"eos_token\": \"<|end_of_text|>\",\n  \"model_input_names\": [\"input_ids\", \"attention_mask\"],\n"
-                  "  \"model_max_length\": %u,\n  \"tokenizer_class\": \"PreTrainedTokenizerFast\"\n}\n",
-                  context_length(params));
+    buffer_printf(
+        out,
+        "\n  },\n  \"bos_token\": \"<|begin_of_text|>\",\n  \"clean_up_tokenization_spaces\": true,\n"
+        "  \"eos_token\": \"<|end_of_text|>\",\n  \"model_input_names\": [\"input_ids\", \"attention_mask\"],\n"
+        "  \"model_max_length\": %u,\n  \"tokenizer_class\": \"PreTrainedTokenizerFast\"\n}\n",
+        context_length(params));
 }

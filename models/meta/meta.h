@@ -1,19 +1,19 @@
-/* Meta's own layout of Llama 1, 2 and 3: params.json and consolidated.00.pth, .01.pth ..., one file for each rank of tensor
- * parallelism, shown as the Hugging Face conversion would be: names, the order of rotary rows, config.json and the tokenizer's
- * files. Nothing is read of the weights before somebody asks for them.
+/* Meta's own layout of Llama 1, 2 and 3: params.json and consolidated.00.pth, .01.pth ..., one file for each rank of
+ * tensor parallelism, shown as the Hugging Face conversion would be: names, the order of rotary rows, config.json and
+ * the tokenizer's files. Nothing is read of the weights before somebody asks for them.
  *
- * Sources: transformers' convert_llama_weights_to_hf.py and convert_slow_tokenizer.py (TikTokenConverter), llama-models'
- * tokenizer and params.json files.
+ * Sources: transformers' convert_llama_weights_to_hf.py and convert_slow_tokenizer.py (TikTokenConverter),
+ * llama-models' tokenizer and params.json files.
  *
- * Tensors are in the order of their names, as in a single model.safetensors. Where the output is tied to the embedding, it is
- * left out, as the conversion does.
+ * Tensors are in the order of their names, as in a single model.safetensors. Where the output is tied to the embedding,
+ * it is left out, as the conversion does.
  *
- * What a Meta directory does not tell: the release (told here from the vocabulary, norm_eps, rope_theta, use_scaled_rope and the
- * size), and whether it is an instruct model (taken as none). So model.gguf is that of the Hugging Face layout, but for the keys
- * that only the latter knows: general.name and its parts, general.size_label, license, tags, languages and base models (the
- * directory's name and the model card), general.sampling.* (generation_config.json), tokenizer.chat_template, of instruct models
- * tokenizer.ggml.eos_token_id, and where its tokenizer was saved otherwise tokenizer.ggml.add_space_prefix, add_bos_token,
- * add_eos_token and padding_token_id. */
+ * What a Meta directory does not tell: the release (told here from the vocabulary, norm_eps, rope_theta,
+ * use_scaled_rope and the size), and whether it is an instruct model (taken as none). So model.gguf is that of the
+ * Hugging Face layout, but for the keys that only the latter knows: general.name and its parts, general.size_label,
+ * license, tags, languages and base models (the directory's name and the model card), general.sampling.*
+ * (generation_config.json), tokenizer.chat_template, of instruct models tokenizer.ggml.eos_token_id, and where its
+ * tokenizer was saved otherwise tokenizer.ggml.add_space_prefix, add_bos_token, add_eos_token and padding_token_id. */
 #pragma once
 
 #include "base/buffer.h"
@@ -60,12 +60,13 @@ size_t tiktoken_count(const struct tiktoken *tiktoken);
 /* Appends the token of a rank, in the alphabet of byte-level tokenizers. */
 void tiktoken_append(const struct tiktoken *tiktoken, uint32_t rank, struct buffer *out);
 
-/* The two tokens that byte pair encoding makes of this one with those that come before it; false where it makes more, or one.
- * Takes the square of the token's length at most, which is limited. */
+/* The two tokens that byte pair encoding makes of this one with those that come before it; false where it makes more,
+ * or one. Takes the square of the token's length at most, which is limited. */
 bool tiktoken_split(const struct tiktoken *tiktoken, uint32_t rank, uint32_t *ret_left, uint32_t *ret_right);
 
-/* tokenizer.json as TikTokenConverter makes it: the merges of each token are all pairs of tokens that it is made of, by the
- * rank of the left and of the right one; and the 256 special tokens after the ranks, of Llama 3.1 and later or of 3. */
+/* tokenizer.json as TikTokenConverter makes it: the merges of each token are all pairs of tokens that it is made of, by
+ * the rank of the left and of the right one; and the 256 special tokens after the ranks, of Llama 3.1 and later or
+ * of 3. */
 void tiktoken_write_json(const struct tiktoken *tiktoken, bool llama31, struct buffer *out);
 
 /* The `index`th special token (0 to 255) of Llama 3, or of 3.1 and later. `out` has room for 64 bytes. */

@@ -132,8 +132,8 @@ static bool count_shards(struct reader *reader, struct error *error)
     }
     if (n_present == reader->n_shards)
         return true;
-    return error_set(error, "%s: %u shards are there, but the last one is consolidated.%02u.pth", reader->input->path, n_present,
-                     reader->n_shards - 1);
+    return error_set(error, "%s: %u shards are there, but the last one is consolidated.%02u.pth", reader->input->path,
+                     n_present, reader->n_shards - 1);
 }
 
 static bool read_shard(struct reader *reader, const char *name, struct tensor_set *shard, struct error *error)
@@ -176,7 +176,8 @@ static enum merge_rule rule_of(const struct tensor *tensor, char out[MAX_NAME])
     if (strlen(tensor->name) != tensor->name_length || tensor->name_length >= MAX_NAME / 2)
         return UNKNOWN;
     bool in_layer = sscanf(tensor->name, "layers.%9d.%n", &layer, &used) == 1 && used > 0 && layer >= 0;
-    const struct name_rule *rule = in_layer ? find_rule(layer_rules, tensor->name + used) : find_rule(model_rules, tensor->name);
+    const struct name_rule *rule =
+        in_layer ? find_rule(layer_rules, tensor->name + used) : find_rule(model_rules, tensor->name);
     if (rule->hugging_face == NULL)
         return rule->rule;
     if (in_layer)
@@ -223,8 +224,8 @@ static int joining_axis(const struct reader *reader, const struct parts *parts, 
     return (int)axis;
 }
 
-/* Rows of a head from pairs (even and odd ones side by side) to halves: what Llama's relation does to query rows, backwards. NULL
- * where the rows are not whole heads. */
+/* Rows of a head from pairs (even and odd ones side by side) to halves: what Llama's relation does to query rows,
+ * backwards. NULL where the rows are not whole heads. */
 static const struct view *rotary_view(struct arena *arena, const struct view *view, uint64_t n_heads)
 {
     const struct axis_size sizes[] = {{.name = "head", .size = n_heads}, {.name = "half", .size = 2}};
@@ -262,14 +263,15 @@ static void merge_parts(struct reader *reader, struct parts *parts, enum merge_r
         *merged = *parts->tensors[0];
 }
 
-static bool collect_parts(const struct reader *reader, const struct tensor *first, struct parts *parts, struct error *error)
+static bool collect_parts(const struct reader *reader, const struct tensor *first, struct parts *parts,
+                          struct error *error)
 {
     parts->n = reader->n_shards;
     for (unsigned i = 0; i < parts->n; i++) {
         parts->tensors[i] = i == 0 ? first : tensor_set_find(reader->shards[i], first->name, first->name_length);
         if (parts->tensors[i] == NULL)
-            return error_set(error, "consolidated.%02u.pth: tensor '%.200s' is missing, which consolidated.00.pth has", i,
-                             first->name);
+            return error_set(error, "consolidated.%02u.pth: tensor '%.200s' is missing, which consolidated.00.pth has",
+                             i, first->name);
     }
     return true;
 }
@@ -302,7 +304,8 @@ static bool add_merged(struct reader *reader, const struct tensor *first, struct
 
 static bool same_bytes(const struct tensor *a, const struct tensor *b)
 {
-    return a->source == b->source && a->offset == b->offset && a->length == b->length && a->view == NULL && b->view == NULL;
+    return a->source == b->source && a->offset == b->offset && a->length == b->length && a->view == NULL &&
+           b->view == NULL;
 }
 
 /* The conversion leaves lm_head.weight out where it is tied to the embedding: that tensor, or NULL. */
@@ -327,14 +330,16 @@ static bool derive_params(struct reader *reader, struct error *error)
     const struct tensor *embedding = tensor_set_find_text(reader->merged, "model.embed_tokens.weight");
     const struct tensor *gate = tensor_set_find_text(reader->merged, "model.layers.0.mlp.gate_proj.weight");
     if (embedding == NULL || embedding->rank != 2 || gate == NULL || gate->rank != 2)
-        return error_set(error, "%s: tok_embeddings.weight or layers.0.feed_forward.w1.weight is missing", reader->input->path);
+        return error_set(error, "%s: tok_embeddings.weight or layers.0.feed_forward.w1.weight is missing",
+                         reader->input->path);
     reader->params.vocab_size = embedding->shape[0];
     reader->params.intermediate_size = gate->shape[0];
     reader->params.dtype = torch_name(embedding->dtype);
     return true;
 }
 
-/* Makes the checkpoint's tensors of the shards': those of the first, each with its parts in the others, in the order of names. */
+/* Makes the checkpoint's tensors of the shards': those of the first, each with its parts in the others, in the order of
+ * names. */
 static bool merge(struct reader *reader, struct error *error)
 {
     struct arena *scratch = arena_new();
@@ -383,8 +388,8 @@ static void add_made_files(const struct reader *reader)
     add_text(reader, "tokenizer.json", &tokenizer);
 }
 
-/* tokenizer.model of Llama 3 has the name of a SentencePiece model and is none: in its place stands tokenizer.json, as after the
- * conversion. */
+/* tokenizer.model of Llama 3 has the name of a SentencePiece model and is none: in its place stands tokenizer.json, as
+ * after the conversion. */
 static void hide_ranks(struct checkpoint *checkpoint)
 {
     static const char name[] = "tokenizer.model";
@@ -407,7 +412,8 @@ static bool meta_open(struct checkpoint *checkpoint, const struct input *input, 
                 read_shards(&reader, error) && merge(&reader, error);
     if (good) {
         if (input->file_name != NULL && reader.n_shards > 1)
-            checkpoint_note(checkpoint, "%s is the first of %u shards, which are shown merged; -o format=torch shows it alone",
+            checkpoint_note(checkpoint,
+                            "%s is the first of %u shards, which are shown merged; -o format=torch shows it alone",
                             input->file_name, reader.n_shards);
         add_made_files(&reader);
         format_add_side_files(checkpoint, input);

@@ -188,7 +188,8 @@ void tiktoken_append(const struct tiktoken *tiktoken, uint32_t rank, struct buff
 }
 
 /* The rank of what two neighbouring parts would be together, UINT32_MAX where that is not a token before `most`. */
-static uint32_t rank_of_pair(const struct tiktoken *tiktoken, const char *bytes, const uint16_t *ends, size_t part, uint32_t most)
+static uint32_t rank_of_pair(const struct tiktoken *tiktoken, const char *bytes, const uint16_t *ends, size_t part,
+                             uint32_t most)
 {
     uint32_t rank, first = part == 0 ? 0 : ends[part - 1];
     bool found = find_rank(tiktoken, bytes + first, ends[part + 1] - first, &rank);
@@ -271,7 +272,8 @@ static void write_merges(const struct tiktoken *tiktoken, struct buffer *out)
 void tiktoken_write_json(const struct tiktoken *tiktoken, bool llama31, struct buffer *out)
 {
     char name[64];
-    buffer_append_text(out, "{\n  \"version\": \"1.0\",\n  \"truncation\": null,\n  \"padding\": null,\n  \"added_tokens\": [");
+    buffer_append_text(
+        out, "{\n  \"version\": \"1.0\",\n  \"truncation\": null,\n  \"padding\": null,\n  \"added_tokens\": [");
     for (unsigned i = 0; i < N_SPECIAL_TOKENS; i++)
         buffer_printf(out,
                       "%s\n    {\"id\": %" PRIu32 ", \"content\": \"%s\", \"single_word\": false, \"lstrip\": false, "
@@ -283,22 +285,27 @@ void tiktoken_write_json(const struct tiktoken *tiktoken, bool llama31, struct b
              "\"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\\\r\\\\n\\\\p{L}\\\\p{N}]?\\\\p{L}+|"
              "\\\\p{N}{1,3}| ?[^\\\\s\\\\p{L}\\\\p{N}]+[\\\\r\\\\n]*|\\\\s*[\\\\r\\\\n]+|\\\\s+(?!\\\\S)|\\\\s+\"}, "
              "\"behavior\": \"Isolated\", \"invert\": false},\n"
-             "    {\"type\": \"ByteLevel\", \"add_prefix_space\": false, \"trim_offsets\": true, \"use_regex\": false}\n  ]},\n");
+             "    {\"type\": \"ByteLevel\", \"add_prefix_space\": false, \"trim_offsets\": true, \"use_regex\": "
+             "false}\n  ]},\n");
     buffer_printf(
         out,
         "  \"post_processor\": {\"type\": \"Sequence\", \"processors\": [\n    {\"type\": \"ByteLevel\", "
-        "\"add_prefix_space\": true, \"trim_offsets\": false, \"use_regex\": true},\n    {\"type\": \"TemplateProcessing\", "
-        "\"single\": [{\"SpecialToken\": {\"id\": \"<|begin_of_text|>\", \"type_id\": 0}}, {\"Sequence\": {\"id\": \"A\", "
-        "\"type_id\": 0}}], \"pair\": [{\"SpecialToken\": {\"id\": \"<|begin_of_text|>\", \"type_id\": 0}}, {\"Sequence\": "
+        "\"add_prefix_space\": true, \"trim_offsets\": false, \"use_regex\": true},\n    {\"type\": "
+        "\"TemplateProcessing\", "
+        "\"single\": [{\"SpecialToken\": {\"id\": \"<|begin_of_text|>\", \"type_id\": 0}}, {\"Sequence\": {\"id\": "
+        "\"A\", "
+        "\"type_id\": 0}}], \"pair\": [{\"SpecialToken\": {\"id\": \"<|begin_of_text|>\", \"type_id\": 0}}, "
+        "{\"Sequence\": "
         "{\"id\": \"A\", \"type_id\": 0}}, {\"SpecialToken\": {\"id\": \"<|begin_of_text|>\", \"type_id\": 1}}, "
         "{\"Sequence\": {\"id\": \"B\", \"type_id\": 1}}], \"special_tokens\": {\"<|begin_of_text|>\": {\"id\": "
         "\"<|begin_of_text|>\", \"ids\": [%" PRIu32 "], \"tokens\": [\"<|begin_of_text|>\"]}}}\n  ]},\n",
         tiktoken->n_tokens);
     buffer_append_text(
-        out, "  \"decoder\": {\"type\": \"ByteLevel\", \"add_prefix_space\": true, \"trim_offsets\": true, "
-             "\"use_regex\": true},\n  \"model\": {\n    \"type\": \"BPE\",\n    \"dropout\": null,\n    \"unk_token\": "
-             "null,\n    \"continuing_subword_prefix\": null,\n    \"end_of_word_suffix\": null,\n    \"fuse_unk\": "
-             "false,\n    \"byte_fallback\": false,\n    \"ignore_merges\": true,\n    \"vocab\": {");
+        out,
+        "  \"decoder\": {\"type\": \"ByteLevel\", \"add_prefix_space\": true, \"trim_offsets\": true, "
+        "\"use_regex\": true},\n  \"model\": {\n    \"type\": \"BPE\",\n    \"dropout\": null,\n    \"unk_token\": "
+        "null,\n    \"continuing_subword_prefix\": null,\n    \"end_of_word_suffix\": null,\n    \"fuse_unk\": "
+        "false,\n    \"byte_fallback\": false,\n    \"ignore_merges\": true,\n    \"vocab\": {");
     for (uint32_t rank = 0; rank < tiktoken->n_tokens; rank++) {
         buffer_append_text(out, rank ? ",\n      \"" : "\n      \"");
         append_token(out, tiktoken->tokens[rank].bytes, tiktoken->tokens[rank].length);

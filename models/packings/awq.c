@@ -1,10 +1,9 @@
 /* AWQ: integers of 4 bits with zero points, in the three orders of AutoAWQ's kernels.
  *
- *     gemm       B.qweight I32 [columns, rows / 8], B.qzeros I32 [groups, rows / 8], B.scales [groups, rows]; in a word the rows
- *                0 2 4 6 1 3 5 7
- *     gemv       B.qweight I32 [rows, columns / 8], B.qzeros I32 [rows, groups / 8], B.scales [rows, groups], groups rounded up
- *     gemv_fast  B.qweight I16 [rows / 4, columns], shuffled; B.scales and B.qzeros [groups, rows], which are -(scale * zero
- * point) */
+ *     gemm       B.qweight I32 [columns, rows / 8], B.qzeros I32 [groups, rows / 8], B.scales [groups, rows]; in a word
+ * the rows 0 2 4 6 1 3 5 7 gemv       B.qweight I32 [rows, columns / 8], B.qzeros I32 [rows, groups / 8], B.scales
+ * [rows, groups], groups rounded up gemv_fast  B.qweight I16 [rows / 4, columns], shuffled; B.scales and B.qzeros
+ * [groups, rows], which are -(scale * zero point) */
 #include "models/packings/packed.h"
 
 #include <inttypes.h>
@@ -87,7 +86,8 @@ static bool unpack_gemv(struct packed *packed, const struct view *words, const s
 }
 
 /* Axes of a shape of their own exchanged. */
-static const struct view *exchange(struct arena *arena, const struct view *view, const uint64_t shape[5], unsigned a, unsigned b)
+static const struct view *exchange(struct arena *arena, const struct view *view, const uint64_t shape[5], unsigned a,
+                                   unsigned b)
 {
     unsigned order[5] = {0, 1, 2, 3, 4};
     order[a] = b;
@@ -107,7 +107,8 @@ static bool unpack_fast(struct packed *packed, const struct view *words, const s
     if (zeros == NULL)
         return false;
     if (n_groups == 0 || n_groups > scales->shape[0] || scales->shape[1] != n_rows || n_columns % BLOCK != 0)
-        return packed_misfit(packed, ".scales", scales, "which does not fit %" PRIu64 " rows of %" PRIu64, n_rows, n_columns);
+        return packed_misfit(packed, ".scales", scales, "which does not fit %" PRIu64 " rows of %" PRIu64, n_rows,
+                             n_columns);
     const struct view *codes = view_fields(arena, words, &fields);
     codes = exchange(arena, codes, (uint64_t[]){n_rows / ROWS, n_columns / BLOCK, ROWS, BLOCK, 1}, 1, 2);
     codes = exchange(arena, codes, (uint64_t[]){n_rows, n_columns / PART, 4, 2, 4}, 3, 4);
@@ -120,7 +121,8 @@ static bool unpack_fast(struct packed *packed, const struct view *words, const s
     return true;
 }
 
-static bool unpack(const struct packing_input *input, const struct tensor *key, struct unpacked *unpacked, struct error *error)
+static bool unpack(const struct packing_input *input, const struct tensor *key, struct unpacked *unpacked,
+                   struct error *error)
 {
     struct packed packed = packed_begin(input, key, own, unpacked, error);
     const struct view *words, *scales;

@@ -1,8 +1,9 @@
 /* BitNet: ternary weights, four rows a byte.
  *
- * A weight B.weight [rows, columns] is itself U8 [rows / 4, columns]: two bits of a byte for each of four rows that lie rows / 4
- * apart, the first in the least significant ones, one more than the value; and B.weight_scale, one number. What transformers
- * calls bitlinear divides by it; autobitlinear multiplies, which the converter does not know: its files have the quotient. */
+ * A weight B.weight [rows, columns] is itself U8 [rows / 4, columns]: two bits of a byte for each of four rows that lie
+ * rows / 4 apart, the first in the least significant ones, one more than the value; and B.weight_scale, one number.
+ * What transformers calls bitlinear divides by it; autobitlinear multiplies, which the converter does not know: its
+ * files have the quotient. */
 #include "models/packings/packed.h"
 
 #include <string.h>
@@ -19,7 +20,8 @@ static bool is_key(const struct packing_input *input, const struct tensor *tenso
            packing_partner(input, tensor, own, scale_suffix) != NULL;
 }
 
-static bool unpack(const struct packing_input *input, const struct tensor *key, struct unpacked *unpacked, struct error *error)
+static bool unpack(const struct packing_input *input, const struct tensor *key, struct unpacked *unpacked,
+                   struct error *error)
 {
     struct packed packed = packed_begin(input, key, own, unpacked, error);
     struct arena *arena = input->arena;

@@ -1,12 +1,13 @@
 /* bitsandbytes: NF4 and FP4 in blocks of the flattened weight, and integers of 8 bits by row.
  *
- * 4 bits: a weight B.weight [rows, columns] is itself a column of bytes, under whatever dtype, the first of two elements in the
- * high half; B.weight.absmax has a factor for each block; B.weight.quant_state.bitsandbytes__nf4 (or __fp4) is the text of a JSON
- * object with shape, block size and dtype. Where factors are packed themselves, absmax are U8 codes of B.weight.nested_quant_map,
- * with factors B.weight.nested_absmax and one offset. The tables are those of the kinds: the library does not look at the map
- * that it stores.
+ * 4 bits: a weight B.weight [rows, columns] is itself a column of bytes, under whatever dtype, the first of two
+ * elements in the high half; B.weight.absmax has a factor for each block; B.weight.quant_state.bitsandbytes__nf4 (or
+ * __fp4) is the text of a JSON object with shape, block size and dtype. Where factors are packed themselves, absmax are
+ * U8 codes of B.weight.nested_quant_map, with factors B.weight.nested_absmax and one offset. The tables are those of
+ * the kinds: the library does not look at the map that it stores.
  *
- * 8 bits: B.weight I8 [rows, columns] and B.SCB [rows]: the product with it, then with 1 / 127 as the library spells it. */
+ * 8 bits: B.weight I8 [rows, columns] and B.SCB [rows]: the product with it, then with 1 / 127 as the library spells
+ * it. */
 #include "models/packings/packed.h"
 
 #include <inttypes.h>
@@ -139,7 +140,8 @@ static const struct view *find_factors(struct packed *packed, const struct state
     }
     const struct sharing sharing = {1, state->nested_block_size, NULL};
     uint64_t n_nested = nested->n_elements;
-    codes = view_combine(arena, view_lookup(arena, codes, map), MULTIPLY, view_reshape(arena, nested, 1, &n_nested), &sharing);
+    codes = view_combine(arena, view_lookup(arena, codes, map), MULTIPLY, view_reshape(arena, nested, 1, &n_nested),
+                         &sharing);
     return view_combine_number(arena, codes, ADD, state->nested_offset);
 }
 
@@ -154,7 +156,8 @@ static bool unpack_4(struct packed *packed, const struct kind *kind)
     if (!find_state(packed, kind, &state))
         return false;
     if (n_elements == 0 || state.shape[0] == 0 || n_elements % state.shape[0] != 0 ||
-        n_elements / state.shape[0] != state.shape[1] || (bytes->rank == 2 && bytes->shape[1] != 1 && bytes->dtype == &u8_dtype))
+        n_elements / state.shape[0] != state.shape[1] ||
+        (bytes->rank == 2 && bytes->shape[1] != 1 && bytes->dtype == &u8_dtype))
         return packed_misfit(packed, own, bytes, "where its state says [%" PRIu64 ", %" PRIu64 "]", state.shape[0],
                              state.shape[1]);
     const struct view *factors = find_factors(packed, &state, rounded_up(n_elements, state.block_size));
@@ -165,7 +168,8 @@ static bool unpack_4(struct packed *packed, const struct kind *kind)
     const struct view *table = view_literal(arena, &f32_dtype, 1, table_shape, kind->table);
     const struct view *values = view_lookup(arena, view_fields(arena, bytes, &fields), table);
     const struct sharing sharing = {1, state.block_size, NULL};
-    packed->unpacked->view = view_reshape(arena, view_combine(arena, values, MULTIPLY, factors, &sharing), 2, state.shape);
+    packed->unpacked->view =
+        view_reshape(arena, view_combine(arena, values, MULTIPLY, factors, &sharing), 2, state.shape);
     packed->unpacked->dtype = state.dtype;
     packed->unpacked->bits = 4;
     const struct view *map; /* is stored, and not looked at */
@@ -191,7 +195,8 @@ static bool unpack_8(struct packed *packed)
     return true;
 }
 
-static bool unpack(const struct packing_input *input, const struct tensor *key, struct unpacked *unpacked, struct error *error)
+static bool unpack(const struct packing_input *input, const struct tensor *key, struct unpacked *unpacked,
+                   struct error *error)
 {
     struct packed packed = packed_begin(input, key, own, unpacked, error);
     const struct kind *kind = kind_of(input, key);

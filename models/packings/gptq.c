@@ -1,8 +1,9 @@
 /* GPTQ: integers packed down the inputs.
  *
- * A weight B.weight [rows, columns] is B.qweight [words, rows] of 8 to 64 bits a word, 2, 4 or 8 bits an element, or 3 in a
- * stream of words; B.qzeros [groups, words], packed along the rows, one less than the zero points in files of the first version;
- * B.scales [groups, rows]; and B.g_idx [columns], the group of each column: without it groups are of group_size columns each.
+ * A weight B.weight [rows, columns] is B.qweight [words, rows] of 8 to 64 bits a word, 2, 4 or 8 bits an element, or 3
+ * in a stream of words; B.qzeros [groups, words], packed along the rows, one less than the zero points in files of the
+ * first version; B.scales [groups, rows]; and B.g_idx [columns], the group of each column: without it groups are of
+ * group_size columns each.
  *
  * Zero points that became one more are not cut to the bits again: 15 becomes 16. */
 #include "models/packings/packed.h"
@@ -40,8 +41,8 @@ static uint64_t words_of(const struct layout *layout, uint64_t n)
 }
 
 /* Single layers may have other bits than the configuration says: what fits the shapes counts. */
-static bool find_bits(const struct packed *packed, struct layout *layout, const struct view *words, const struct view *zeros,
-                      uint64_t n_columns)
+static bool find_bits(const struct packed *packed, struct layout *layout, const struct view *words,
+                      const struct view *zeros, uint64_t n_columns)
 {
     const unsigned declared = (unsigned)packed_number(packed->input->config, "bits"), all[] = {declared, 4, 8, 2, 3};
     for (unsigned i = 0; i < sizeof all / sizeof *all; i++) {
@@ -49,11 +50,13 @@ static bool find_bits(const struct packed *packed, struct layout *layout, const 
         if ((all[i] != 2 && all[i] != 3 && all[i] != 4 && all[i] != 8) || (all[i] == 3 && layout->word_bits != 32))
             continue;
         layout->n_columns = n_columns > 0 ? n_columns : words->shape[0] * layout->word_bits / layout->bits;
-        if (words_of(layout, layout->n_columns) == words->shape[0] && words_of(layout, layout->n_rows) == zeros->shape[1])
+        if (words_of(layout, layout->n_columns) == words->shape[0] &&
+            words_of(layout, layout->n_rows) == zeros->shape[1])
             return true;
     }
-    return packed_misfit(packed, ".qzeros", zeros, "which does not fit %" PRIu64 " rows and %" PRIu64 " words of columns",
-                         layout->n_rows, words->shape[0]);
+    return packed_misfit(packed, ".qzeros", zeros,
+                         "which does not fit %" PRIu64 " rows and %" PRIu64 " words of columns", layout->n_rows,
+                         words->shape[0]);
 }
 
 static bool find_group_size(const struct packed *packed, struct layout *layout, const struct view *scales)
@@ -63,7 +66,8 @@ static bool find_group_size(const struct packed *packed, struct layout *layout, 
     layout->group_size = packed_number(config, "group_size");
     if (layout->group_size == 0 || rounded_up(layout->n_columns, layout->group_size) != layout->n_groups)
         layout->group_size = rounded_up(layout->n_columns, layout->n_groups);
-    return (layout->n_groups <= SHARING_MAX_GROUPS && rounded_up(layout->n_columns, layout->group_size) == layout->n_groups) ||
+    return (layout->n_groups <= SHARING_MAX_GROUPS &&
+            rounded_up(layout->n_columns, layout->group_size) == layout->n_groups) ||
            packed_misfit(packed, ".scales", scales, "which does not fit %" PRIu64 " columns", layout->n_columns);
 }
 
@@ -88,8 +92,9 @@ static bool is_first_version(const struct packing_input *input)
     return (format == NULL || strcmp(format, "gptq") == 0) && !has_format(input, "gptqmodel");
 }
 
-static const struct view *put_together(const struct packed *packed, const struct layout *layout, const struct view *words,
-                                       const struct view *zeros, const struct view *scales, const struct view *groups)
+static const struct view *put_together(const struct packed *packed, const struct layout *layout,
+                                       const struct view *words, const struct view *zeros, const struct view *scales,
+                                       const struct view *groups)
 {
     struct arena *arena = packed->input->arena;
     const struct sharing sharing = {1, layout->group_size, groups};
@@ -108,7 +113,8 @@ static bool check_groups(const struct packed *packed, const struct view *groups)
     return packed_misfit(packed, ".g_idx", groups, "not a vector");
 }
 
-static bool unpack(const struct packing_input *input, const struct tensor *key, struct unpacked *unpacked, struct error *error)
+static bool unpack(const struct packing_input *input, const struct tensor *key, struct unpacked *unpacked,
+                   struct error *error)
 {
     struct packed packed = packed_begin(input, key, own, unpacked, error);
     const struct view *words, *zeros, *scales, *groups;
@@ -117,8 +123,8 @@ static bool unpack(const struct packing_input *input, const struct tensor *key, 
         return error_set(error, "the order of this format's words is not known");
     if ((words = packed_need(&packed, own, U8 | I8 | I16 | WORDS | I64)) == NULL ||
         (zeros = packed_need(&packed, ".qzeros", U8 | I8 | I16 | WORDS | I64)) == NULL ||
-        (scales = packed_need(&packed, ".scales", F16_F32)) == NULL || !packed_find(&packed, ".g_idx", WORDS | I64, &groups) ||
-        !check_groups(&packed, groups))
+        (scales = packed_need(&packed, ".scales", F16_F32)) == NULL ||
+        !packed_find(&packed, ".g_idx", WORDS | I64, &groups) || !check_groups(&packed, groups))
         return false;
     if (!packed_is_matrix(words) || !packed_is_matrix(scales) || scales->shape[1] != words->shape[1])
         return packed_misfit(&packed, own, words, "where scales have %" PRIu64 " columns", view_row_elements(scales));

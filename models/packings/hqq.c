@@ -1,9 +1,9 @@
 /* HQQ: integers of 1 to 8 bits, in groups of the flattened weight, with scales and zero points that are not integers.
  *
- * A weight B.weight of B.shape is B.W_q, a matrix [group_size, groups] where B.axis is 0, [groups, group_size] where it is 1;
- * B.scale and B.zero have one element for each group: (code - zero) * scale. Of fewer than 8 bits the matrix is cut into parts by
- * its rows, which lie on each other, the first in the most significant bits: 2, 4 or 8 of them in a byte, or 10 of 3 bits in an
- * I32. */
+ * A weight B.weight of B.shape is B.W_q, a matrix [group_size, groups] where B.axis is 0, [groups, group_size] where it
+ * is 1; B.scale and B.zero have one element for each group: (code - zero) * scale. Of fewer than 8 bits the matrix is
+ * cut into parts by its rows, which lie on each other, the first in the most significant bits: 2, 4 or 8 of them in a
+ * byte, or 10 of 3 bits in an I32. */
 #include "models/packings/packed.h"
 
 #include <inttypes.h>
@@ -57,13 +57,15 @@ static bool find_shape(struct packed *packed, const struct view *words, struct s
 }
 
 /* The number of groups follows from the scales, and has to fit all else. */
-static bool find_groups(const struct packed *packed, const struct view *words, const struct view *scale, struct shape *shape)
+static bool find_groups(const struct packed *packed, const struct view *words, const struct view *scale,
+                        struct shape *shape)
 {
     uint64_t n_elements, n_groups = scale->n_elements, wanted[2] = {n_groups, 1};
     uint64_t limit = words->n_elements * shape->layout->n_parts;
     if (shape->sides[0] < 1 || shape->sides[1] < 1 || (uint64_t)shape->sides[0] > limit ||
         (uint64_t)shape->sides[1] > limit / (uint64_t)shape->sides[0])
-        return packed_misfit(packed, own, words, "too small for [%" PRId64 ", %" PRId64 "]", shape->sides[0], shape->sides[1]);
+        return packed_misfit(packed, own, words, "too small for [%" PRId64 ", %" PRId64 "]", shape->sides[0],
+                             shape->sides[1]);
     n_elements = (uint64_t)shape->sides[0] * (uint64_t)shape->sides[1];
     if (n_groups == 0 || n_elements % n_groups != 0)
         return packed_misfit(packed, ".scale", scale, "which does not divide %" PRIu64 " elements", n_elements);
@@ -88,7 +90,8 @@ static const struct view *cut(struct arena *arena, const struct shape *shape, co
     return packed_cut(arena, view_concatenate(arena, parts, layout->n_parts, 0), shape->rows, shape->columns);
 }
 
-static bool unpack(const struct packing_input *input, const struct tensor *key, struct unpacked *unpacked, struct error *error)
+static bool unpack(const struct packing_input *input, const struct tensor *key, struct unpacked *unpacked,
+                   struct error *error)
 {
     struct packed packed = packed_begin(input, key, own, unpacked, error);
     struct arena *arena = input->arena;

@@ -1,8 +1,8 @@
 /* MLX: integers of 2 to 8 bits in a stream of words, each group with a scale and a bias.
  *
- * A weight B.weight [rows, columns] is itself U32 [rows, columns * bits / 32], the first element in the least significant bits,
- * with B.scales and B.biases [rows, groups]: code * scale + bias. Layers may have other bits than config.json says, which follow
- * from the shapes; the size of groups is in the configuration alone. */
+ * A weight B.weight [rows, columns] is itself U32 [rows, columns * bits / 32], the first element in the least
+ * significant bits, with B.scales and B.biases [rows, groups]: code * scale + bias. Layers may have other bits than
+ * config.json says, which follow from the shapes; the size of groups is in the configuration alone. */
 #include "models/packings/packed.h"
 
 #include <inttypes.h>
@@ -26,7 +26,8 @@ static uint64_t group_size_of(const struct packed *packed)
     return group_size > 0 ? group_size : packed_number(config, "group_size");
 }
 
-static bool unpack(const struct packing_input *input, const struct tensor *key, struct unpacked *unpacked, struct error *error)
+static bool unpack(const struct packing_input *input, const struct tensor *key, struct unpacked *unpacked,
+                   struct error *error)
 {
     struct packed packed = packed_begin(input, key, own, unpacked, error);
     struct arena *arena = input->arena;

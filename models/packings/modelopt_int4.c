@@ -1,5 +1,6 @@
-/* ModelOpt's W4A16_AWQ and W4A8_AWQ: B.weight U8 [rows / 2, columns], of two neighbouring rows a byte the first in the low half,
- * in two's complement, and B.weight_scale [rows, groups]. B.pre_quant_scale is of what comes in, not of the weight. */
+/* ModelOpt's W4A16_AWQ and W4A8_AWQ: B.weight U8 [rows / 2, columns], of two neighbouring rows a byte the first in the
+ * low half, in two's complement, and B.weight_scale [rows, groups]. B.pre_quant_scale is of what comes in, not of the
+ * weight. */
 #include "models/packings/packed.h"
 
 #include <inttypes.h>
@@ -16,13 +17,15 @@ static bool is_key(const struct packing_input *input, const struct tensor *tenso
            (strcmp(algorithm, "W4A16_AWQ") == 0 || strcmp(algorithm, "W4A8_AWQ") == 0);
 }
 
-static bool unpack(const struct packing_input *input, const struct tensor *key, struct unpacked *unpacked, struct error *error)
+static bool unpack(const struct packing_input *input, const struct tensor *key, struct unpacked *unpacked,
+                   struct error *error)
 {
     static const float signed_codes[] = {0, 1, 2, 3, 4, 5, 6, 7, -8, -7, -6, -5, -4, -3, -2, -1};
     static const uint64_t n_codes[1] = {16};
     struct packed packed = packed_begin(input, key, own, unpacked, error);
     struct arena *arena = input->arena;
-    const struct view *bytes = tensor_view(key, arena), *rows[2], *scales = packed_need(&packed, other, F16_F32), *of_inputs;
+    const struct view *bytes = tensor_view(key, arena), *rows[2], *scales = packed_need(&packed, other, F16_F32),
+                      *of_inputs;
     packed_name(&packed, own);
     if (scales == NULL || !packed_find(&packed, ".pre_quant_scale", F16_F32, &of_inputs))
         return false;
@@ -39,7 +42,8 @@ static bool unpack(const struct packing_input *input, const struct tensor *key, 
     codes = view_lookup(arena, codes, view_literal(arena, &f32_dtype, 1, n_codes, signed_codes));
     unpacked->view = view_combine(arena, codes, MULTIPLY, scales, &sharing);
     unpacked->bits = 4;
-    unpacked->beyond = of_inputs != NULL ? "weights whose inputs are scaled (pre_quant_scale)" : "integers of 4 bits of ModelOpt";
+    unpacked->beyond =
+        of_inputs != NULL ? "weights whose inputs are scaled (pre_quant_scale)" : "integers of 4 bits of ModelOpt";
     return true;
 }
 

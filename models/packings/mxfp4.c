@@ -1,8 +1,10 @@
 /* MXFP4 as gpt-oss stores it.
  *
- * A weight [..., n, rows] is two tensors: blocks U8 [..., rows, n / 32, 16], whose byte j holds element 2j in its low half and 2j
- * + 1 in its high half, and scales U8 [..., rows, n / 32]. The last two axes are exchanged, as transformers has them once it has
- * unpacked the weight. In ggml's block the scale comes first, and byte j holds elements j and j + 16: only bits move.
+ * A weight [..., n, rows] is two tensors: blocks U8 [..., rows, n / 32, 16], whose byte j holds element 2j in its low
+ * half and 2j
+ * + 1 in its high half, and scales U8 [..., rows, n / 32]. The last two axes are exchanged, as transformers has them
+ * once it has unpacked the weight. In ggml's block the scale comes first, and byte j holds elements j and j + 16: only
+ * bits move.
  *
  * The converter writes these weights before all others, and keeps them in every output. */
 #include "base/checked.h"
@@ -94,7 +96,8 @@ static const struct view *flat_rows(struct arena *arena, const struct view *bloc
     return view_reshape(arena, blocks, rank, shape);
 }
 
-static bool unpack(const struct packing_input *input, const struct tensor *key, struct unpacked *unpacked, struct error *error)
+static bool unpack(const struct packing_input *input, const struct tensor *key, struct unpacked *unpacked,
+                   struct error *error)
 {
     struct packed packed = packed_begin(input, key, own, unpacked, error);
     struct arena *arena = input->arena;

@@ -1,5 +1,6 @@
-/* MXFP4 as compressed-tensors has it: B.weight_packed U8 [rows, columns / 2], the first of two elements in the low half of a
- * byte, and B.weight_scale U8 [rows, columns / 32], exponents of 2 with a bias of 127, without a code for what is not a number.
+/* MXFP4 as compressed-tensors has it: B.weight_packed U8 [rows, columns / 2], the first of two elements in the low half
+ * of a byte, and B.weight_scale U8 [rows, columns / 32], exponents of 2 with a bias of 127, without a code for what is
+ * not a number.
  */
 #include "models/packings/packed.h"
 
@@ -13,12 +14,14 @@ static const char own[] = ".weight_packed", other[] = ".weight_scale";
 
 static bool is_key(const struct packing_input *input, const struct tensor *tensor)
 {
-    const struct tensor *scale =
-        tensor->dtype == &u8_dtype && packing_has_suffix(tensor, own) ? packing_partner(input, tensor, own, other) : NULL;
+    const struct tensor *scale = tensor->dtype == &u8_dtype && packing_has_suffix(tensor, own)
+                                     ? packing_partner(input, tensor, own, other)
+                                     : NULL;
     return scale != NULL && scale->dtype == &u8_dtype;
 }
 
-static bool unpack(const struct packing_input *input, const struct tensor *key, struct unpacked *unpacked, struct error *error)
+static bool unpack(const struct packing_input *input, const struct tensor *key, struct unpacked *unpacked,
+                   struct error *error)
 {
     struct packed packed = packed_begin(input, key, own, unpacked, error);
     struct arena *arena = input->arena;

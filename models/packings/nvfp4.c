@@ -1,11 +1,12 @@
 /* NVFP4: E2M1 in blocks of 16 with a scale in E4M3, and one more scale for all.
  *
- * A weight B.weight [rows, columns] is, as ModelOpt has it, B.weight U8 [rows, columns / 2] itself, the first of two elements in
- * the low half of a byte, B.weight_scale E4M3 [rows, columns / 16] and B.weight_scale_2, a factor of all. As compressed-tensors
- * has it the bytes are B.weight_packed, and B.weight_global_scale is a divisor. Scales are multiplied, or divided, first.
+ * A weight B.weight [rows, columns] is, as ModelOpt has it, B.weight U8 [rows, columns / 2] itself, the first of two
+ * elements in the low half of a byte, B.weight_scale E4M3 [rows, columns / 16] and B.weight_scale_2, a factor of all.
+ * As compressed-tensors has it the bytes are B.weight_packed, and B.weight_global_scale is a divisor. Scales are
+ * multiplied, or divided, first.
  *
- * ggml has the same bits in another order, without the sign of scales and without what is shared by all: that is a tensor of its
- * own, X.scale beside X.weight, and so is what inputs are scaled by. */
+ * ggml has the same bits in another order, without the sign of scales and without what is shared by all: that is a
+ * tensor of its own, X.scale beside X.weight, and so is what inputs are scaled by. */
 #include "models/packings/packed.h"
 
 #include <string.h>
@@ -85,7 +86,8 @@ static bool find_one(struct packed *packed, const char *suffix, const struct vie
 {
     if (!packed_find(packed, suffix, F16_F32, ret_view))
         return false;
-    return *ret_view == NULL || (*ret_view)->n_elements == 1 || packed_misfit(packed, suffix, *ret_view, "not one number");
+    return *ret_view == NULL || (*ret_view)->n_elements == 1 ||
+           packed_misfit(packed, suffix, *ret_view, "not one number");
 }
 
 /* F32 [1], or one divided by it. */
@@ -109,7 +111,8 @@ static bool is_plain_nvfp4(const struct json *config)
            strcmp(algorithm, "MIXED_PRECISION") == 0;
 }
 
-static bool unpack(const struct packing_input *input, const struct tensor *key, struct unpacked *unpacked, struct error *error)
+static bool unpack(const struct packing_input *input, const struct tensor *key, struct unpacked *unpacked,
+                   struct error *error)
 {
     bool is_divisor = packing_has_suffix(key, keys[1]);
     struct packed packed = packed_begin(input, key, keys[is_divisor], unpacked, error);
@@ -125,8 +128,10 @@ static bool unpack(const struct packing_input *input, const struct tensor *key, 
         !find_one(&packed, is_divisor ? ".input_global_scale" : ".input_scale", &inputs))
         return false;
     const struct sharing sharing = {1, GROUP, NULL};
-    const struct view *scaled = all != NULL ? view_combine_one(arena, scales, is_divisor ? DIVIDE : MULTIPLY, all) : scales;
-    unpacked->view = view_combine(arena, view_reinterpret(arena, bytes, dtype_by_name("F4")), MULTIPLY, scaled, &sharing);
+    const struct view *scaled =
+        all != NULL ? view_combine_one(arena, scales, is_divisor ? DIVIDE : MULTIPLY, all) : scales;
+    unpacked->view =
+        view_combine(arena, view_reinterpret(arena, bytes, dtype_by_name("F4")), MULTIPLY, scaled, &sharing);
     unpacked->blocks = make_blocks(arena, bytes, scales);
     unpacked->factors[0] = factor_of(arena, all, is_divisor);
     unpacked->factors[1] = factor_of(arena, inputs, is_divisor);

@@ -1,9 +1,9 @@
 /* Integers packed into words along rows, as compressed-tensors' pack-quantized has them.
  *
- * A weight B.weight [rows, columns] is B.weight_packed I32 [rows, words], B.weight_scale [rows, groups] and B.weight_shape, its
- * two numbers. A zero point B.weight_zero_point is packed down the rows, I32 [words, groups]; without one it is half of the
- * range. With B.weight_g_idx [columns], which libraries wrote before they ordered columns themselves, columns have groups in any
- * order, unless one of them is -1: then it was never filled in. */
+ * A weight B.weight [rows, columns] is B.weight_packed I32 [rows, words], B.weight_scale [rows, groups] and
+ * B.weight_shape, its two numbers. A zero point B.weight_zero_point is packed down the rows, I32 [words, groups];
+ * without one it is half of the range. With B.weight_g_idx [columns], which libraries wrote before they ordered columns
+ * themselves, columns have groups in any order, unless one of them is -1: then it was never filled in. */
 #include "models/packings/packed.h"
 
 #include <inttypes.h>
@@ -56,7 +56,8 @@ static bool find_bits(const struct packing_input *input, struct layout *layout)
     return false;
 }
 
-static bool find_layout(struct packed *packed, const struct view *words, const struct view *scale, struct layout *layout)
+static bool find_layout(struct packed *packed, const struct view *words, const struct view *scale,
+                        struct layout *layout)
 {
     int64_t shape[2] = {0};
     const struct view *stored = packed_need(packed, ".weight_shape", I64 | WORDS);
@@ -64,11 +65,12 @@ static bool find_layout(struct packed *packed, const struct view *words, const s
         return false;
     if (stored->n_elements != 2 || !packed_is_matrix(words) || shape[0] < 1 || (uint64_t)shape[0] != words->shape[0] ||
         shape[1] < 1 || (uint64_t)shape[1] > words->shape[1] * 32)
-        return packed_misfit(packed, own, words, "where weight_shape is [%" PRId64 ", %" PRId64 "]", shape[0], shape[1]);
+        return packed_misfit(packed, own, words, "where weight_shape is [%" PRId64 ", %" PRId64 "]", shape[0],
+                             shape[1]);
     *layout = (struct layout){.n_rows = words->shape[0], .n_columns = (uint64_t)shape[1], .n_words = words->shape[1]};
     if (!packed_is_matrix(scale) || scale->shape[0] != layout->n_rows || layout->n_columns % scale->shape[1] != 0)
-        return packed_misfit(packed, ".weight_scale", scale, "which does not fit %" PRIu64 " rows of %" PRIu64, layout->n_rows,
-                             layout->n_columns);
+        return packed_misfit(packed, ".weight_scale", scale, "which does not fit %" PRIu64 " rows of %" PRIu64,
+                             layout->n_rows, layout->n_columns);
     layout->n_groups = scale->shape[1];
     return find_bits(packed->input, layout) ||
            packed_misfit(packed, own, words,
@@ -77,7 +79,8 @@ static bool find_layout(struct packed *packed, const struct view *words, const s
 }
 
 /* Codes along rows of words. */
-static const struct view *cut(struct arena *arena, const struct layout *layout, const struct view *words, uint64_t n_columns)
+static const struct view *cut(struct arena *arena, const struct layout *layout, const struct view *words,
+                              uint64_t n_columns)
 {
     struct fields fields = fields_of_words(32, layout->bits);
     if (layout->is_dense) {
@@ -117,8 +120,8 @@ static bool find_groups(struct packed *packed, const struct layout *layout, stru
     if (groups == NULL)
         return true;
     if (groups->rank != 1 || groups->n_elements != layout->n_columns || layout->n_groups > SHARING_MAX_GROUPS)
-        return packed_misfit(packed, ".weight_g_idx", groups, "not [%" PRIu64 "] of at most %d groups", layout->n_columns,
-                             SHARING_MAX_GROUPS);
+        return packed_misfit(packed, ".weight_g_idx", groups, "not [%" PRIu64 "] of at most %d groups",
+                             layout->n_columns, SHARING_MAX_GROUPS);
     int32_t *stored = memory_alloc(layout->n_columns * sizeof *stored);
     bool good = view_read(groups, 0, layout->n_columns, stored, packed->error), is_filled = true;
     for (uint64_t i = 0; good && i < layout->n_columns; i++)
@@ -129,12 +132,14 @@ static bool find_groups(struct packed *packed, const struct layout *layout, stru
     return good;
 }
 
-static bool unpack(const struct packing_input *input, const struct tensor *key, struct unpacked *unpacked, struct error *error)
+static bool unpack(const struct packing_input *input, const struct tensor *key, struct unpacked *unpacked,
+                   struct error *error)
 {
     struct packed packed = packed_begin(input, key, own, unpacked, error);
     struct layout layout;
     packed_name(&packed, ".weight");
-    const struct view *words = packed_need(&packed, own, WORDS), *scale = packed_need(&packed, ".weight_scale", F16_F32);
+    const struct view *words = packed_need(&packed, own, WORDS),
+                      *scale = packed_need(&packed, ".weight_scale", F16_F32);
     if (words == NULL || scale == NULL || !find_layout(&packed, words, scale, &layout))
         return false;
     struct sharing sharing = {1, layout.n_columns / layout.n_groups, NULL};

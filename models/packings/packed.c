@@ -35,7 +35,8 @@ struct packed packed_begin(const struct packing_input *input, const struct tenso
 /* As errors call a part. */
 static const char *part_name(const struct packed *packed, const char *suffix)
 {
-    return arena_printf(packed->input->arena, "%.*s%s", packed->stem < 200 ? (int)packed->stem : 200, packed->key->name, suffix);
+    return arena_printf(packed->input->arena, "%.*s%s", packed->stem < 200 ? (int)packed->stem : 200, packed->key->name,
+                        suffix);
 }
 
 bool packed_find(struct packed *packed, const char *suffix, unsigned kinds, const struct view **ret_view)
@@ -85,19 +86,22 @@ bool packed_misfit(const struct packed *packed, const char *suffix, const struct
                      layout_shape_text(view->shape, view->rank, shape, sizeof shape), reason);
 }
 
-bool packed_check(const struct packed *packed, const char *suffix, const struct view *view, uint64_t n_rows, uint64_t n_columns)
+bool packed_check(const struct packed *packed, const char *suffix, const struct view *view, uint64_t n_rows,
+                  uint64_t n_columns)
 {
     return (view->rank == 2 && view->shape[0] == n_rows && view->shape[1] == n_columns) ||
            packed_misfit(packed, suffix, view, "not [%" PRIu64 ", %" PRIu64 "]", n_rows, n_columns);
 }
 
-const struct view *packed_matrix(struct packed *packed, const char *suffix, unsigned kinds, uint64_t n_rows, uint64_t n_columns)
+const struct view *packed_matrix(struct packed *packed, const char *suffix, unsigned kinds, uint64_t n_rows,
+                                 uint64_t n_columns)
 {
     const struct view *view = packed_need(packed, suffix, kinds);
     return view != NULL && packed_check(packed, suffix, view, n_rows, n_columns) ? view : NULL;
 }
 
-bool packed_integers(const struct packed *packed, const char *suffix, const struct view *view, int64_t *values, size_t most)
+bool packed_integers(const struct packed *packed, const char *suffix, const struct view *view, int64_t *values,
+                     size_t most)
 {
     unsigned size = view->dtype->block_bytes;
     unsigned char bytes[64];
@@ -140,6 +144,7 @@ const struct view *packed_mxfp4(struct arena *arena, const struct view *bytes, c
     float *powers = arena_array(arena, EXPONENTS, sizeof *powers);
     for (int i = 0; i < EXPONENTS; i++)
         powers[i] = ldexpf(1, i - BIAS);
-    scales = view_lookup(arena, view_reinterpret(arena, scales, &u8_dtype), view_literal(arena, &f32_dtype, 1, shape, powers));
+    scales = view_lookup(arena, view_reinterpret(arena, scales, &u8_dtype),
+                         view_literal(arena, &f32_dtype, 1, shape, powers));
     return view_combine(arena, view_reinterpret(arena, bytes, dtype_by_name("F4")), MULTIPLY, scales, &sharing);
 }

@@ -1,10 +1,10 @@
 /* Packings: how quantized checkpoints spread one weight over several tensors, and how it is put together again.
  *
- * Unpacking turns a set into a plain one before any family sees it: a packing recognizes a weight by its key tensor (by names,
- * dtypes and shapes, and by config.json's quantization_config), checks that all of its parts are there and fit, and gives one
- * tensor in their place, a view over them. That view holds the format's formula in F32, operation by operation. Where ggml has
- * blocks of the same bits there is a second view, of those blocks, or of blocks with their axes permuted
- * (models/rearrangement.h): a family's rows move them whole, and outputs keep them as they are.
+ * Unpacking turns a set into a plain one before any family sees it: a packing recognizes a weight by its key tensor (by
+ * names, dtypes and shapes, and by config.json's quantization_config), checks that all of its parts are there and fit,
+ * and gives one tensor in their place, a view over them. That view holds the format's formula in F32, operation by
+ * operation. Where ggml has blocks of the same bits there is a second view, of those blocks, or of blocks with their
+ * axes permuted (models/rearrangement.h): a family's rows move them whole, and outputs keep them as they are.
  *
  * A weight that does not fit is refused, alone: it is in the plain set with the reason.
  *
@@ -23,7 +23,8 @@ struct packing_input {
     const struct json *config;    /* quantization_config, or what stands for it; NULL: none */
     const char *method;           /* its quant_method; "" where it names none */
     const struct dtype *dtype;    /* of the model before it was packed */
-    bool is_saved_again;          /* what is wanted is the model unpacked and saved again, whatever the converter knows */
+    /* what is wanted is the model unpacked and saved again, whatever the converter knows */
+    bool is_saved_again;
 };
 
 /* Where plain tensors stand in the order of the converter. */
@@ -53,8 +54,8 @@ struct packing {
     const char *summary;                      /* for people */
     enum packing_place place;
 
-    /* Endings of names that stand beside a weight of this packing, besides its parts, and say nothing of its values; up to a
-     * NULL. */
+    /* Endings of names that stand beside a weight of this packing, besides its parts, and say nothing of its values; up
+     * to a NULL. */
     const char *const *beside;
 
     /* Whether `tensor` is the key of a weight: cheap, asked of every tensor. */
@@ -68,8 +69,8 @@ struct packing {
 /* All packings, NULL at the end. */
 extern const struct packing *const packings[];
 
-/* What a checkpoint says of its packing: in config.json, or in hf_quant_config.json beside it. Its values are there until it is
- * closed. */
+/* What a checkpoint says of its packing: in config.json, or in hf_quant_config.json beside it. Its values are there
+ * until it is closed. */
 struct packing_config {
     struct document *documents[2];
     const struct json *quantization; /* NULL: nothing is said */
@@ -89,13 +90,13 @@ struct unpacked_weights {
 };
 struct unpacked_weights packings_find(const struct packing_input *input);
 
-/* A set with plain tensors in the place of packed ones, as the converter has them: in its order, without what says nothing of
- * weights. Where the converter does not know the method at all it is what it would see of the model unpacked and saved again:
- * sorted by name, in the dtype of before. */
+/* A set with plain tensors in the place of packed ones, as the converter has them: in its order, without what says
+ * nothing of weights. Where the converter does not know the method at all it is what it would see of the model unpacked
+ * and saved again: sorted by name, in the dtype of before. */
 struct plain_set {
     const struct tensor_set *set; /* sealed */
     const struct unpacked *
-        *unpacked;      /* of each tensor; NULL: it was plain. NULL: nothing was packed, and the set is the stored one */
+        *unpacked; /* of each tensor; NULL: it was plain. NULL: nothing was packed, and the set is the stored one */
     const char *beyond; /* what the converter would refuse; NULL: nothing */
     bool is_saved_again;
 };

@@ -82,7 +82,8 @@ static bool is_nvfp4(const struct json *quantization)
 {
     static const char *const algorithms[] = {"NVFP4", "W4A16_NVFP4"};
     static const char packed[] = "nvfp4-pack-quantized";
-    const struct json *layers = json_get(quantization, "quantized_layers"), *groups = json_get(quantization, "config_groups");
+    const struct json *layers = json_get(quantization, "quantized_layers"),
+                      *groups = json_get(quantization, "config_groups");
     if (is_text(json_get(quantization, "quant_algo"), algorithms, COUNT(algorithms)))
         return true;
     const struct json *layer = json_is(layers, JSON_OBJECT) ? json_first(layers) : NULL;
@@ -108,8 +109,9 @@ static const struct dtype *model_dtype(const struct json *root)
     static const struct {
         const char *name, *dtype;
     } names[] = {{"bfloat16", "BF16"}, {"float16", "F16"}, {"float32", "F32"}};
-    const struct json *text = json_get(root, "text_config"), *values[] = {json_get(root, "torch_dtype"), json_get(root, "dtype"),
-                                                                          json_get(text, "torch_dtype"), json_get(text, "dtype")};
+    const struct json *text = json_get(root, "text_config"),
+                      *values[] = {json_get(root, "torch_dtype"), json_get(root, "dtype"),
+                                   json_get(text, "torch_dtype"), json_get(text, "dtype")};
     for (size_t i = 0; i < COUNT(values); i++)
         for (size_t j = 0; j < COUNT(names); j++)
             if (json_string_is(values[i], names[j].name))
@@ -211,8 +213,8 @@ static void refuse_twins(const struct packing_input *input, struct unpacked_weig
     for (size_t i = 1; i < found->n_weights; i++)
         if (strcmp(sorted[i]->name, sorted[i - 1]->name) == 0) {
             sorted[i]->is_twin = true;
-            sorted[i]->refusal = arena_printf(input->arena, "it is packed as %s and as %s", sorted[i - 1]->packing->name,
-                                              sorted[i]->packing->name);
+            sorted[i]->refusal = arena_printf(input->arena, "it is packed as %s and as %s",
+                                              sorted[i - 1]->packing->name, sorted[i]->packing->name);
             sorted[i]->view = sorted[i]->blocks = sorted[i]->converted = NULL;
         }
     free(sorted);
@@ -317,7 +319,8 @@ static const struct view *view_of(const struct unpacking *unpacking, const struc
     return unpacked->converted != NULL ? unpacked->converted : unpacked->view;
 }
 
-static bool add_weight(struct unpacking *unpacking, const struct unpacked *unpacked, struct tensor_set *set, struct error *error)
+static bool add_weight(struct unpacking *unpacking, const struct unpacked *unpacked, struct tensor_set *set,
+                       struct error *error)
 {
     if (unpacked->refusal != NULL)
         return error_set(error, "tensor '%.200s': %s", unpacked->name, unpacked->refusal);
@@ -327,7 +330,8 @@ static bool add_weight(struct unpacking *unpacking, const struct unpacked *unpac
 }
 
 /* Adds the tensors of one place. */
-static bool add_place(struct unpacking *unpacking, enum packing_place place, struct tensor_set *set, struct error *error)
+static bool add_place(struct unpacking *unpacking, enum packing_place place, struct tensor_set *set,
+                      struct error *error)
 {
     const struct tensor_set *stored = unpacking->input->set;
     for (size_t i = 0; i < stored->n_tensors; i++) {
@@ -366,7 +370,8 @@ static bool put_in_order(struct unpacking *unpacking, struct error *error)
     struct tensor_set *set = tensor_set_new(arena);
     bool good = true;
     unpacking->plain.set = set;
-    unpacking->plain.unpacked = arena_array(arena, unpacking->input->set->n_tensors + 1, sizeof *unpacking->plain.unpacked);
+    unpacking->plain.unpacked =
+        arena_array(arena, unpacking->input->set->n_tensors + 1, sizeof *unpacking->plain.unpacked);
     if (unpacking->is_foreign)
         good = add_sorted(unpacking, set, error);
     for (enum packing_place place = BEFORE_ALL; !unpacking->is_foreign && good && place <= AFTER_ALL; place++)
@@ -386,8 +391,8 @@ bool packings_unpack(const struct packing_input *input, struct plain_set *ret_pl
     unpacking.fates = memory_alloc(n_tensors * sizeof *unpacking.fates);
     memset(unpacking.fates, 0, n_tensors * sizeof *unpacking.fates);
     if (unpacking.is_foreign)
-        unpacking.plain.beyond =
-            *input->method != '\0' ? "the method of its quantization" : "packed weights of which config.json says nothing";
+        unpacking.plain.beyond = *input->method != '\0' ? "the method of its quantization"
+                                                        : "packed weights of which config.json says nothing";
     for (size_t i = 0; i < found.n_weights; i++)
         place_weight(&unpacking, &found.weights[i]);
     leave_out_activations(&unpacking);

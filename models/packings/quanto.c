@@ -1,7 +1,8 @@
 /* Quanto: B.weight._data in I8 or FP8 with one scale a row, or B.weight._data._data with two or four rows a byte.
  *
- * Of the latter a byte holds rows that lie as far apart as it has rows, the first in the least significant bits; scales and
- * shifts, B.weight._scale and ._shift [groups, 1], are of as many columns as there are for each: code * scale - shift. */
+ * Of the latter a byte holds rows that lie as far apart as it has rows, the first in the least significant bits; scales
+ * and shifts, B.weight._scale and ._shift [groups, 1], are of as many columns as there are for each: code * scale -
+ * shift. */
 #include "models/packings/packed.h"
 
 #include <inttypes.h>
@@ -60,7 +61,8 @@ static bool unpack_rows(struct packed *packed)
     uint64_t n_elements = bytes->n_elements * n_parts, n_groups = scale->n_elements;
     if (!packed_is_matrix(bytes) || n_groups == 0 || n_elements % n_groups != 0)
         return packed_misfit(packed, packed_own, bytes, "which does not fit %" PRIu64 " groups", n_groups);
-    const uint64_t shape[2] = {bytes->shape[0] * n_parts, bytes->shape[1]}, groups[2] = {n_groups, n_elements / n_groups};
+    const uint64_t shape[2] = {bytes->shape[0] * n_parts, bytes->shape[1]},
+                   groups[2] = {n_groups, n_elements / n_groups};
     if (shape[1] % groups[1] != 0 || !packed_check(packed, ".weight._scale", scale, n_groups, 1) ||
         !packed_check(packed, ".weight._shift", shift, n_groups, 1))
         return packed_misfit(packed, packed_own, bytes, "which does not fit %" PRIu64 " groups", n_groups);
@@ -76,7 +78,8 @@ static bool unpack_rows(struct packed *packed)
     return true;
 }
 
-static bool unpack(const struct packing_input *input, const struct tensor *key, struct unpacked *unpacked, struct error *error)
+static bool unpack(const struct packing_input *input, const struct tensor *key, struct unpacked *unpacked,
+                   struct error *error)
 {
     bool is_packed = packing_has_suffix(key, packed_own);
     struct packed packed = packed_begin(input, key, is_packed ? packed_own : plain_own, unpacked, error);

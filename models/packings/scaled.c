@@ -1,8 +1,9 @@
-/* Elements of eight bits and their scales: FP8 as DeepSeek, Qwen, Mistral and others publish it, compressed-tensors' float-, int-
- * and naive-quantized and mxfp8, ModelOpt's FP8, fbgemm's.
+/* Elements of eight bits and their scales: FP8 as DeepSeek, Qwen, Mistral and others publish it, compressed-tensors'
+ * float-, int- and naive-quantized and mxfp8, ModelOpt's FP8, fbgemm's.
  *
- * A weight W is W [..., rows, columns] in FP8 or I8 and W_scale_inv or W_scale: one number, one for each row or column, or one
- * for each block. The scale is a factor, whatever its name. Integers may have a zero point in I8, of the shape of the scales. */
+ * A weight W is W [..., rows, columns] in FP8 or I8 and W_scale_inv or W_scale: one number, one for each row or column,
+ * or one for each block. The scale is a factor, whatever its name. Integers may have a zero point in I8, of the shape
+ * of the scales. */
 #include "models/packings/packed.h"
 
 #include <inttypes.h>
@@ -18,7 +19,8 @@ static bool is_key(const struct packing_input *input, const struct tensor *tenso
     if (tensor->dtype->block_bytes != 1 ||
         (strncmp(dtype, "F8_E4M3", 8) != 0 && strcmp(dtype, "F8_E5M2") != 0 && strcmp(dtype, "I8") != 0))
         return false;
-    return packing_partner(input, tensor, "", suffixes[0]) != NULL || packing_partner(input, tensor, "", suffixes[1]) != NULL;
+    return packing_partner(input, tensor, "", suffixes[0]) != NULL ||
+           packing_partner(input, tensor, "", suffixes[1]) != NULL;
 }
 
 /* The sides of blocks, of a JSON array. */
@@ -35,7 +37,8 @@ static bool read_sides(const struct json *array, uint64_t sides[2])
     return true;
 }
 
-/* Whether scales of that shape are those of blocks; rows and columns of more blocks than there are count for nothing. */
+/* Whether scales of that shape are those of blocks; rows and columns of more blocks than there are count for nothing.
+ */
 static bool fits_blocks(const struct json *array, const struct view *scale, uint64_t n_rows, uint64_t n_columns,
                         struct sharing *ret_sharing)
 {
@@ -67,7 +70,8 @@ static const struct view *fit(const struct packed *packed, const char *suffix, c
 {
     struct arena *arena = packed->input->arena;
     unsigned rank = weight->rank;
-    uint64_t n_rows = rank >= 2 ? weight->shape[rank - 2] : 1, n_columns = view_row_elements(weight), shape[VIEW_MAX_RANK];
+    uint64_t n_rows = rank >= 2 ? weight->shape[rank - 2] : 1, n_columns = view_row_elements(weight),
+             shape[VIEW_MAX_RANK];
     *ret_sharing = (struct sharing){n_rows, n_columns, NULL};
     if (scale->n_elements == 1) {
         const uint64_t one[1] = {1};
@@ -78,7 +82,8 @@ static const struct view *fit(const struct packed *packed, const char *suffix, c
         ret_sharing->rows = 1;
         return view_reshape(arena, scale, 2, column);
     }
-    bool is_beside = rank >= 2 && scale->rank == rank && memcmp(scale->shape, weight->shape, (rank - 2) * sizeof *shape) == 0;
+    bool is_beside =
+        rank >= 2 && scale->rank == rank && memcmp(scale->shape, weight->shape, (rank - 2) * sizeof *shape) == 0;
     if (!is_beside || scale->n_elements == 0) {
         packed_misfit(packed, suffix, scale, "which does not fit %" PRIu64 " rows of %" PRIu64, n_rows, n_columns);
         return NULL;
@@ -98,7 +103,8 @@ static const struct view *fit(const struct packed *packed, const char *suffix, c
 }
 
 /* What the converter does not read. */
-static const char *find_beyond(const struct packing_input *input, bool is_inverse, bool has_zeros, const struct view *scale)
+static const char *find_beyond(const struct packing_input *input, bool is_inverse, bool has_zeros,
+                               const struct view *scale)
 {
     if (has_zeros)
         return "weights with zero points";
@@ -109,7 +115,8 @@ static const char *find_beyond(const struct packing_input *input, bool is_invers
     return NULL;
 }
 
-static bool unpack(const struct packing_input *input, const struct tensor *key, struct unpacked *unpacked, struct error *error)
+static bool unpack(const struct packing_input *input, const struct tensor *key, struct unpacked *unpacked,
+                   struct error *error)
 {
     struct packed packed = packed_begin(input, key, "", unpacked, error);
     struct arena *arena = input->arena;

@@ -1,5 +1,5 @@
-/* The characters that stand for bytes in tokenizers of the GPT-2 kind: printable Latin-1 stands for itself, the other bytes in
- * their order for U+0100 and on.
+/* The characters that stand for bytes in tokenizers of the GPT-2 kind: printable Latin-1 stands for itself, the other
+ * bytes in their order for U+0100 and on.
  *
  * Source: bytes_to_unicode() of GPT-2's encoder.py. */
 #pragma once

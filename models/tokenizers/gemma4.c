@@ -9,7 +9,8 @@ static bool is_shown(const struct token *token)
     static const char *const shown[] = {"<|channel>",       "<channel|>",       "<|tool_call>", "<tool_call|>",
                                         "<|tool_response>", "<tool_response|>", "<|\"|>"};
     for (size_t i = 0; i < sizeof shown / sizeof *shown; i++)
-        if (token->text != NULL && token->length == strlen(shown[i]) && memcmp(token->text, shown[i], token->length) == 0)
+        if (token->text != NULL && token->length == strlen(shown[i]) &&
+            memcmp(token->text, shown[i], token->length) == 0)
             return true;
     return false;
 }
@@ -26,7 +27,8 @@ static bool write_keys(struct gguf_kvs *kvs, const struct vocab_input *input, co
     gguf_set_text(kvs, "tokenizer.ggml.model", "gemma4");
     token_list_write(&list, true, kvs);
     token_list_free(&list);
-    if (!special_vocab_write(kvs, input, vocabulary->files, &(struct special_vocab_options){.load_merges = true}, error))
+    if (!special_vocab_write(kvs, input, vocabulary->files, &(struct special_vocab_options){.load_merges = true},
+                             error))
         return false;
     gguf_set_bool(kvs, "tokenizer.ggml.add_space_prefix", false);
     gguf_set_bool(kvs, "tokenizer.ggml.add_bos_token", true);

@@ -1,5 +1,5 @@
-/* GLM's tokenizers and their kin: byte-level BPE, with ids for the tokens that begin and end turns, which the files do not name
- * so. conversion/base.py (_set_vocab_glm), glm.py. */
+/* GLM's tokenizers and their kin: byte-level BPE, with ids for the tokens that begin and end turns, which the files do
+ * not name so. conversion/base.py (_set_vocab_glm), glm.py. */
 #include "models/tokenizers/bpe.h"
 
 #include <string.h>

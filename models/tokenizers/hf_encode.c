@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The merges that can matter: those that make a piece of one of the segments. There may be 300,000 of them, and a few thousand
- * pieces, so the merges are passed over once, and those that may make one are kept. A piece is known by a bit of its hash: where
- * bits of others coincide, or a file makes them, more merges are kept than matter. */
+/* The merges that can matter: those that make a piece of one of the segments. There may be 300,000 of them, and a few
+ * thousand pieces, so the merges are passed over once, and those that may make one are kept. A piece is known by a bit
+ * of its hash: where bits of others coincide, or a file makes them, more merges are kept than matter. */
 enum { LONGEST_PIECE = 256, PIECE_BITS = 1 << 22, PIECE_WORK = 16 };
 
 struct encoder {
@@ -41,7 +41,8 @@ static size_t piece_bit(uint64_t hash)
 /* All pieces of two and more characters of a segment, but for long ones. */
 static void add_pieces(struct encoder *encoder, const struct segment *segment)
 {
-    for (size_t start = 0; start < segment->length; start += text_character(segment->text + start, segment->length - start)) {
+    for (size_t start = 0; start < segment->length;
+         start += text_character(segment->text + start, segment->length - start)) {
         uint64_t hash = HASH_START;
         for (size_t end = start; end < segment->length && end - start < LONGEST_PIECE; end++) {
             hash = hash_bytes(hash, segment->text + end, 1);
@@ -67,8 +68,8 @@ static size_t write_key(char *key, const char *left, size_t left_length, const c
     return left_length + 1 + right_length;
 }
 
-static void add_rule(struct encoder *encoder, const char *left, size_t left_length, const char *right, size_t right_length,
-                     uint32_t rank)
+static void add_rule(struct encoder *encoder, const char *left, size_t left_length, const char *right,
+                     size_t right_length, uint32_t rank)
 {
     size_t length = left_length + right_length;
     if (!may_be_piece(encoder, left, left_length, right, right_length))
@@ -210,7 +211,8 @@ static struct candidate pop(struct candidates *heap)
     return first;
 }
 
-static bool find_rule(const struct encoder *encoder, const struct symbol *left, const struct symbol *right, size_t *ret_rank)
+static bool find_rule(const struct encoder *encoder, const struct symbol *left, const struct symbol *right,
+                      size_t *ret_rank)
 {
     if (left->length + right->length > encoder->longest_rule)
         return false;
@@ -218,7 +220,8 @@ static bool find_rule(const struct encoder *encoder, const struct symbol *left, 
     return text_index_find(&encoder->rules, encoder->key, length, ret_rank);
 }
 
-static void consider(const struct encoder *encoder, const struct symbol *symbols, uint32_t place, struct candidates *heap)
+static void consider(const struct encoder *encoder, const struct symbol *symbols, uint32_t place,
+                     struct candidates *heap)
 {
     size_t rank;
     uint32_t next = place != NOWHERE ? symbols[place].next : NOWHERE;
@@ -226,8 +229,8 @@ static void consider(const struct encoder *encoder, const struct symbol *symbols
         push(heap, &(struct candidate){(uint32_t)rank, place, symbols[place].length + symbols[next].length});
 }
 
-/* Joins neighbours, the lowest rank first, the leftmost of these first, until no rule fits. As in the reference, what makes a
- * candidate out of date is that the two would make another symbol, not that their rule is another. */
+/* Joins neighbours, the lowest rank first, the leftmost of these first, until no rule fits. As in the reference, what
+ * makes a candidate out of date is that the two would make another symbol, not that their rule is another. */
 static void join_all(const struct encoder *encoder, struct symbol *symbols, uint32_t n_symbols)
 {
     struct candidates heap = {arena_array(encoder->arena, (size_t)n_symbols * 3, sizeof *heap.items), 0};
@@ -264,8 +267,8 @@ static void encode_bpe(struct encoder *encoder, const struct segment *segment)
     struct symbol *symbols = arena_array(encoder->arena, segment->length, sizeof *symbols);
     uint32_t n_symbols = 0;
     for (size_t at = 0; at < segment->length; at += symbols[n_symbols++].length)
-        symbols[n_symbols] = (struct symbol){segment->text + at, text_character(segment->text + at, segment->length - at),
-                                             n_symbols - 1, n_symbols + 1};
+        symbols[n_symbols] = (struct symbol){
+            segment->text + at, text_character(segment->text + at, segment->length - at), n_symbols - 1, n_symbols + 1};
     symbols[n_symbols - 1].next = NOWHERE;
     join_all(encoder, symbols, n_symbols);
     for (uint32_t place = 0; place != NOWHERE; place = symbols[place].next)
@@ -331,8 +334,8 @@ static bool add_json_ids(struct encoder *encoder, const struct json *ids, struct
 }
 
 /* The sequence goes where the template has it; its ids are there already, from `first` on. */
-static bool apply_template(struct encoder *encoder, const struct json *processor, const uint32_t *sequence, size_t count,
-                           struct error *error)
+static bool apply_template(struct encoder *encoder, const struct json *processor, const uint32_t *sequence,
+                           size_t count, struct error *error)
 {
     for (const struct json *item = json_first(json_get(processor, "single")); item != NULL; item = json_next(item)) {
         const struct json *special = json_get(item, "SpecialToken");
@@ -436,16 +439,16 @@ static bool encode(struct encoder *encoder, const char *text, size_t length, str
         return error_set(error, "a text of %zu bytes is too long", length);
     if (json_string_is(type, "Unigram") || json_string_is(type, "WordLevel"))
         return error_set(error, "a %s model is not encoded", json_string(type, NULL));
-    if (!hf_split(vocabulary, text, length, &segments, error) || (!words && !prepare_merges(encoder, &segments, error)) ||
-        !encode_segments(encoder, &segments, words, error))
+    if (!hf_split(vocabulary, text, length, &segments, error) ||
+        (!words && !prepare_merges(encoder, &segments, error)) || !encode_segments(encoder, &segments, words, error))
         return false;
     if (class_post_processes(vocabulary))
         return post_process_as_class(encoder, error);
     return post_process(encoder, json_get(vocabulary->files->tokenizer, "post_processor"), 0, error);
 }
 
-bool hf_encode(const struct hf_vocabulary *vocabulary, const char *text, size_t length, uint32_t **ret_ids, size_t *ret_count,
-               struct error *error)
+bool hf_encode(const struct hf_vocabulary *vocabulary, const char *text, size_t length, uint32_t **ret_ids,
+               size_t *ret_count, struct error *error)
 {
     struct encoder encoder = {.vocabulary = vocabulary, .arena = vocabulary->arena, .work = {ENCODE_WORK}};
     bool encoded = encode(&encoder, text, length, error);

@@ -1,11 +1,12 @@
-/* Encoding a short text as a Hugging Face tokenizer does: added tokens, normalizer, pre-tokenizer, model, post-processor.
+/* Encoding a short text as a Hugging Face tokenizer does: added tokens, normalizer, pre-tokenizer, model,
+ * post-processor.
  *
- * What identifies a tokenizer is how it cuts one fixed text (pre.h), so this is made for texts of some hundred characters. The
- * pre-tokenizer's regular expressions are run by PCRE2, with limits: they come from a file. What is not known - a
- * normalizer, a pattern that does not compile - is an error; the caller has a fallback.
+ * What identifies a tokenizer is how it cuts one fixed text (pre.h), so this is made for texts of some hundred
+ * characters. The pre-tokenizer's regular expressions are run by PCRE2, with limits: they come from a file. What is not
+ * known - a normalizer, a pattern that does not compile - is an error; the caller has a fallback.
  *
- * Whatever the file asks for, it takes no more than ENCODE_WORK steps (work.h) besides time in O(N log N) for merges of N bytes;
- * what would take more is an error too.
+ * Whatever the file asks for, it takes no more than ENCODE_WORK steps (work.h) besides time in O(N log N) for merges of
+ * N bytes; what would take more is an error too.
  *
  * Source: huggingface/tokenizers 0.22. */
 #pragma once
@@ -15,5 +16,5 @@
 enum { ENCODE_MAX_TEXT = 4096 };
 
 /* The ids of `text`, in the vocabulary's arena, with those that the post-processor adds. */
-bool hf_encode(const struct hf_vocabulary *vocabulary, const char *text, size_t length, uint32_t **ret_ids, size_t *ret_count,
-               struct error *error);
+bool hf_encode(const struct hf_vocabulary *vocabulary, const char *text, size_t length, uint32_t **ret_ids,
+               size_t *ret_count, struct error *error);

@@ -74,7 +74,8 @@ static struct token_order order_tokens(const struct hf_vocabulary *vocabulary, b
     return order;
 }
 
-/* The first of the tokens from `low` to `high`, which are alike before `depth`, whose byte there is not less than `byte`. */
+/* The first of the tokens from `low` to `high`, which are alike before `depth`, whose byte there is not less than
+ * `byte`. */
 static size_t first_not_less(const struct token_order *order, size_t low, size_t high, size_t depth, unsigned byte)
 {
     while (low < high) {
@@ -87,8 +88,10 @@ static size_t first_not_less(const struct token_order *order, size_t low, size_t
     return low;
 }
 
-/* The longest added token that stands at the start of the text, or NULL: a byte more of the text leaves fewer tokens. */
-static const struct added_token *token_at(const struct token_order *order, const char *text, size_t length, size_t *ret_depth)
+/* The longest added token that stands at the start of the text, or NULL: a byte more of the text leaves fewer tokens.
+ */
+static const struct added_token *token_at(const struct token_order *order, const char *text, size_t length,
+                                          size_t *ret_depth)
 {
     const struct added_token *longest = NULL;
     size_t low = 0, high = order->count, depth = 0;
@@ -151,7 +154,8 @@ static bool may_make(struct normalizing *normalizing, size_t length, struct erro
 }
 
 /* Takes what utf8proc has made, or its error. */
-static bool take_mapped(struct normalizing *normalizing, utf8proc_uint8_t *mapped, utf8proc_ssize_t length, struct error *error)
+static bool take_mapped(struct normalizing *normalizing, utf8proc_uint8_t *mapped, utf8proc_ssize_t length,
+                        struct error *error)
 {
     bool made = length >= 0 ? may_make(normalizing, (size_t)length, error)
                             : error_set(error, "a normalizer fails: %s", utf8proc_errmsg(length));
@@ -174,8 +178,8 @@ static bool map_unicode(struct normalizing *normalizing, utf8proc_option_t optio
     utf8proc_uint8_t *mapped = NULL;
     if (!spend_on_marks(normalizing, error))
         return false;
-    utf8proc_ssize_t length =
-        utf8proc_map((const utf8proc_uint8_t *)normalizing->text, (utf8proc_ssize_t)normalizing->length, &mapped, options);
+    utf8proc_ssize_t length = utf8proc_map((const utf8proc_uint8_t *)normalizing->text,
+                                           (utf8proc_ssize_t)normalizing->length, &mapped, options);
     return take_mapped(normalizing, mapped, length, error);
 }
 
@@ -190,8 +194,9 @@ static bool lowercase(struct normalizing *normalizing, struct error *error)
     utf8proc_uint8_t *mapped = NULL;
     if (!spend_on_marks(normalizing, error))
         return false;
-    utf8proc_ssize_t length = utf8proc_map_custom((const utf8proc_uint8_t *)normalizing->text,
-                                                  (utf8proc_ssize_t)normalizing->length, &mapped, UTF8PROC_STABLE, lower, NULL);
+    utf8proc_ssize_t length =
+        utf8proc_map_custom((const utf8proc_uint8_t *)normalizing->text, (utf8proc_ssize_t)normalizing->length, &mapped,
+                            UTF8PROC_STABLE, lower, NULL);
     return take_mapped(normalizing, mapped, length, error);
 }
 
@@ -209,7 +214,8 @@ static bool normalize_bert(struct normalizing *normalizing, const struct json *s
         utf8proc_iterate((const utf8proc_uint8_t *)text + at, (utf8proc_ssize_t)(length - at), &code_point);
         utf8proc_category_t category = utf8proc_category(code_point);
         bool space = is_space(text + at, length - at);
-        bool control = !space && (category == UTF8PROC_CATEGORY_CC || category == UTF8PROC_CATEGORY_CF || code_point == 0xfffd);
+        bool control =
+            !space && (category == UTF8PROC_CATEGORY_CC || category == UTF8PROC_CATEGORY_CF || code_point == 0xfffd);
         bool cjk = (code_point >= 0x4e00 && code_point <= 0x9fff) || (code_point >= 0x3400 && code_point <= 0x4dbf) ||
                    (code_point >= 0xf900 && code_point <= 0xfaff) || (code_point >= 0x20000 && code_point <= 0x2fa1f);
         if (space) {
@@ -322,8 +328,10 @@ static bool normalize(struct normalizing *normalizing, const struct json *normal
     if (json_string_is(type, "Strip"))
         return strip(normalizing, normalizer);
     if (!json_string_is(type, "Sequence") || depth == MAX_DEPTH)
-        return error_set(error, "the normalizer '%s' is not known", json_string(type, NULL) ? json_string(type, NULL) : "");
-    for (const struct json *each = json_first(json_get(normalizer, "normalizers")); each != NULL; each = json_next(each))
+        return error_set(error, "the normalizer '%s' is not known",
+                         json_string(type, NULL) ? json_string(type, NULL) : "");
+    for (const struct json *each = json_first(json_get(normalizer, "normalizers")); each != NULL;
+         each = json_next(each))
         if (!normalize(normalizing, each, depth + 1, error))
             return false;
     return true;
@@ -381,8 +389,8 @@ static bool emit_stretch(struct cutter *cutter, const char *text, size_t length,
     return true;
 }
 
-/* One match, within what is left of the work: PCRE2 does not tell how many steps a match took, so it is given few at first and,
- * where these are not enough, four times as many again. A step may look at the rest of the segment. */
+/* One match, within what is left of the work: PCRE2 does not tell how many steps a match took, so it is given few at
+ * first and, where these are not enough, four times as many again. A step may look at the rest of the segment. */
 static bool match_once(const struct cutter *cutter, const struct segment *segment, size_t from, int *ret_found,
                        struct error *error)
 {
@@ -392,8 +400,8 @@ static bool match_once(const struct cutter *cutter, const struct segment *segmen
         if (!work_spend(cutter->out->work, limit * (segment->length / 256 + 1), error))
             return error_prefix(error, "a pattern of the pre-tokenizer takes too long");
         pcre2_set_match_limit(cut->limits, limit);
-        *ret_found = pcre2_match(cut->pattern, (PCRE2_SPTR)segment->text, segment->length, from, PCRE2_NO_UTF_CHECK, cut->match,
-                                 cut->limits);
+        *ret_found = pcre2_match(cut->pattern, (PCRE2_SPTR)segment->text, segment->length, from, PCRE2_NO_UTF_CHECK,
+                                 cut->match, cut->limits);
         limit *= 4;
     } while (*ret_found == PCRE2_ERROR_MATCHLIMIT);
     return *ret_found >= 0 || *ret_found == PCRE2_ERROR_NOMATCH ||
@@ -414,8 +422,9 @@ static bool cut_segment(const struct cut *cut, const struct segment *segment, st
         if (range[0] < done)
             return error_set(error, "a pattern of the pre-tokenizer looks back before its match");
         if (range[1] <= range[0]) { /* an empty match moves on by a character */
-            from = range[1] +
-                   (range[1] < segment->length ? text_character(segment->text + range[1], segment->length - range[1]) : 1);
+            from =
+                range[1] +
+                (range[1] < segment->length ? text_character(segment->text + range[1], segment->length - range[1]) : 1);
             continue;
         }
         if (!emit_stretch(&cutter, segment->text + done, range[0] - done, false, error) ||
@@ -427,12 +436,13 @@ static bool cut_segment(const struct cut *cut, const struct segment *segment, st
 }
 
 /* Cuts all segments by a pattern, a regular expression or a text. */
-static bool cut_all(struct segments *segments, const char *pattern, size_t pattern_length, bool is_text, enum behavior behavior,
-                    bool invert, struct error *error)
+static bool cut_all(struct segments *segments, const char *pattern, size_t pattern_length, bool is_text,
+                    enum behavior behavior, bool invert, struct error *error)
 {
     int code;
     PCRE2_SIZE place;
-    uint32_t options = PCRE2_UTF | (is_text ? PCRE2_LITERAL : PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C); /* whole characters */
+    /* whole characters */
+    uint32_t options = PCRE2_UTF | (is_text ? PCRE2_LITERAL : PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C);
     struct cut cut = {.behavior = behavior, .invert = invert};
     cut.pattern = pcre2_compile((PCRE2_SPTR)pattern, pattern_length, options, &code, &place, NULL);
     if (cut.pattern == NULL)
@@ -453,7 +463,8 @@ static bool cut_all(struct segments *segments, const char *pattern, size_t patte
     return done;
 }
 
-static bool cut_by(struct segments *segments, const char *pattern, enum behavior behavior, bool invert, struct error *error)
+static bool cut_by(struct segments *segments, const char *pattern, enum behavior behavior, bool invert,
+                   struct error *error)
 {
     return cut_all(segments, pattern, strlen(pattern), false, behavior, invert, error);
 }
@@ -483,8 +494,8 @@ static bool pre_split(struct segments *segments, const struct json *settings, st
     return cut_all(segments, text, length, is_text, behavior, json_bool(json_get(settings, "invert"), false), error);
 }
 
-static bool pre_byte_level(const struct hf_vocabulary *vocabulary, struct segments *segments, const struct json *settings,
-                           bool alone, struct error *error)
+static bool pre_byte_level(const struct hf_vocabulary *vocabulary, struct segments *segments,
+                           const struct json *settings, bool alone, struct error *error)
 {
     static const char pattern[] = "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+";
     bool prefix = json_bool(json_get(settings, "add_prefix_space"), true);
@@ -536,8 +547,8 @@ static bool pre_tokenize(const struct hf_vocabulary *vocabulary, const struct js
     if (json_string_is(type, "ByteLevel"))
         return pre_byte_level(vocabulary, segments, settings, depth == 0, error);
     if (json_string_is(type, "Digits"))
-        return cut_by(segments, json_bool(json_get(settings, "individual_digits"), false) ? "\\p{N}" : "\\p{N}+", ISOLATED, false,
-                      error);
+        return cut_by(segments, json_bool(json_get(settings, "individual_digits"), false) ? "\\p{N}" : "\\p{N}+",
+                      ISOLATED, false, error);
     if (json_string_is(type, "Punctuation")) {
         read_behavior(json_get(settings, "behavior"), &behavior);
         return cut_by(segments, PUNCTUATION, behavior, false, error);
@@ -549,8 +560,10 @@ static bool pre_tokenize(const struct hf_vocabulary *vocabulary, const struct js
     if (json_string_is(type, "BertPreTokenizer"))
         return cut_by(segments, "\\s", REMOVED, false, error) && cut_by(segments, PUNCTUATION, ISOLATED, false, error);
     if (!json_string_is(type, "Sequence") || depth == MAX_DEPTH)
-        return error_set(error, "the pre-tokenizer '%s' is not known", json_string(type, NULL) ? json_string(type, NULL) : "");
-    for (const struct json *each = json_first(json_get(settings, "pretokenizers")); each != NULL; each = json_next(each))
+        return error_set(error, "the pre-tokenizer '%s' is not known",
+                         json_string(type, NULL) ? json_string(type, NULL) : "");
+    for (const struct json *each = json_first(json_get(settings, "pretokenizers")); each != NULL;
+         each = json_next(each))
         if (!pre_tokenize(vocabulary, each, depth + 1, segments, error))
             return false;
     return true;

@@ -11,7 +11,8 @@ static const char *const special_attributes[] = {"bos_token", "eos_token", "unk_
                                                  "pad_token", "cls_token", "mask_token"};
 enum { ATTRIBUTES = sizeof special_attributes / sizeof *special_attributes };
 
-/* What a class of tokenizers calls its special tokens where its files do not say, in the order of special_attributes. */
+/* What a class of tokenizers calls its special tokens where its files do not say, in the order of special_attributes.
+ */
 static const struct class_defaults {
     const char *class_name;
     const char *tokens[ATTRIBUTES];
@@ -140,15 +141,15 @@ static bool count_model_tokens(struct hf_vocabulary *vocabulary, struct error *e
     for (const struct json *token = json_first(vocabulary->vocab); token != NULL; token = json_next(token)) {
         uint64_t id;
         if (!json_u64(token, &id) || id >= TOKEN_LIST_MAX)
-            return error_set(error, "tokenizer: the id of token '%s' is not a whole number below %d", json_key(token, NULL),
-                             TOKEN_LIST_MAX);
+            return error_set(error, "tokenizer: the id of token '%s' is not a whole number below %d",
+                             json_key(token, NULL), TOKEN_LIST_MAX);
         vocabulary->n_ids = id >= vocabulary->n_ids ? id + 1 : vocabulary->n_ids;
     }
     return true;
 }
 
-/* Where in a vocabulary [[token, score], ...] a token is. The first few are looked for one by one, which is quicker than putting
- * a quarter of a million in order. */
+/* Where in a vocabulary [[token, score], ...] a token is. The first few are looked for one by one, which is quicker
+ * than putting a quarter of a million in order. */
 enum { WALKS = 64 };
 
 struct array_entry {
@@ -261,8 +262,8 @@ static void add_token(struct hf_vocabulary *vocabulary, const struct added_token
         return;
     }
     if ((vocabulary->n_added & (vocabulary->n_added - 1)) == 0)
-        vocabulary->added =
-            memory_resize(vocabulary->added, (vocabulary->n_added ? vocabulary->n_added * 2 : 1) * sizeof *vocabulary->added);
+        vocabulary->added = memory_resize(vocabulary->added, (vocabulary->n_added ? vocabulary->n_added * 2 : 1) *
+                                                                 sizeof *vocabulary->added);
     struct added_token *added = &vocabulary->added[vocabulary->n_added];
     *added = *token;
     if (!hf_model_id(vocabulary, token->text, token->length, &added->id))
@@ -364,7 +365,8 @@ static bool read_decoder(const struct json *token, struct added_token *ret_added
     return ret_added->text != NULL;
 }
 
-/* added_tokens_decoder of tokenizer_config.json, by id; where there is none, what older files have: added_tokens.json. */
+/* added_tokens_decoder of tokenizer_config.json, by id; where there is none, what older files have: added_tokens.json.
+ */
 static void add_decoder_tokens(struct hf_vocabulary *vocabulary)
 {
     const struct json *decoder = json_get(vocabulary->files->config, "added_tokens_decoder");
@@ -458,7 +460,8 @@ static bool decodes_blocks(const struct json *decoder, int depth)
         return true;
     if (json_string_is(type, "Replace"))
         return json_string_is(json_get(json_get(decoder, "pattern"), "String"), "\xe2\x96\x81");
-    for (const struct json *each = json_first(json_get(decoder, "decoders")); each != NULL && depth < 8; each = json_next(each))
+    for (const struct json *each = json_first(json_get(decoder, "decoders")); each != NULL && depth < 8;
+         each = json_next(each))
         if (decodes_blocks(each, depth + 1))
             return true;
     return false;
@@ -481,11 +484,12 @@ bool hf_count_fits(const struct vocab_input *input, const struct hf_vocabulary *
     return token_count_fits(input, n_tokens, vocabulary->n_model_tokens + vocabulary->n_added, error);
 }
 
-bool hf_token_list(const struct hf_vocabulary *vocabulary, uint64_t n_tokens, struct token_list *ret_list, struct error *error)
+bool hf_token_list(const struct hf_vocabulary *vocabulary, uint64_t n_tokens, struct token_list *ret_list,
+                   struct error *error)
 {
     if (vocabulary->n_ids > n_tokens)
-        return error_set(error, "the tokenizer has ids up to %" PRIu64 ", vocab_size is %" PRIu64, vocabulary->n_ids - 1,
-                         n_tokens);
+        return error_set(error, "the tokenizer has ids up to %" PRIu64 ", vocab_size is %" PRIu64,
+                         vocabulary->n_ids - 1, n_tokens);
     if (!token_list_init(ret_list, n_tokens, 0, error))
         return false;
     uint64_t id = 0;

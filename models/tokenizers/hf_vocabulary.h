@@ -1,12 +1,13 @@
 /* The vocabulary of a Hugging Face tokenizer as transformers builds it: the model's tokens, and those added to it.
  *
- * What tokenizer.json adds is only the start: the added tokens of tokenizer_config.json are added again with their own flags,
- * and then every special token that either file names, or that the tokenizer's class has by default. Without
+ * What tokenizer.json adds is only the start: the added tokens of tokenizer_config.json are added again with their own
+ * flags, and then every special token that either file names, or that the tokenizer's class has by default. Without
  * tokenizer.json the model's tokens come from vocab.json or vocab.txt.
  *
  * Files of N bytes are loaded in O(N log N): every text is found by an index, whatever it is looked for in.
  *
- * Source: PreTrainedTokenizerFast.__init__ and _from_pretrained of transformers 4.57; tokenizers' added_vocabulary.rs. */
+ * Source: PreTrainedTokenizerFast.__init__ and _from_pretrained of transformers 4.57; tokenizers' added_vocabulary.rs.
+ */
 #pragma once
 
 #include "base/text_index.h"
@@ -33,7 +34,8 @@ struct hf_vocabulary {
     uint64_t next_id;                  /* of an added token that the model has not */
     struct text_index added_index;     /* texts of `added` */
     struct array_lookup *array_lookup; /* of a vocabulary that is an array */
-    const char *class_name; /* "LlamaTokenizerFast", without the "Fast"; what tokenizer_config.json or the model type says */
+    /* "LlamaTokenizerFast", without the "Fast"; what tokenizer_config.json or the model type says */
+    const char *class_name;
 };
 
 /* VOCAB_ABSENT where there are no files of a tokenizer. */
@@ -57,14 +59,15 @@ const char *hf_special_token(const struct hf_vocabulary *vocabulary, const char 
 void hf_index_named_specials(const struct hf_vocabulary *vocabulary, struct text_index *specials);
 
 /* Fills a list of `n_tokens` with the converter's texts and types (get_vocab_base). */
-bool hf_token_list(const struct hf_vocabulary *vocabulary, uint64_t n_tokens, struct token_list *ret_list, struct error *error);
+bool hf_token_list(const struct hf_vocabulary *vocabulary, uint64_t n_tokens, struct token_list *ret_list,
+                   struct error *error);
 
 /* token_count_fits() for what the files give. */
 bool hf_count_fits(const struct vocab_input *input, const struct hf_vocabulary *vocabulary, uint64_t n_tokens,
                    struct error *error);
 
-/* What vocab->add() of these kinds does: reads the files, asks `fits` (may be NULL) whether tokenizer.json is of the kind, loads
- * the vocabulary and writes the keys. */
+/* What vocab->add() of these kinds does: reads the files, asks `fits` (may be NULL) whether tokenizer.json is of the
+ * kind, loads the vocabulary and writes the keys. */
 enum vocab_result hf_vocabulary_add(struct gguf_kvs *kvs, const struct vocab_input *input,
                                     bool (*fits)(const struct json *tokenizer),
                                     bool (*write_keys)(struct gguf_kvs *kvs, const struct vocab_input *input,

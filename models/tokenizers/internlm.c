@@ -42,8 +42,9 @@ static void patch_pieces(struct token_list *list, uint64_t n_pieces)
 }
 
 /* InternLM 2: what added_tokens.json has comes after all, whatever its ids. */
-static bool list_of_2(const struct vocab_input *input, const sentencepiece_model *model, const struct tokenizer_files *files,
-                      struct token_list *list, uint64_t *turn_end_id, struct error *error)
+static bool list_of_2(const struct vocab_input *input, const sentencepiece_model *model,
+                      const struct tokenizer_files *files, struct token_list *list, uint64_t *turn_end_id,
+                      struct error *error)
 {
     uint64_t n_tokens = sentencepiece_vocab_size(input, model), n_added = json_count(files->added_tokens);
     if (n_tokens > model->n_pieces)
@@ -67,8 +68,9 @@ static bool list_of_2(const struct vocab_input *input, const sentencepiece_model
     return true;
 }
 
-static bool list_of_3(const struct vocab_input *input, const sentencepiece_model *model, const struct tokenizer_files *files,
-                      struct token_list *list, uint64_t *turn_end_id, struct error *error)
+static bool list_of_3(const struct vocab_input *input, const sentencepiece_model *model,
+                      const struct tokenizer_files *files, struct token_list *list, uint64_t *turn_end_id,
+                      struct error *error)
 {
     if (!sentencepiece_list(input, model, sentencepiece_vocab_size(input, model), list, error))
         return false;
@@ -84,8 +86,8 @@ static bool list_of_3(const struct vocab_input *input, const sentencepiece_model
     return true;
 }
 
-static void write_space_prefix(struct gguf_kvs *kvs, const sentencepiece_model *model, const struct tokenizer_files *files,
-                               bool is_2)
+static void write_space_prefix(struct gguf_kvs *kvs, const sentencepiece_model *model,
+                               const struct tokenizer_files *files, bool is_2)
 {
     static const char key[] = "tokenizer.ggml.add_space_prefix";
     const struct json *given = json_get(files->config, "add_prefix_space");
@@ -114,7 +116,8 @@ static bool write_keys(struct gguf_kvs *kvs, const struct vocab_input *input, co
     return written;
 }
 
-static enum vocab_result add_tokens(struct gguf_kvs *kvs, const struct vocab_input *input, bool is_2, struct error *error)
+static enum vocab_result add_tokens(struct gguf_kvs *kvs, const struct vocab_input *input, bool is_2,
+                                    struct error *error)
 {
     sentencepiece_model *model;
     struct tokenizer_files files;

@@ -1,6 +1,6 @@
-/* "gpt2" from tiktoken.model: the tokenizer of Kimi K2 and its kin. Merges are not stored: they follow from the ranks. Special
- * tokens come after the ranks: those that tokenizer_config.json names, and reserved ones. conversion/deepseek.py; the
- * tokenization_kimi.py of these repositories. */
+/* "gpt2" from tiktoken.model: the tokenizer of Kimi K2 and its kin. Merges are not stored: they follow from the ranks.
+ * Special tokens come after the ranks: those that tokenizer_config.json names, and reserved ones.
+ * conversion/deepseek.py; the tokenization_kimi.py of these repositories. */
 #include "formats/documents.h"
 #include "models/meta/meta.h"
 #include "models/tokenizers/token_list.h"
@@ -15,7 +15,8 @@ enum { RESERVED_TOKENS = 258 };
 static const char file_name[] = "tiktoken.model";
 
 /* The text of a token or of a merge, in the list's arena. */
-static const char *spelled(struct arena *arena, const struct tiktoken *tiktoken, uint32_t left, int64_t right, size_t *ret_length)
+static const char *spelled(struct arena *arena, const struct tiktoken *tiktoken, uint32_t left, int64_t right,
+                           size_t *ret_length)
 {
     struct buffer text = {0};
     tiktoken_append(tiktoken, left, &text);

@@ -12,13 +12,15 @@ bool llama_hf_fits(const struct json *tokenizer)
 
 static bool is_byte(const char *text, size_t length)
 {
-    return length == 6 && memcmp(text, "<0x", 3) == 0 && strspn(text + 3, "0123456789abcdefABCDEF") >= 2 && text[5] == '>';
+    return length == 6 && memcmp(text, "<0x", 3) == 0 && strspn(text + 3, "0123456789abcdefABCDEF") >= 2 &&
+           text[5] == '>';
 }
 
 bool llama_hf_list(const struct vocab_input *input, const struct hf_vocabulary *vocabulary, struct token_list *ret_list,
                    struct error *error)
 {
-    struct text_index specials = {0}; /* control tokens are those that have a name, whatever tokenizer.json says of others */
+    /* control tokens are those that have a name, whatever tokenizer.json says of others */
+    struct text_index specials = {0};
     size_t length, number;
     if (!hf_count_fits(input, vocabulary, vocabulary->n_ids, error) ||
         !token_list_init(ret_list, vocabulary->n_ids, -1000.f, error))

@@ -5,7 +5,8 @@
 
 #include <string.h>
 
-/* Pre-tokenizers that are told by a pattern of theirs, the first that fits; what llama.cpp does for these names is the same. */
+/* Pre-tokenizers that are told by a pattern of theirs, the first that fits; what llama.cpp does for these names is the
+ * same. */
 static const struct {
     const char *pattern, *name;
 } structures[] = {

@@ -1,7 +1,8 @@
 /* tokenizer.ggml.pre: which pre-tokenizer llama.cpp is to use.
  *
- * The converter encodes one fixed text and looks the hash of the ids up in a list. A tokenizer that is not in the list fails
- * there; here it gets the name of one that cuts text in the same way, where its pre-tokenizer is known, and a note. */
+ * The converter encodes one fixed text and looks the hash of the ids up in a list. A tokenizer that is not in the list
+ * fails there; here it gets the name of one that cuts text in the same way, where its pre-tokenizer is known, and a
+ * note. */
 #pragma once
 
 #include "models/tokenizers/hf_vocabulary.h"

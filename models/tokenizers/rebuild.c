@@ -29,8 +29,10 @@ static bool is_padding(const struct token *token, uint64_t id)
 {
     char text[32];
     size_t length = (size_t)snprintf(text, sizeof text, "[PAD%" PRIu64 "]", id);
-    size_t mark = token->length > length && memcmp(token->text, block, 3) == 0 ? 3 : 0; /* as WordPiece's words have it */
-    return token->type == TOKEN_UNUSED && token->length == mark + length && memcmp(token->text + mark, text, length) == 0;
+    /* as WordPiece's words have it */
+    size_t mark = token->length > length && memcmp(token->text, block, 3) == 0 ? 3 : 0;
+    return token->type == TOKEN_UNUSED && token->length == mark + length &&
+           memcmp(token->text + mark, text, length) == 0;
 }
 
 static bool load_tokens(struct stored_vocab *vocab, struct error *error)
@@ -187,7 +189,8 @@ bool rebuild_usual_template(const struct stored_vocab *vocab, bool adds_bos, str
     *ret_template = (struct template){NO_TOKEN, NO_TOKEN, NO_TOKEN, eos, 1};
     if (bos)
         ret_template->before = vocab->bos;
-    if (bos && gguf_kvs_find(vocab->kvs, "tokenizer.ggml.add_sep_token") != NULL) /* which is there if something stands between */
+    if (bos && gguf_kvs_find(vocab->kvs, "tokenizer.ggml.add_sep_token") !=
+                   NULL) /* which is there if something stands between */
         ret_template->second = vocab->bos;
     if (eos || sep)
         ret_template->after = vocab->eos;
@@ -201,8 +204,8 @@ bool rebuild_usual_template(const struct stored_vocab *vocab, bool adds_bos, str
 
 /* tokenizer_config.json, special_tokens_map.json and the templates. */
 
-/* Whether the configuration of the tokenizer names the token of a key: its ids come in a fixed order, and those that config.json
- * alone has after them. */
+/* Whether the configuration of the tokenizer names the token of a key: its ids come in a fixed order, and those that
+ * config.json alone has after them. */
 static bool is_named_in_config(const struct stored_vocab *vocab, const char *key)
 {
     static const char *const keys[] = {"tokenizer.ggml.bos_token_id",     "tokenizer.ggml.eos_token_id",
@@ -220,7 +223,8 @@ static bool is_named_in_config(const struct stored_vocab *vocab, const char *key
     return false;
 }
 
-static void put_token_text(const struct stored_vocab *vocab, const char *name, const char *key, struct json_writer *writer)
+static void put_token_text(const struct stored_vocab *vocab, const char *name, const char *key,
+                           struct json_writer *writer)
 {
     int64_t id = token_id(vocab, key);
     if (id != NO_TOKEN && is_named_in_config(vocab, key))
@@ -232,7 +236,8 @@ static bool is_bert(const struct stored_vocab *vocab)
     return strcmp(vocab->model, "bert") == 0;
 }
 
-/* The tokens with a meaning, in the order of their names: from bos_token or cls_token on, up to mask_token, and after it. */
+/* The tokens with a meaning, in the order of their names: from bos_token or cls_token on, up to mask_token, and after
+ * it. */
 static void put_first_name(const struct stored_vocab *vocab, struct json_writer *writer)
 {
     put_token_text(vocab, is_bert(vocab) ? "cls_token" : "bos_token", "tokenizer.ggml.bos_token_id", writer);
@@ -250,8 +255,8 @@ static void put_last_names(const struct stored_vocab *vocab, struct json_writer 
     bool has_separator = vocab->separator != NO_TOKEN;
     put_token_text(vocab, "pad_token", "tokenizer.ggml.padding_token_id", writer);
     if (is_bert(vocab))
-        put_token_text(vocab, "sep_token", has_separator ? "tokenizer.ggml.seperator_token_id" : "tokenizer.ggml.eos_token_id",
-                       writer);
+        put_token_text(vocab, "sep_token",
+                       has_separator ? "tokenizer.ggml.seperator_token_id" : "tokenizer.ggml.eos_token_id", writer);
 }
 
 /* Tokens that are pieces of a SentencePiece model besides are left to it. */
@@ -289,7 +294,8 @@ static void put_model_max_length(const struct stored_vocab *vocab, struct json_w
     size_t length;
     uint64_t context;
     const char *architecture = gguf_get_string(vocab->kvs, "general.architecture", vocab->arena, &length, &absent);
-    if (architecture != NULL && gguf_get_u64(vocab->kvs, arena_printf(vocab->arena, "%s.context_length", architecture), &context))
+    if (architecture != NULL &&
+        gguf_get_u64(vocab->kvs, arena_printf(vocab->arena, "%s.context_length", architecture), &context))
         json_put_number(writer, "model_max_length", context);
 }
 
@@ -348,7 +354,8 @@ static bool write_chat_template(const struct stored_vocab *vocab, struct buffer 
     return true;
 }
 
-/* A vocabulary that came from a tokenizer.json alone has one score for all: a SentencePiece model of it would be another one. */
+/* A vocabulary that came from a tokenizer.json alone has one score for all: a SentencePiece model of it would be
+ * another one. */
 static bool has_scores(const struct gguf_kvs *kvs)
 {
     return gguf_kvs_find(kvs, "tokenizer.ggml.scores") != NULL;
@@ -406,7 +413,8 @@ static void restore_blocks(struct stored_vocab *vocab)
     }
 }
 
-bool rebuilt_file_write(const struct rebuilt_file *file, const struct gguf_kvs *kvs, struct buffer *out, struct error *error)
+bool rebuilt_file_write(const struct rebuilt_file *file, const struct gguf_kvs *kvs, struct buffer *out,
+                        struct error *error)
 {
     struct stored_vocab vocab = {.arena = arena_new(), .kvs = kvs};
     bool written = load(&vocab, error);

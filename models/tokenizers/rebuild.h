@@ -1,10 +1,11 @@
 /* Tokenizers read backwards: the files of a Hugging Face directory from the tokenizer.* keys of a GGUF.
  *
- * What a GGUF does not keep is chosen as the tokenizers it comes from usually have it: flags of added tokens (stripping,
- * normalization), the normalizer of byte-level BPE (by the name of the pre-tokenizer), training options. Ids of texts are those
- * of the original but for such cases. Memory and time are those of the keys, times a logarithm.
+ * What a GGUF does not keep is chosen as the tokenizers it comes from usually have it: flags of added tokens
+ * (stripping, normalization), the normalizer of byte-level BPE (by the name of the pre-tokenizer), training options.
+ * Ids of texts are those of the original but for such cases. Memory and time are those of the keys, times a logarithm.
  *
- * Sources: transformers 4.57 (convert_slow_tokenizer.py, tokenization_utils_base.py), tokenizers 0.22, the SentencePiece format.
+ * Sources: transformers 4.57 (convert_slow_tokenizer.py, tokenization_utils_base.py), tokenizers 0.22, the
+ * SentencePiece format.
  */
 #pragma once
 
@@ -43,7 +44,8 @@ extern const struct rebuilt_file rebuilt_files[];
 bool rebuilt_file_applies(const struct rebuilt_file *file, const struct gguf_kvs *kvs);
 
 /* Appends the text of the file. */
-bool rebuilt_file_write(const struct rebuilt_file *file, const struct gguf_kvs *kvs, struct buffer *out, struct error *error);
+bool rebuilt_file_write(const struct rebuilt_file *file, const struct gguf_kvs *kvs, struct buffer *out,
+                        struct error *error);
 
 /* For those that write files. */
 
@@ -54,7 +56,8 @@ bool rebuild_unigram_json(const struct stored_vocab *vocab, struct buffer *out, 
 bool rebuild_wordpiece_json(const struct stored_vocab *vocab, struct buffer *out, struct error *error);
 bool rebuild_wordpiece_text(const struct stored_vocab *vocab, struct buffer *out, struct error *error);
 
-/* Whether a token is one that is found in texts before they are split: control and user-defined ones, and the unknown one. */
+/* Whether a token is one that is found in texts before they are split: control and user-defined ones, and the unknown
+ * one. */
 bool token_is_added(const struct token *token);
 
 /* Begins tokenizer.json, up to added_tokens. */

@@ -5,7 +5,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* Tokens that are found before texts are split, and are no entries of the model's vocabulary unless they stand among its own. */
+/* Tokens that are found before texts are split, and are no entries of the model's vocabulary unless they stand among
+ * its own. */
 struct outer_tokens {
     struct text_index index;
     bool *wanted; /* by id: a merge makes or takes it, so that the model needs it as well */
@@ -127,7 +128,8 @@ static void put_byte_level(const char *key, bool trims_offsets, struct json_writ
     json_end(writer);
 }
 
-static void write_post_processor(const struct stored_vocab *vocab, const struct pre_row *row, struct json_writer *writer)
+static void write_post_processor(const struct stored_vocab *vocab, const struct pre_row *row,
+                                 struct json_writer *writer)
 {
     struct template template;
     if (!rebuild_usual_template(vocab, row->adds_bos, &template)) {

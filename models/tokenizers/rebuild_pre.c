@@ -1,5 +1,6 @@
-/* Pre-tokenizers by the names that llama.cpp has for them: which normalizer and which steps the tokenizers had that these names
- * were given to. Regular expressions are the published ones, of which llama.cpp's own are sometimes approximations. */
+/* Pre-tokenizers by the names that llama.cpp has for them: which normalizer and which steps the tokenizers had that
+ * these names were given to. Regular expressions are the published ones, of which llama.cpp's own are sometimes
+ * approximations. */
 #include "models/tokenizers/rebuild.h"
 
 #include <string.h>
@@ -27,8 +28,8 @@ static const char *const tekken[] = {UPPER "*" LOWER "+|" UPPER "+" LOWER "*|\\p
 static const char *const o200k[] = {O200K, NULL};
 static const char *const grouped_o200k[] = {"\\d{1,3}(?=(?:\\d{3})*\\b)", O200K, NULL};
 static const char *const deepseek3[] = {
-    "\\p{N}{1,3}", CJK, "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|" LETTERS "| ?[\\p{P}\\p{S}]+[\\r\\n]*|" SPACES,
-    NULL};
+    "\\p{N}{1,3}", CJK,
+    "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|" LETTERS "| ?[\\p{P}\\p{S}]+[\\r\\n]*|" SPACES, NULL};
 static const char *const deepseek_coder[] = {"[\\r\\n]", "\\s?\\p{L}+", "\\s?\\p{P}+", CJK_HANGUL, NULL};
 static const char *const bloom[] = {BLOOM, NULL};
 static const char *const minicpm5[] = {"\\p{N}{1,3}", CONTRACTIONS "|" WORDS "|\\p{N}+|" SIGNS "|" SPACES, NULL};
@@ -39,13 +40,15 @@ static const char *const bailing[] = {
     NULL};
 static const char *const superbpe[] = {"\\p{N}+", "(?=(\\d{3})+(?!\\d))", NULL};
 static const char *const laguna[] = {"[^\\n]+|[\\n]+", QWEN2, NULL};
-static const char *const exaone_moe[] = {CONTRACTIONS "|[^\\r\\n\\p{L}\\p{N}]?(?:\\p{L}\\p{M}*(?: \\p{L}\\p{M}*)*)+|\\p{N}|"
-                                                      " ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]?|\\s*[\\r\\n]|\\s+(?!\\S)|\\s+",
+static const char *const exaone_moe[] = {CONTRACTIONS
+                                         "|[^\\r\\n\\p{L}\\p{N}]?(?:\\p{L}\\p{M}*(?: \\p{L}\\p{M}*)*)+|\\p{N}|"
+                                         " ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]?|\\s*[\\r\\n]|\\s+(?!\\S)|\\s+",
                                          NULL};
-static const char *const jais2[] = {
-    CONTRACTIONS "|" WORDS "|\\p{N}{1,3}|" SIGNS "|\\s*[\\r\\n]+|\\s{512}(?!\\S)|\\s{256}(?!\\S)|\\s{128}(?!\\S)|\\s{64}(?!\\S)|"
-                 "\\s{32}(?!\\S)|\\s{16}(?!\\S)|\\s{8}(?!\\S)|\\s{4}(?!\\S)|\\s{1,2}(?!\\S)|\\s{1}",
-    NULL};
+static const char *const jais2[] = {CONTRACTIONS
+                                    "|" WORDS "|\\p{N}{1,3}|" SIGNS
+                                    "|\\s*[\\r\\n]+|\\s{512}(?!\\S)|\\s{256}(?!\\S)|\\s{128}(?!\\S)|\\s{64}(?!\\S)|"
+                                    "\\s{32}(?!\\S)|\\s{16}(?!\\S)|\\s{8}(?!\\S)|\\s{4}(?!\\S)|\\s{1,2}(?!\\S)|\\s{1}",
+                                    NULL};
 static const char *const falcon[] = {"[0-9][0-9][0-9]", NULL};
 
 static const struct pre_row rows[] = {
@@ -57,7 +60,12 @@ static const struct pre_row rows[] = {
      false,
      false},
     {{"olmo", "mpt", "modern-bert"}, "NFC", NULL, BYTES_ALONE, false, false},
-    {{"starcoder", "refact", "smollm", "codeshell", "exaone", "minerva-7b", "mellum2"}, NULL, NULL, DIGITS_BYTES, false, false},
+    {{"starcoder", "refact", "smollm", "codeshell", "exaone", "minerva-7b", "mellum2"},
+     NULL,
+     NULL,
+     DIGITS_BYTES,
+     false,
+     false},
     {{"command-r"}, "NFC", NULL, DIGITS_BYTES, false, false},
     {{"llama-bpe", "llama3", "llama-v3", "falcon3", "falcon-h1", "pixtral", "midm-2.0", "lfm2", "jina-v5-nano"},
      NULL,

@@ -1,8 +1,9 @@
 /* tokenizer.json and tokenizer.model of SentencePiece vocabularies.
  *
- * The merges of the former are all pairs of pieces that make a piece, as transformers finds them. Pairs are found by length: of
- * each piece, the pieces that it begins with and those that it ends with are chains, each the longest of the one before, which
- * sorting the pieces gives, forwards and backwards. So n pieces of N bytes cost O(N log n), whatever they are. */
+ * The merges of the former are all pairs of pieces that make a piece, as transformers finds them. Pairs are found by
+ * length: of each piece, the pieces that it begins with and those that it ends with are chains, each the longest of the
+ * one before, which sorting the pieces gives, forwards and backwards. So n pieces of N bytes cost O(N log n), whatever
+ * they are. */
 #include "base/text.h"
 #include "models/sentencepiece_model.pb-c.h"
 #include "models/tokenizers/rebuild.h"
@@ -78,8 +79,8 @@ static bool is_part(const struct sorted_piece *part, const struct sorted_piece *
            memcmp(part->text, whole->text + (at_end ? whole->length - part->length : 0), part->length) == 0;
 }
 
-/* In sorted order a piece comes after those that it begins with: the last one of them is the one before it, or that one's, and so
- * on. */
+/* In sorted order a piece comes after those that it begins with: the last one of them is the one before it, or that
+ * one's, and so on. */
 static void find_chains(struct sorted_piece *pieces, size_t n_pieces, bool at_end, uint32_t *shorter)
 {
     qsort(pieces, n_pieces, sizeof *pieces, at_end ? compare_backwards : compare_forwards);
@@ -146,14 +147,15 @@ struct merges {
     size_t n_merges, capacity;
 };
 
-static void add_merge(const struct stored_vocab *vocab, uint32_t left, uint32_t right, float score, struct merges *merges)
+static void add_merge(const struct stored_vocab *vocab, uint32_t left, uint32_t right, float score,
+                      struct merges *merges)
 {
     if (merges->n_merges == merges->capacity) {
         merges->capacity = merges->capacity * 2 + 1024;
         merges->merges = memory_resize(merges->merges, merges->capacity * sizeof *merges->merges);
     }
-    merges->merges[merges->n_merges++] =
-        (struct merge){left, right, 0, score, count_characters(&vocab->tokens[left]), count_characters(&vocab->tokens[right])};
+    merges->merges[merges->n_merges++] = (struct merge){
+        left, right, 0, score, count_characters(&vocab->tokens[left]), count_characters(&vocab->tokens[right])};
 }
 
 /* All pairs of pieces that make this one, in the order of their ids. */
@@ -175,7 +177,8 @@ static void add_pairs(const struct stored_vocab *vocab, const struct chains *cha
         qsort(merges->merges + first, merges->n_merges - first, sizeof *merges->merges, compare_pairs);
 }
 
-/* What a piece is sorted by: its score, 0 where an added token has taken its place; where there are no scores, its place. */
+/* What a piece is sorted by: its score, 0 where an added token has taken its place; where there are no scores, its
+ * place. */
 static float piece_score(const struct stored_vocab *vocab, uint64_t id)
 {
     if (!vocab->has_scores)
@@ -274,7 +277,8 @@ static void write_merges(const struct stored_vocab *vocab, struct json_writer *w
     struct merges merges = find_merges(vocab);
     json_begin_array(writer, "merges");
     for (size_t i = 0; i < merges.n_merges; i++) {
-        const struct token *left = &vocab->tokens[merges.merges[i].left], *right = &vocab->tokens[merges.merges[i].right];
+        const struct token *left = &vocab->tokens[merges.merges[i].left],
+                           *right = &vocab->tokens[merges.merges[i].right];
         json_begin_array(writer, NULL);
         json_put_text_n(writer, NULL, left->text, left->length);
         json_put_text_n(writer, NULL, right->text, right->length);
@@ -349,7 +353,8 @@ static piece **make_pieces(const struct stored_vocab *vocab, uint64_t unknown)
     piece **pointers = arena_array(vocab->arena, vocab->n_tokens, sizeof *pointers);
     for (uint64_t i = 0; i < vocab->n_tokens; i++) {
         const struct token *token = &vocab->tokens[i];
-        bool is_filled = (token->type == TOKEN_CONTROL || token->type == TOKEN_USER_DEFINED) && token->score == TOKEN_NO_PIECE;
+        bool is_filled =
+            (token->type == TOKEN_CONTROL || token->type == TOKEN_USER_DEFINED) && token->score == TOKEN_NO_PIECE;
         wfs__sentencepiece__model__piece__init(&pieces[i]);
         pieces[i].has_piece = pieces[i].has_score = true;
         pieces[i].piece = bytes_of(token->text, token->length);
@@ -383,8 +388,8 @@ static trainer make_trainer(const struct stored_vocab *vocab, uint64_t unknown)
     static const char surface[] = " \xe2\x81\x87 ";
     trainer made;
     wfs__sentencepiece__model__trainer__init(&made);
-    made.has_model_type = made.has_vocab_size = made.has_byte_fallback = made.has_unk_id = made.has_bos_id = made.has_eos_id =
-        made.has_pad_id = made.has_unk_surface = true;
+    made.has_model_type = made.has_vocab_size = made.has_byte_fallback = made.has_unk_id = made.has_bos_id =
+        made.has_eos_id = made.has_pad_id = made.has_unk_surface = true;
     made.model_type = is_unigram(vocab) ? MODEL_UNIGRAM : MODEL_BPE;
     made.vocab_size = (int32_t)vocab->n_tokens;
     made.byte_fallback = has_bytes(vocab);
@@ -404,7 +409,8 @@ bool rebuild_spm_model(const struct stored_vocab *vocab, struct buffer *out, str
     uint64_t unknown = unknown_id(vocab);
     trainer made = make_trainer(vocab, unknown);
     if (!is_unigram(vocab) && !vocab->has_scores)
-        return error_set(error, "%s", ""); /* it comes from a tokenizer.json alone, and a SentencePiece model is another one */
+        return error_set(error, "%s",
+                         ""); /* it comes from a tokenizer.json alone, and a SentencePiece model is another one */
     if (gguf_kvs_find(vocab->kvs, "tokenizer.ggml.precompiled_charsmap") != NULL &&
         !gguf_get_array(vocab->kvs, "tokenizer.ggml.precompiled_charsmap", vocab->arena, &charsmap, error))
         return false;
@@ -413,7 +419,8 @@ bool rebuild_spm_model(const struct stored_vocab *vocab, struct buffer *out, str
     normalizer.name = is_unigram(vocab) ? bytes_of("nmt_nfkc", 8) : bytes_of("identity", 8);
     normalizer.precompiled_charsmap = bytes_of((const char *)charsmap.elements, charsmap.count);
     normalizer.add_dummy_prefix = rebuild_flag(vocab, "tokenizer.ggml.add_space_prefix", true);
-    normalizer.remove_extra_whitespaces = rebuild_flag(vocab, "tokenizer.ggml.remove_extra_whitespaces", is_unigram(vocab));
+    normalizer.remove_extra_whitespaces =
+        rebuild_flag(vocab, "tokenizer.ggml.remove_extra_whitespaces", is_unigram(vocab));
     normalizer.escape_whitespaces = true;
     model.n_pieces = vocab->n_tokens;
     model.pieces = make_pieces(vocab, unknown);

@@ -49,7 +49,8 @@ static void write_normalizer(const struct stored_vocab *vocab, struct json_write
         json_put_bool(writer, "strip_accents", value);
     else
         json_put_null(writer, "strip_accents");
-    json_put_bool(writer, "lowercase", rebuild_flag(vocab, "tokenizer.ggml.normalizer.lowercase", !has_capitals(vocab)));
+    json_put_bool(writer, "lowercase",
+                  rebuild_flag(vocab, "tokenizer.ggml.normalizer.lowercase", !has_capitals(vocab)));
     json_end(writer);
 }
 

@@ -24,8 +24,8 @@ static void release(void *context, void *memory)
     free(memory);
 }
 
-enum vocab_result sentencepiece_load(const struct checkpoint *checkpoint, const char *name, sentencepiece_model **ret_model,
-                                     struct error *error)
+enum vocab_result sentencepiece_load(const struct checkpoint *checkpoint, const char *name,
+                                     sentencepiece_model **ret_model, struct error *error)
 {
     size_t length;
     bool absent;
@@ -73,7 +73,8 @@ static enum token_type piece_type(const Wfs__Sentencepiece__Model__Piece *piece)
 bool sentencepiece_list(const struct vocab_input *input, const sentencepiece_model *model, uint64_t n_tokens,
                         struct token_list *ret_list, struct error *error)
 {
-    if (!token_count_fits(input, n_tokens, model->n_pieces, error) || !token_list_init(ret_list, n_tokens, -10000.f, error))
+    if (!token_count_fits(input, n_tokens, model->n_pieces, error) ||
+        !token_list_init(ret_list, n_tokens, -10000.f, error))
         return false;
     for (size_t i = 0; i < model->n_pieces; i++) {
         const Wfs__Sentencepiece__Model__Piece *piece = model->pieces[i];

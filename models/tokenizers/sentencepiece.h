@@ -14,20 +14,20 @@ enum { SENTENCEPIECE_UNIGRAM = 1, SENTENCEPIECE_BPE = 2 };
 enum { SENTENCEPIECE_MEMORY = 16 };
 
 /* Reads the model in a side file. VOCAB_ABSENT where there is no such file. */
-enum vocab_result sentencepiece_load(const struct checkpoint *checkpoint, const char *name, sentencepiece_model **ret_model,
-                                     struct error *error);
+enum vocab_result sentencepiece_load(const struct checkpoint *checkpoint, const char *name,
+                                     sentencepiece_model **ret_model, struct error *error);
 void sentencepiece_free(sentencepiece_model *model);
 
-/* A list of `n_tokens` with the model's pieces; what it has more is dropped, what it has less is "[PADn]" of score -10000. Texts
- * are the model's: it must live as long. Fails as token_count_fits() does. */
+/* A list of `n_tokens` with the model's pieces; what it has more is dropped, what it has less is "[PADn]" of score
+ * -10000. Texts are the model's: it must live as long. Fails as token_count_fits() does. */
 bool sentencepiece_list(const struct vocab_input *input, const sentencepiece_model *model, uint64_t n_tokens,
                         struct token_list *ret_list, struct error *error);
 
 /* Tokens of added_tokens.json, as the converter puts them over the pieces. */
 void sentencepiece_add_file(struct token_list *list, const struct json *added_tokens);
 
-/* Tokens of added_tokens_decoder of tokenizer_config.json: {"32000": {"content": "<|end|>", "special": true}}. `by_looks`: what
- * looks special is, and others have spaces for U+2581. */
+/* Tokens of added_tokens_decoder of tokenizer_config.json: {"32000": {"content": "<|end|>", "special": true}}.
+ * `by_looks`: what looks special is, and others have spaces for U+2581. */
 void sentencepiece_add_decoder(struct token_list *list, const struct json *config, bool by_looks);
 
 /* How many tokens the hyperparameters say there are; the number of pieces where they do not. */

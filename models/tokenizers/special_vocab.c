@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A token as tokenizer_config.json gives it: a string, an object with content, or something else. Comparisons with the ids of a
- * template are between the values as they are, so that an object is never equal: the reference's behaviour. */
+/* A token as tokenizer_config.json gives it: a string, an object with content, or something else. Comparisons with the
+ * ids of a template are between the values as they are, so that an object is never equal: the reference's behaviour. */
 struct given {
     const char *text; /* NULL: absent or empty */
     size_t length;
@@ -184,7 +184,8 @@ static void read_template(struct special_vocab *vocab, const struct json *proces
         return;
     begin += token_is(json_first(pair), first, first_length);
     end -= token_is(json_at(pair, end - 1), last, last_length);
-    if (begin >= end || !template_sequence_is(json_at(pair, begin), "A") || !template_sequence_is(json_at(pair, end - 1), "B"))
+    if (begin >= end || !template_sequence_is(json_at(pair, begin), "A") ||
+        !template_sequence_is(json_at(pair, end - 1), "B"))
         return;
     begin++;
     end--;
@@ -232,7 +233,8 @@ static void read_processor(struct special_vocab *vocab, const struct json *proce
 
 static void read_post_processor(struct special_vocab *vocab, const struct json *tokenizer)
 {
-    const struct json *processor = json_get(tokenizer, "post_processor"), *processors = json_get(processor, "processors");
+    const struct json *processor = json_get(tokenizer, "post_processor"),
+                      *processors = json_get(processor, "processors");
     if (vocab->given[BOS].text == NULL && vocab->has_config)
         vocab->given[BOS] = vocab->given[CLS];
     if (vocab->given[EOS].text == NULL && vocab->has_config)
@@ -528,9 +530,11 @@ static void write_ids_and_flags(struct gguf_kvs *kvs, const struct special_vocab
 bool special_vocab_write(struct gguf_kvs *kvs, const struct vocab_input *input, const struct tokenizer_files *files,
                          const struct special_vocab_options *options, struct error *error)
 {
-    struct special_vocab vocab = {.n_types = NAMED_TYPES, .has_config = files->config != NULL, .n_vocab = options->n_vocab};
+    struct special_vocab vocab = {
+        .n_types = NAMED_TYPES, .has_config = files->config != NULL, .n_vocab = options->n_vocab};
     memcpy(vocab.types, named_types, sizeof named_types);
-    for (const char *const *type = options->more_types; type != NULL && *type != NULL && vocab.n_types < MOST_TYPES; type++)
+    for (const char *const *type = options->more_types; type != NULL && *type != NULL && vocab.n_types < MOST_TYPES;
+         type++)
         vocab.types[vocab.n_types++] = *type;
     for (size_t i = 0; i < vocab.n_types; i++) {
         char key[64];
@@ -560,8 +564,8 @@ bool special_vocab_write(struct gguf_kvs *kvs, const struct vocab_input *input, 
     return true;
 }
 
-bool special_vocab_add(struct gguf_kvs *kvs, const struct vocab_input *input, const struct special_vocab_options *options,
-                       struct error *error)
+bool special_vocab_add(struct gguf_kvs *kvs, const struct vocab_input *input,
+                       const struct special_vocab_options *options, struct error *error)
 {
     struct tokenizer_files files;
     if (!tokenizer_files_load(input->checkpoint, &files, error))

@@ -1,5 +1,5 @@
-/* "llama" from tokenizer.model: SentencePiece, with the tokens that the Hugging Face files add. Phi-3 adds them in a way of its
- * own. */
+/* "llama" from tokenizer.model: SentencePiece, with the tokens that the Hugging Face files add. Phi-3 adds them in a
+ * way of its own. */
 #include "models/tokenizers/sentencepiece.h"
 
 #include <stdlib.h>
@@ -18,8 +18,8 @@ static void add_tokenizer_tokens(struct token_list *list, const struct json *tok
     }
 }
 
-static bool write_keys(struct gguf_kvs *kvs, const struct vocab_input *input, const sentencepiece_model *model, bool phi3,
-                       struct error *error)
+static bool write_keys(struct gguf_kvs *kvs, const struct vocab_input *input, const sentencepiece_model *model,
+                       bool phi3, struct error *error)
 {
     struct tokenizer_files files;
     struct token_list list;
@@ -65,4 +65,5 @@ static enum vocab_result add_phi3(struct gguf_kvs *kvs, const struct vocab_input
 }
 
 const struct vocab spm_vocab = {.name = "SentencePiece", .file = "tokenizer.model", .add = add};
-const struct vocab phi3_vocab = {.name = "SentencePiece with Phi-3's added tokens", .file = "tokenizer.model", .add = add_phi3};
+const struct vocab phi3_vocab = {
+    .name = "SentencePiece with Phi-3's added tokens", .file = "tokenizer.model", .add = add_phi3};

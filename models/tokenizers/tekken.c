@@ -1,7 +1,7 @@
 /* "gpt2" from tekken.json, Mistral's tokenizer. gguf-py vocab.py, MistralVocab.
  *
- * The list begins with the special tokens; as many others follow as the file says to use. Every way to cut a token into two is a
- * merge, not only the one that training took. */
+ * The list begins with the special tokens; as many others follow as the file says to use. Every way to cut a token into
+ * two is a merge, not only the one that training took. */
 #include "base/text_index.h"
 #include "models/tokenizers/byte_alphabet.h"
 #include "models/tokenizers/token_list.h"
@@ -73,8 +73,9 @@ static bool read_ranks(struct tekken *tekken, const struct json *vocabulary, str
         uint64_t number;
         struct text *text = &tekken->ranks[rank];
         if (!decode(tekken->arena, token, text) || !json_u64(json_get(token, "rank"), &number) || number != rank)
-            return error_set(error, "tekken.json: token %" PRIu64 " of vocab is not in its place, or not of 1 to %d bytes", rank,
-                             MAX_TOKEN_BYTES);
+            return error_set(error,
+                             "tekken.json: token %" PRIu64 " of vocab is not in its place, or not of 1 to %d bytes",
+                             rank, MAX_TOKEN_BYTES);
         text_index_add(&tekken->index, text->bytes, text->length, rank);
     }
     return rank == tekken->n_ranks ||
@@ -90,7 +91,8 @@ static bool read_tekken(struct tekken *tekken, struct error *error)
         return false;
     if (n_tokens < tekken->n_special || n_tokens - tekken->n_special > json_count(json_get(root, "vocab")))
         return error_set(error,
-                         "tekken.json: default_vocab_size is %" PRIu64 ", which %" PRIu64 " special and %zu other tokens do "
+                         "tekken.json: default_vocab_size is %" PRIu64 ", which %" PRIu64
+                         " special and %zu other tokens do "
                          "not make",
                          n_tokens, tekken->n_special, json_count(json_get(root, "vocab")));
     if (tekken->n_special > 2 * json_count(json_get(root, "special_tokens")) + N_BYTES + MAX_TOKEN_BYTES)
@@ -100,7 +102,8 @@ static bool read_tekken(struct tekken *tekken, struct error *error)
     tekken->special = arena_array(tekken->arena, tekken->n_special + 1, sizeof *tekken->special);
     tekken->ranks = arena_array(tekken->arena, tekken->n_ranks + 1, sizeof *tekken->ranks);
     memset(tekken->special, 0, (tekken->n_special + 1) * sizeof *tekken->special);
-    return read_special(tekken, json_get(root, "special_tokens"), error) && read_ranks(tekken, json_get(root, "vocab"), error);
+    return read_special(tekken, json_get(root, "special_tokens"), error) &&
+           read_ranks(tekken, json_get(root, "vocab"), error);
 }
 
 /* A way to cut a token into two. */
@@ -198,7 +201,8 @@ static void write_tokens(struct gguf_kvs *kvs, const struct tekken *tekken)
     }
     buffer_free(&spelled);
     gguf_set_array(kvs, "tokenizer.ggml.tokens", GGUF_STRING, n_tokens, &texts);
-    gguf_set_array(kvs, "tokenizer.ggml.scores", GGUF_I32, n_tokens, &scores); /* whole numbers, as the converter has them */
+    /* whole numbers, as the converter has them */
+    gguf_set_array(kvs, "tokenizer.ggml.scores", GGUF_I32, n_tokens, &scores);
     gguf_set_array(kvs, "tokenizer.ggml.token_type", GGUF_I32, n_tokens, &types);
 }
 
@@ -219,15 +223,17 @@ static bool write_template(struct gguf_kvs *kvs, const struct vocab_input *input
     else if (json_string_is(version, "v7"))
         gguf_set_text(kvs, "tokenizer.chat_template", "mistral-v7-tekken");
     else
-        checkpoint_note(input->checkpoint,
-                        "model.gguf: there is no chat_template.jinja, and the one that the converter has for tokenizers of "
-                        "version %.16s is not known here: it has no chat template",
-                        json_string(version, NULL) ? json_string(version, NULL) : "?");
+        checkpoint_note(
+            input->checkpoint,
+            "model.gguf: there is no chat_template.jinja, and the one that the converter has for tokenizers of "
+            "version %.16s is not known here: it has no chat template",
+            json_string(version, NULL) ? json_string(version, NULL) : "?");
     free(text);
     return true;
 }
 
-static bool write_keys(struct gguf_kvs *kvs, const struct vocab_input *input, const struct tekken *tekken, struct error *error)
+static bool write_keys(struct gguf_kvs *kvs, const struct vocab_input *input, const struct tekken *tekken,
+                       struct error *error)
 {
     char key[128];
     gguf_set_text(kvs, "tokenizer.ggml.model", "gpt2");

@@ -8,15 +8,16 @@ bool token_count_fits(const struct vocab_input *input, uint64_t n_tokens, uint64
 {
     return n_tokens <= n_given || n_tokens < input->n_rows + TOKEN_LIST_PADDING ||
            error_set(error,
-                     "a vocabulary of %" PRIu64 " tokens, of which the tokenizer gives %" PRIu64 ", is more than the %" PRIu64
-                     " rows of the token embedding",
+                     "a vocabulary of %" PRIu64 " tokens, of which the tokenizer gives %" PRIu64
+                     ", is more than the %" PRIu64 " rows of the token embedding",
                      n_tokens, n_given, input->n_rows);
 }
 
 bool token_list_init(struct token_list *list, uint64_t n_tokens, float score, struct error *error)
 {
     if (n_tokens > TOKEN_LIST_MAX)
-        return error_set(error, "a vocabulary of %" PRIu64 " tokens is more than the limit of %d", n_tokens, TOKEN_LIST_MAX);
+        return error_set(error, "a vocabulary of %" PRIu64 " tokens is more than the limit of %d", n_tokens,
+                         TOKEN_LIST_MAX);
     list->arena = arena_new();
     list->n_tokens = n_tokens;
     list->tokens = arena_array(list->arena, n_tokens, sizeof *list->tokens);
@@ -31,7 +32,8 @@ void token_list_free(struct token_list *list)
     *list = (struct token_list){0};
 }
 
-void token_list_set(struct token_list *list, uint64_t id, const char *text, size_t length, float score, enum token_type type)
+void token_list_set(struct token_list *list, uint64_t id, const char *text, size_t length, float score,
+                    enum token_type type)
 {
     if (id < list->n_tokens)
         list->tokens[id] = (struct token){text, length, score, type};

@@ -24,8 +24,8 @@ enum {
     TOKEN_LIST_PADDING = 16, /* the largest multiple that families round a list up to */
 };
 
-/* Fails where there would be more tokens than both the tokenizer gives and the token embedding has rows, rounded up: the rest is
- * made, and a number in a file is not a reason to make millions. */
+/* Fails where there would be more tokens than both the tokenizer gives and the token embedding has rows, rounded up:
+ * the rest is made, and a number in a file is not a reason to make millions. */
 bool token_count_fits(const struct vocab_input *input, uint64_t n_tokens, uint64_t n_given, struct error *error);
 
 /* `n_tokens` tokens "[PADn]", unused, of the given score. Fails above TOKEN_LIST_MAX. */
@@ -33,7 +33,8 @@ bool token_list_init(struct token_list *list, uint64_t n_tokens, float score, st
 void token_list_free(struct token_list *list);
 
 /* Sets one token; ids that are not in the list are passed over. */
-void token_list_set(struct token_list *list, uint64_t id, const char *text, size_t length, float score, enum token_type type);
+void token_list_set(struct token_list *list, uint64_t id, const char *text, size_t length, float score,
+                    enum token_type type);
 
 /* Writes tokenizer.ggml.tokens, .scores (if wanted) and .token_type. */
 void token_list_write(const struct token_list *list, bool with_scores, struct gguf_kvs *kvs);

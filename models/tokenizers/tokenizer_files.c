@@ -1,7 +1,7 @@
 #include "models/tokenizers/tokenizer_files.h"
 
-static bool load(const struct checkpoint *checkpoint, const char *name, struct document **document, const struct json **ret_root,
-                 struct error *error)
+static bool load(const struct checkpoint *checkpoint, const char *name, struct document **document,
+                 const struct json **ret_root, struct error *error)
 {
     if (!document_open(checkpoint, name, document, error))
         return false;

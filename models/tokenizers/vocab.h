@@ -1,11 +1,12 @@
 /* Tokenizers: the tokenizer.* keys of a GGUF, from a checkpoint's side files.
  *
  * A kind of vocabulary is a constant; a family (families/family.h) names those it tries, in order. To add one, write
- * `models/tokenizers/x.c` and a row in vocabs.c. Tokenizer files are read when somebody asks for the size of a GGUF, never
- * before, and their memory is given back when the keys are made.
+ * `models/tokenizers/x.c` and a row in vocabs.c. Tokenizer files are read when somebody asks for the size of a GGUF,
+ * never before, and their memory is given back when the keys are made.
  *
- * Tokenizer files of N bytes cost O(N log N) time and at most 128 N bytes of memory, besides 128 bytes for each row of the token
- * embedding and what encoding the check text takes (work.h). What would cost more is a failure with its reason.
+ * Tokenizer files of N bytes cost O(N log N) time and at most 128 N bytes of memory, besides 128 bytes for each row of
+ * the token embedding and what encoding the check text takes (work.h). What would cost more is a failure with its
+ * reason.
  *
  * Source: gguf-py vocab.py (SpecialVocab), conversion/base.py of llama.cpp 34af94cd9, transformers 4.57 tokenizers. */
 #pragma once
@@ -18,7 +19,8 @@ struct vocab_input {
     const struct hparams *hparams;
     const char *family;       /* "llama": prefix of the keys that belong to the architecture */
     const char *architecture; /* "LlamaForCausalLM" */
-    uint64_t n_rows;          /* of the model's token embedding: what vocab_size may say at most; 0 where there is none */
+    /* of the model's token embedding: what vocab_size may say at most; 0 where there is none */
+    uint64_t n_rows;
 };
 
 enum vocab_result {
@@ -72,5 +74,5 @@ struct special_vocab_options {
     const struct special_id *ids;  /* after all that the files say, which goes before them */
     size_t n_ids;                  /* at most SPECIAL_IDS */
 };
-bool special_vocab_add(struct gguf_kvs *kvs, const struct vocab_input *input, const struct special_vocab_options *options,
-                       struct error *error);
+bool special_vocab_add(struct gguf_kvs *kvs, const struct vocab_input *input,
+                       const struct special_vocab_options *options, struct error *error);

@@ -1,5 +1,5 @@
-/* "bert": WordPiece, from tokenizer.json or vocab.txt. Tokens are written as llama.cpp looks for them: the start of a word marked
- * by U+2581 instead of the rest of one by "##". */
+/* "bert": WordPiece, from tokenizer.json or vocab.txt. Tokens are written as llama.cpp looks for them: the start of a
+ * word marked by U+2581 instead of the rest of one by "##". */
 #include "models/tokenizers/hf_vocabulary.h"
 #include "models/tokenizers/pre.h"
 
@@ -43,7 +43,8 @@ static bool write_keys(struct gguf_kvs *kvs, const struct vocab_input *input, co
     gguf_set_text(kvs, "tokenizer.ggml.pre", pre_name(input, vocabulary));
     token_list_write(&list, false, kvs);
     token_list_free(&list);
-    return special_vocab_write(kvs, input, vocabulary->files, &(struct special_vocab_options){.n_vocab = n_tokens}, error);
+    return special_vocab_write(kvs, input, vocabulary->files, &(struct special_vocab_options){.n_vocab = n_tokens},
+                               error);
 }
 
 static enum vocab_result add(struct gguf_kvs *kvs, const struct vocab_input *input, struct error *error)

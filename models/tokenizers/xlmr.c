@@ -14,8 +14,8 @@ static uint64_t larger_vocab_size(const struct vocab_input *input, uint64_t n_to
     return wanted > n_tokens ? wanted : n_tokens;
 }
 
-static void write_list(struct gguf_kvs *kvs, const struct vocab_input *input, const struct token_list *list, bool add_prefix,
-                       bool remove_spaces)
+static void write_list(struct gguf_kvs *kvs, const struct vocab_input *input, const struct token_list *list,
+                       bool add_prefix, bool remove_spaces)
 {
     uint64_t n_types = 1;
     json_u64(hparams_get(input->hparams, "type_vocab_size"), &n_types);

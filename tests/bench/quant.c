@@ -1,6 +1,6 @@
-/* The kernels of every dtype, per processor level: billions of F32 bytes a second that are decoded or encoded on one core,
- * and the ratio to the portable kernel. The last row is what copying as many bytes takes.
- * Everything is warmed up; what is compared takes turns, and the best of the turns counts. Arguments: names of dtypes. */
+/* The kernels of every dtype, per processor level: billions of F32 bytes a second that are decoded or encoded on one
+ * core, and the ratio to the portable kernel. The last row is what copying as many bytes takes. Everything is warmed
+ * up; what is compared takes turns, and the best of the turns counts. Arguments: names of dtypes. */
 #include "base/arena.h"
 #include "quant/encoding.h"
 
@@ -41,8 +41,8 @@ static void fill(float *values, size_t n)
 }
 
 /* The time to encode the first `n_values`, in pieces that were just written, as convert.c has just decoded them. */
-static double encode_seconds(const struct dtype *dtype, struct kernels kernels, bool weighted, const struct buffers *buffers,
-                             size_t n_values)
+static double encode_seconds(const struct dtype *dtype, struct kernels kernels, bool weighted,
+                             const struct buffers *buffers, size_t n_values)
 {
     double sum = 0;
     for (size_t i = 0; i < n_values; i += PIECE) {
@@ -59,7 +59,8 @@ static double encode_seconds(const struct dtype *dtype, struct kernels kernels, 
     return sum;
 }
 
-static double decode_seconds(const struct dtype *dtype, struct kernels kernels, const struct buffers *buffers, size_t n_values)
+static double decode_seconds(const struct dtype *dtype, struct kernels kernels, const struct buffers *buffers,
+                             size_t n_values)
 {
     double start = seconds();
     kernels.decode(buffers->blocks, buffers->decoded, n_values / dtype->block_elements);
@@ -98,8 +99,9 @@ static void measure(struct encoding encoding, const char *name, enum mode mode, 
     double best[CPU_LEVELS] = {0}, copy = 0;
     /* Slow kernels get fewer values, so that a turn of any takes some hundredths of a second. */
     size_t n_values = PIECE;
-    while (n_values < N_VALUES &&
-           (double)n_values * sizeof(float) / rate(dtype, all_kernels_at(encoding, CPU_PORTABLE), mode, buffers, n_values) < 0.02)
+    while (n_values < N_VALUES && (double)n_values * sizeof(float) /
+                                          rate(dtype, all_kernels_at(encoding, CPU_PORTABLE), mode, buffers, n_values) <
+                                      0.02)
         n_values *= 2;
     for (int turn = 0; turn < TURNS; turn++) {
         for (int level = 0; level <= (int)cpu_level(); level++) {
@@ -126,7 +128,8 @@ static void print_heading(void)
     printf(" %8s %8s\n", "of copy", "ps/value");
 }
 
-static void measure_both(struct encoding encoding, const char *name, const struct buffers *buffers, int argc, char **argv)
+static void measure_both(struct encoding encoding, const char *name, const struct buffers *buffers, int argc,
+                         char **argv)
 {
     struct kernels portable = all_kernels_at(encoding, CPU_PORTABLE);
     bool wanted = argc == 1;
@@ -143,8 +146,9 @@ static void measure_both(struct encoding encoding, const char *name, const struc
 int main(int argc, char **argv)
 {
     struct buffers buffers = {
-        memory_alloc(N_VALUES * sizeof(float)), memory_alloc(N_VALUES * sizeof(float)),  memory_alloc(PIECE * sizeof(float)),
-        memory_alloc(PIECE * sizeof(float)),    memory_alloc(N_VALUES * sizeof(double)),
+        memory_alloc(N_VALUES * sizeof(float)),  memory_alloc(N_VALUES * sizeof(float)),
+        memory_alloc(PIECE * sizeof(float)),     memory_alloc(PIECE * sizeof(float)),
+        memory_alloc(N_VALUES * sizeof(double)),
     };
     fill(buffers.importance, PIECE);
     for (size_t i = 0; i < PIECE; i++) {

@@ -1,5 +1,5 @@
-/* The fastest server there can be: the session of `wfs mount` around a file of 1 GiB whose reads are all answered from one
- * buffer. Where wfs is slower, that is its own work; what is lost here is lost in the kernel.
+/* The fastest server there can be: the session of `wfs mount` around a file of 1 GiB whose reads are all answered from
+ * one buffer. Where wfs is slower, that is its own work; what is lost here is lost in the kernel.
  *
  *     reply_only MOUNTPOINT        in front, until it is unmounted */
 #include "fs/mount/fuse_session.h"
@@ -25,7 +25,8 @@ static struct stat status_of(fuse_ino_t ino)
 static void op_init(void *userdata, struct fuse_conn_info *conn)
 {
     sem_post(&((struct serving *)userdata)->answering);
-    conn->want &= ~(unsigned)(FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_WRITE | FUSE_CAP_SPLICE_MOVE | FUSE_CAP_AUTO_INVAL_DATA);
+    conn->want &=
+        ~(unsigned)(FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_WRITE | FUSE_CAP_SPLICE_MOVE | FUSE_CAP_AUTO_INVAL_DATA);
 }
 
 static void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)

@@ -1,6 +1,7 @@
 /* Any bytes as a checkpoint: open it, list everything, stat everything, read ranges of every file.
  *
- * Holds: listing and looking up agree, a range is the same as a slice of a longer one, and nothing outside a file is read. */
+ * Holds: listing and looking up agree, a range is the same as a slice of a longer one, and nothing outside a file is
+ * read. */
 #include "formats/checkpoint.h"
 #include "fs/tree/tree.h"
 

@@ -1,7 +1,8 @@
 /* Any bytes as a GGUF file.
  *
- * Holds for what is accepted: tensors lie in the file one after the other, in whole rows of blocks, and can be read; every value
- * can be shown and written, and what was written is read as the same. What is refused is refused with one line. */
+ * Holds for what is accepted: tensors lie in the file one after the other, in whole rows of blocks, and can be read;
+ * every value can be shown and written, and what was written is read as the same. What is refused is refused with one
+ * line. */
 #include "tests/fuzz/read_tensors.h"
 
 #include "formats/gguf/kv.h"
@@ -31,12 +32,14 @@ static void check_values(const struct gguf_kvs *kvs)
         gguf_append_text(&text, &kvs->kvs[i], UINT64_MAX);
         require(gguf_write_kv(&first, &kvs->kvs[i], &error));
     }
-    struct source *source = source_of_bytes(first.bytes != NULL ? first.bytes : (const uint8_t *)"", first.length, "written");
+    struct source *source =
+        source_of_bytes(first.bytes != NULL ? first.bytes : (const uint8_t *)"", first.length, "written");
     struct gguf_cursor cursor = gguf_cursor_at(source, 0, 3, GGUF_LITTLE_ENDIAN);
     for (size_t i = 0; i < kvs->n_kvs; i++)
         require(gguf_kvs_read(&again, &cursor, &error) && gguf_write_kv(&second, &again.kvs[i], &error));
     require(gguf_remaining(&cursor) == 0);
-    require(first.length == second.length && (first.length == 0 || memcmp(first.bytes, second.bytes, first.length) == 0));
+    require(first.length == second.length &&
+            (first.length == 0 || memcmp(first.bytes, second.bytes, first.length) == 0));
     gguf_cursor_free(&cursor);
     gguf_kvs_free(&again);
     source_close(source);

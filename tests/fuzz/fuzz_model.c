@@ -1,7 +1,7 @@
 /* Any side files of a Hugging Face directory: opens it, makes every kind of vocabulary, and everything that is shown.
  *
- * An input is files after each other, each begun by a line "@NAME". Only the names below are written; the weights are always the
- * same: model.safetensors, or the two shards that an index may name. */
+ * An input is files after each other, each begun by a line "@NAME". Only the names below are written; the weights are
+ * always the same: model.safetensors, or the two shards that an index may name. */
 #include "fs/tree/tree.h"
 #include "models/tokenizers/vocab.h"
 
@@ -41,8 +41,8 @@ static void write_file(const char *name, const void *data, size_t size)
 static void write_weights(const char *name, const char *tensor)
 {
     char header[256] = {0}, file[512] = {0};
-    uint64_t length = (uint64_t)snprintf(header, sizeof header,
-                                         "{\"%s\":{\"dtype\":\"F32\",\"shape\":[4,8],\"data_offsets\":[0,128]}}", tensor);
+    uint64_t length = (uint64_t)snprintf(
+        header, sizeof header, "{\"%s\":{\"dtype\":\"F32\",\"shape\":[4,8],\"data_offsets\":[0,128]}}", tensor);
     memcpy(file, &length, sizeof length);
     memcpy(file + sizeof length, header, length);
     write_file(name, file, sizeof length + length + 128);

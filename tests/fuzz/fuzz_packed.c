@@ -1,7 +1,8 @@
 /* Packed weights of any shapes: what says how they are packed, and tensors that a packing might take for its own.
  *
- * An input is a line of config.json, lines "NAME DTYPE SHAPE BYTES", one empty line, and bytes that are repeated as often as the
- * tensors need. Holds: a weight that is not refused can be read, all of it or any part, and is the same. */
+ * An input is a line of config.json, lines "NAME DTYPE SHAPE BYTES", one empty line, and bytes that are repeated as
+ * often as the tensors need. Holds: a weight that is not refused can be read, all of it or any part, and is the same.
+ */
 #include "models/shown.h"
 
 #include "tests/fuzz/read_tensors.h"
@@ -113,7 +114,8 @@ static void unpack(const struct checkpoint *checkpoint)
             read_view(tensor->view);
     }
     if (packing_config_open(checkpoint, arena, &config, &error)) {
-        const struct packing_input input = {arena, checkpoint->tensors, config.quantization, config.method, config.dtype};
+        const struct packing_input input = {arena, checkpoint->tensors, config.quantization, config.method,
+                                            config.dtype};
         if (!packings_unpack(&input, &plain, &error))
             require_one_line(&error);
         else

@@ -1,6 +1,7 @@
 /* Any bytes as the data.pkl of a checkpoint whose storages are all there.
  *
- * Holds for what is accepted: each tensor lies in its storage, has a name of its own, and can be read; extras are JSON. */
+ * Holds for what is accepted: each tensor lies in its storage, has a name of its own, and can be read; extras are JSON.
+ */
 #include "formats/json.h"
 #include "formats/torch/tensors.h"
 
@@ -9,8 +10,8 @@
 enum { STORAGE_BYTES = 4096 };
 
 /* As a container does: storages larger than what there is are refused. */
-static bool resolve(const struct torch_container *container, const struct pickle *pickle, struct torch_storage *storages,
-                    struct error *error)
+static bool resolve(const struct torch_container *container, const struct pickle *pickle,
+                    struct torch_storage *storages, struct error *error)
 {
     for (uint32_t i = 0; i < pickle->persistent.n; i++) {
         struct torch_storage_id id;
@@ -64,7 +65,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (good) {
         struct torch_storage *storages = arena_array(scratch, pickle.persistent.n, sizeof *storages);
         container.storages = storages;
-        good = resolve(&container, &pickle, storages, &error) && torch_add_tensors(&container, &pickle, scratch, &error);
+        good =
+            resolve(&container, &pickle, storages, &error) && torch_add_tensors(&container, &pickle, scratch, &error);
     }
     if (good) {
         require(tensor_set_seal(checkpoint->tensors, &error));

@@ -1,7 +1,7 @@
 /* Any bytes as a safetensors file.
  *
- * Holds for what is accepted: the tensors fill the data without gap or overlap, each as long as its dtype and shape say, and
- * are sorted by name. What is refused is refused with one line. */
+ * Holds for what is accepted: the tensors fill the data without gap or overlap, each as long as its dtype and shape
+ * say, and are sorted by name. What is refused is refused with one line. */
 #include "formats/layout.h"
 
 #include "tests/fuzz/fuzz.h"

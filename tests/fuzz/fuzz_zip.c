@@ -1,7 +1,7 @@
 /* Any bytes as the directory of a zip archive.
  *
- * Holds for what is accepted: members lie in the file side by side, are found by their names, and what is deflated is inflated to
- * its size or is an error. */
+ * Holds for what is accepted: members lie in the file side by side, are found by their names, and what is deflated is
+ * inflated to its size or is an error. */
 #include "formats/torch/deflate_index.h"
 
 #include "tests/fuzz/fuzz.h"

@@ -1,7 +1,7 @@
 /* Replays inputs where there is no libFuzzer: each argument is a file, or a directory of them.
  *
- * An input that takes more than a second is a finding, as one that crashes. What is counted is the processor's time, so that
- * other programs do not matter; sanitizers make everything some ten times slower. */
+ * An input that takes more than a second is a finding, as one that crashes. What is counted is the processor's time, so
+ * that other programs do not matter; sanitizers make everything some ten times slower. */
 #include <dirent.h>
 #include <signal.h>
 #include <stdint.h>
@@ -16,7 +16,8 @@
 #else
 #define HAS_FEATURE(x) 0
 #endif
-#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__ || HAS_FEATURE(address_sanitizer) || HAS_FEATURE(thread_sanitizer)
+#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__ || HAS_FEATURE(address_sanitizer) ||                   \
+    HAS_FEATURE(thread_sanitizer)
 enum { MOST_SECONDS = 10 };
 #else
 enum { MOST_SECONDS = 1 };

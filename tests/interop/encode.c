@@ -1,6 +1,6 @@
 /* encode DTYPE <values >blocks, or encode -d DTYPE <blocks >values: one dtype's kernels as a filter of F32 values.
- * encode DTYPE IMPORTANCE: by the importance of columns, F32 numbers in a file; rows have as many values. Rows of 256 otherwise.
- * WFS_CPU chooses the kernels, as everywhere. */
+ * encode DTYPE IMPORTANCE: by the importance of columns, F32 numbers in a file; rows have as many values. Rows of 256
+ * otherwise. WFS_CPU chooses the kernels, as everywhere. */
 #include "base/arena.h"
 #include "base/buffer.h"
 #include "quant/convert.h"

@@ -1,5 +1,6 @@
-/* For the scripts here, open FORMAT FILE...: opens each file and prints what it is, in one line of tab-separated fields:
- * "refused" and the reason, or "accepted" and of each tensor its name in hexadecimal, dtype, shape, offset and length. */
+/* For the scripts here, open FORMAT FILE...: opens each file and prints what it is, in one line of tab-separated
+ * fields: "refused" and the reason, or "accepted" and of each tensor its name in hexadecimal, dtype, shape, offset and
+ * length. */
 #include "formats/checkpoint.h"
 
 #include <inttypes.h>

@@ -25,7 +25,8 @@ static inline bool check_report(bool passed, const char *file, int line, const c
 #define CHECK_NAMED(condition, name) check_report((condition), __FILE__, __LINE__, (name))
 
 /* Two texts that must be equal; shows both where they differ. */
-static inline bool check_text_report(const char *actual, const char *expected, const char *file, int line, const char *name)
+static inline bool check_text_report(const char *actual, const char *expected, const char *file, int line,
+                                     const char *name)
 {
     bool passed = actual != NULL && expected != NULL && strcmp(actual, expected) == 0;
     check_report(passed, file, line, name);

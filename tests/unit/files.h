@@ -1,4 +1,5 @@
-/* Files for tests: a temporary directory, which is the working directory until files_remove(), and what to put into it. */
+/* Files for tests: a temporary directory, which is the working directory until files_remove(), and what to put into it.
+ */
 #pragma once
 
 #include <ftw.h>
@@ -32,7 +33,8 @@ static inline int files_remove_one(const char *path, const struct stat *status, 
 
 static inline void files_remove(void)
 {
-    files_must(chdir("/") == 0 && nftw(files_directory, files_remove_one, 16, FTW_DEPTH | FTW_PHYS) == 0, files_directory);
+    files_must(chdir("/") == 0 && nftw(files_directory, files_remove_one, 16, FTW_DEPTH | FTW_PHYS) == 0,
+               files_directory);
 }
 
 /* Makes the directories that `path` needs. */

@@ -20,7 +20,8 @@ int main(void)
         size_t n;
         int wanted;
         size_t first;
-    } rows[] = {{0, 3, 0}, {1, 0, 0}, {1, 1, 0}, {1, 2, 1}, {5, 0, 0}, {5, 2, 1}, {5, 3, 1}, {5, 4, 4}, {5, 7, 4}, {5, 8, 5}};
+    } rows[] = {{0, 3, 0}, {1, 0, 0}, {1, 1, 0}, {1, 2, 1}, {5, 0, 0},
+                {5, 2, 1}, {5, 3, 1}, {5, 4, 4}, {5, 7, 4}, {5, 8, 5}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const struct row row = {sorted, rows[i].wanted};
         CHECK(search_first(rows[i].n, is_less, &row) == rows[i].first);

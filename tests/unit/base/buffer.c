@@ -2,7 +2,8 @@
 
 #include "tests/unit/check.h"
 
-/* The text of a JSON string, as Python's json.dumps(ensure_ascii=False) writes it but for DEL, which it leaves alone. */
+/* The text of a JSON string, as Python's json.dumps(ensure_ascii=False) writes it but for DEL, which it leaves alone.
+ */
 static void json_strings(void)
 {
     static const struct {

@@ -8,7 +8,8 @@ int main(void)
     struct text_index index = {0};
     size_t number = 99;
     CHECK(!text_index_find(&index, "a", 1, &number));
-    CHECK(text_index_add(&index, "a", 1, 7) && text_index_add(&index, "ab", 2, 8) && text_index_add(&index, "a\0b", 3, 9));
+    CHECK(text_index_add(&index, "a", 1, 7) && text_index_add(&index, "ab", 2, 8) &&
+          text_index_add(&index, "a\0b", 3, 9));
     CHECK(text_index_add(&index, "", 0, 10));
     CHECK(!text_index_add(&index, "ab", 2, 11));
     CHECK(text_index_find(&index, "a", 1, &number) && number == 7);

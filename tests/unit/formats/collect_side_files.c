@@ -31,10 +31,12 @@ static const char *reason(const struct checkpoint *checkpoint, const char *name)
 
 static void directory(void)
 {
-    static const char *const weights[] = {"extra.bin",       "rust_model.ot", "flax_model.msgpack",  "tf_model.h5",  "model.onnx",
-                                          "model.onnx_data", "model-q4.gguf", "consolidated.00.pth", "optimizer.pt", "UPPER.BIN"};
-    static const char *const shown[] = {"config.json", "tokenizer.model",       "README.md",       ".gitattributes", "merges.txt",
-                                        "a/b/c/deep",  "1_Pooling/config.json", "1_Pooling-notes", "with space"};
+    static const char *const weights[] = {
+        "extra.bin",       "rust_model.ot", "flax_model.msgpack",  "tf_model.h5",  "model.onnx",
+        "model.onnx_data", "model-q4.gguf", "consolidated.00.pth", "optimizer.pt", "UPPER.BIN"};
+    static const char *const shown[] = {"config.json",           "tokenizer.model", "README.md",
+                                        ".gitattributes",        "merges.txt",      "a/b/c/deep",
+                                        "1_Pooling/config.json", "1_Pooling-notes", "with space"};
     write_weights("model/model.safetensors");
     for (size_t i = 0; i < sizeof weights / sizeof *weights; i++) {
         char path[64];
@@ -64,8 +66,9 @@ static void directory(void)
     struct checkpoint *checkpoint = checkpoint_open("model", &usual, &error);
     if (!CHECK(checkpoint != NULL))
         return;
-    CHECK_TEXT(side_files(checkpoint), ".gitattributes 1_Pooling-notes 1_Pooling/config.json 1_Pooling/inside.json README.md "
-                                       "a/b/c/deep config.json inside.json merges.txt tokenizer.model with space");
+    CHECK_TEXT(side_files(checkpoint),
+               ".gitattributes 1_Pooling-notes 1_Pooling/config.json 1_Pooling/inside.json README.md "
+               "a/b/c/deep config.json inside.json merges.txt tokenizer.model with space");
     for (size_t i = 0; i < sizeof weights / sizeof *weights; i++)
         check_text_report(reason(checkpoint, weights[i]), "weights", __FILE__, __LINE__, weights[i]);
     CHECK_TEXT(reason(checkpoint, "model.safetensors"), "weights");
@@ -88,7 +91,8 @@ static void directory(void)
     checkpoint_close(checkpoint);
 }
 
-/* A file may lie anywhere: what lies beside it is shown only where it is known to be a model's, and nothing else is named. */
+/* A file may lie anywhere: what lies beside it is shown only where it is known to be a model's, and nothing else is
+ * named. */
 static void single_file(void)
 {
     static const char *const strangers[] = {
@@ -140,9 +144,10 @@ static void single_file(void)
     files_write_text("home/tokenizer.json", "{}");
     files_link("home/config.json", "../outside");
     checkpoint = checkpoint_open("home/downloaded", &usual, &error);
-    CHECK_TEXT(side_files(checkpoint), "1_Pooling/config.json LICENSE.txt README.md additional_chat_templates/tools.jinja "
-                                       "chat_template.jinja merges.txt modules.json qwen.tiktoken spiece.model tokenizer.json "
-                                       "vocab.json vocab.txt");
+    CHECK_TEXT(side_files(checkpoint),
+               "1_Pooling/config.json LICENSE.txt README.md additional_chat_templates/tools.jinja "
+               "chat_template.jinja merges.txt modules.json qwen.tiktoken spiece.model tokenizer.json "
+               "vocab.json vocab.txt");
     CHECK(checkpoint->n_hidden == 2);
     CHECK_TEXT(reason(checkpoint, "elsewhere_Pooling"), "symbolic link to a directory");
     CHECK(strstr(reason(checkpoint, "config.json"), "/outside, outside of the model's directory") != NULL);

@@ -31,7 +31,8 @@ static void counted_release(void *context)
 }
 
 /* Adds `{"a": 1` and as many spaces as it takes. */
-static void add(struct checkpoint *checkpoint, struct counted *counted, const char *name, const char *begin, size_t length)
+static void add(struct checkpoint *checkpoint, struct counted *counted, const char *name, const char *begin,
+                size_t length)
 {
     static const struct source_ops ops = {counted_read, counted_release};
     const struct source *base = checkpoint->sources[0];
@@ -111,7 +112,8 @@ static void errors(const struct checkpoint *checkpoint)
     struct error error;
     size_t length;
     bool absent;
-    CHECK(document_open(checkpoint, "absent.json", &document, &error) && document == NULL && document_root(document) == NULL);
+    CHECK(document_open(checkpoint, "absent.json", &document, &error) && document == NULL &&
+          document_root(document) == NULL);
     CHECK(!document_open(checkpoint, "bad.json", &document, &error) && document == NULL);
     CHECK_NAMED(strncmp(error.message, "bad.json: ", 10) == 0, "an error names the file");
     CHECK(!document_open(checkpoint, "params.json", &document, &error));

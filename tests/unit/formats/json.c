@@ -38,8 +38,8 @@ static const struct {
     {"an encoded surrogate", "\"\xed\xa0\xbd\"", 0, false},
     {"a key twice", "{\"a\":1,\"b\":2,\"a\":1}", 0, false},
     {"a key twice, once escaped", "{\"a\":1,\"\\u0061\":1}", 0, false},
-    {"a key twice among many", "{\"a\":0,\"b\":0,\"c\":0,\"d\":0,\"e\":0,\"f\":0,\"g\":0,\"h\":0,\"i\":0,\"j\":0,\"c\":0}", 0,
-     false},
+    {"a key twice among many",
+     "{\"a\":0,\"b\":0,\"c\":0,\"d\":0,\"e\":0,\"f\":0,\"g\":0,\"h\":0,\"i\":0,\"j\":0,\"c\":0}", 0, false},
     {"the same key at two depths", "{\"a\":{\"a\":1}}", 0, true},
     {"an object that does not end", "{\"a\":", 0, false},
 };
@@ -81,7 +81,8 @@ static void number_of_values(void)
         }
         struct error error;
         struct json_document *document = json_parse(text, 2 * n_elements + 1, &error);
-        CHECK_NAMED((document != NULL) == (extra == 0), extra ? "more values than the limit" : "as many values as the limit");
+        CHECK_NAMED((document != NULL) == (extra == 0),
+                    extra ? "more values than the limit" : "as many values as the limit");
         json_free(document);
         free(text);
     }
@@ -89,8 +90,9 @@ static void number_of_values(void)
 
 static void values(void)
 {
-    static const char text[] = "{\"u\":18446744073709551615,\"n\":-1,\"z\":-0,\"r\":1.5,\"e\":1e0,\"s\":\"x\\u0000y\",\"t\":true,"
-                               "\"o\":{\"k\":[1,[2,3],4]},\"v\":null,\"big\":18446744073709551616}";
+    static const char text[] =
+        "{\"u\":18446744073709551615,\"n\":-1,\"z\":-0,\"r\":1.5,\"e\":1e0,\"s\":\"x\\u0000y\",\"t\":true,"
+        "\"o\":{\"k\":[1,[2,3],4]},\"v\":null,\"big\":18446744073709551616}";
     struct error error;
     struct json_document *document = json_parse(text, sizeof text - 1, &error);
     const struct json *root = json_root(document);

@@ -1,5 +1,5 @@
-/* Expected: json.dumps(value, indent=2) of Python 3.11, with ensure_ascii and without; numbers as Python shows the shortest
- * decimal that numpy.float32() makes the same value of. */
+/* Expected: json.dumps(value, indent=2) of Python 3.11, with ensure_ascii and without; numbers as Python shows the
+ * shortest decimal that numpy.float32() makes the same value of. */
 #include "formats/json_write.h"
 #include "tests/unit/check.h"
 
@@ -45,8 +45,9 @@ static void documents(void)
 static void numbers(void)
 {
     static const char *const rows[] = {
-        "1e-05", "0.22",      "10000.0",       "500000.0",           "1e+16", "123456790.0", "0.0001",    "1.5e-07", "0.0",
-        "-0.5",  "999999.44", "3.4028235e+38", "1000000000000000.0", "1e-45", "0.1",         "16777216.0"};
+        "1e-05",   "0.22",      "10000.0", "500000.0",  "1e+16",         "123456790.0",        "0.0001",
+        "1.5e-07", "0.0",       "-0.5",    "999999.44", "3.4028235e+38", "1000000000000000.0", "1e-45",
+        "0.1",     "16777216.0"};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char text[32];
         CHECK_TEXT(json_f32_text(strtof(rows[i], NULL), text), rows[i]);

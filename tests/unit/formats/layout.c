@@ -31,7 +31,8 @@ int main(void)
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         uint64_t n_elements = 0, n_bytes = 0;
         bool misaligned;
-        bool fits = layout_size(dtype_by_name(sizes[i].dtype), sizes[i].shape, sizes[i].rank, &n_elements, &n_bytes, &misaligned);
+        bool fits = layout_size(dtype_by_name(sizes[i].dtype), sizes[i].shape, sizes[i].rank, &n_elements, &n_bytes,
+                                &misaligned);
         CHECK_NAMED(fits == sizes[i].fits && misaligned == sizes[i].misaligned && n_elements == sizes[i].n_elements &&
                         n_bytes == sizes[i].n_bytes,
                     sizes[i].name);

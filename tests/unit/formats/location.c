@@ -42,8 +42,14 @@ static void kinds(const struct location *location)
         const char *path;
         enum location_kind kind;
     } rows[] = {
-        {"b", LOCATION_FILE},         {"link", LOCATION_FILE},    {"dangling", LOCATION_FILE},        {"leaving", LOCATION_FILE},
-        {"a", LOCATION_FOLDER},       {"a/inner", LOCATION_FILE}, {"folder", LOCATION_LINKED_FOLDER}, {"device", LOCATION_OTHER},
+        {"b", LOCATION_FILE},
+        {"link", LOCATION_FILE},
+        {"dangling", LOCATION_FILE},
+        {"leaving", LOCATION_FILE},
+        {"a", LOCATION_FOLDER},
+        {"a/inner", LOCATION_FILE},
+        {"folder", LOCATION_LINKED_FOLDER},
+        {"device", LOCATION_OTHER},
         {"absent", LOCATION_NOTHING},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
@@ -56,7 +62,8 @@ static void opening(struct location *location)
     char text[8] = "";
     struct source *inner = location_open(location, "a/inner", &error), *link = location_open(location, "link", &error);
     CHECK(inner != NULL && link != NULL && source_same_file(inner, link) && strcmp(source_name(link), "link") == 0);
-    CHECK(location_open(location, "leaving", &error) == NULL && strstr(error.message, "leaving: a symbolic link to ") != NULL);
+    CHECK(location_open(location, "leaving", &error) == NULL &&
+          strstr(error.message, "leaving: a symbolic link to ") != NULL);
     CHECK(location_open(location, "dangling", &error) == NULL);
     CHECK_TEXT(error.message, "dangling: No such file or directory");
     CHECK(location_open(location, "a", &error) == NULL);

@@ -40,7 +40,8 @@ static void kinds(void)
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
         struct error error = {""};
         struct source *source = source_open(AT_FDCWD, paths[i].path, paths[i].path, &error);
-        CHECK_NAMED(source == NULL && strncmp(error.message, paths[i].error, strlen(paths[i].error)) == 0, paths[i].path);
+        CHECK_NAMED(source == NULL && strncmp(error.message, paths[i].error, strlen(paths[i].error)) == 0,
+                    paths[i].path);
         source_close(source);
     }
 }
@@ -158,7 +159,8 @@ static void changes(void)
         CHECK(!source_verify(source) && source_mapping(source, 0, 4) != NULL && source_read(source, 0, 4, out, &error));
         acts[i].make();
         CHECK_NAMED(source_verify(source) == acts[i].changes, acts[i].name);
-        CHECK_NAMED(source_changed(source) == acts[i].changes && source_changed(member) == acts[i].changes, acts[i].name);
+        CHECK_NAMED(source_changed(source) == acts[i].changes && source_changed(member) == acts[i].changes,
+                    acts[i].name);
         CHECK_NAMED((source_mapping(source, 0, 4) == NULL) == acts[i].changes, acts[i].name);
         CHECK_NAMED(source_read(source, 0, 1, out, &error) == !acts[i].changes, acts[i].name);
         if (acts[i].changes)

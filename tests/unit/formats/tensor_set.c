@@ -42,12 +42,14 @@ static void order_and_names(struct source *source)
     add(set, "a", 1, source);
     add(set, "a\0b", 3, source);
     CHECK(tensor_set_seal(set, &error) && set->n_tensors == 4 && tensor_set_seal(set, &error));
-    CHECK_NAMED(strcmp(set->tensors[0].name, "b") == 0 && strcmp(set->tensors[1].name, "a.x") == 0, "in the order of adding");
+    CHECK_NAMED(strcmp(set->tensors[0].name, "b") == 0 && strcmp(set->tensors[1].name, "a.x") == 0,
+                "in the order of adding");
     static const uint32_t by_name[] = {2, 3, 1, 0};
     CHECK_NAMED(memcmp(set->by_name, by_name, sizeof by_name) == 0, "names sort as bytes, the shorter one first");
     CHECK(tensor_set_find_text(set, "a") == &set->tensors[2] && tensor_set_find(set, "a\0b", 3) == &set->tensors[3]);
     CHECK(tensor_set_find_text(set, "a.x") == &set->tensors[1] && tensor_set_find_text(set, "b") == &set->tensors[0]);
-    CHECK(tensor_set_find_text(set, "") == NULL && tensor_set_find_text(set, "c") == NULL && !tensor_set_find(set, "a\0", 2));
+    CHECK(tensor_set_find_text(set, "") == NULL && tensor_set_find_text(set, "c") == NULL &&
+          !tensor_set_find(set, "a\0", 2));
     arena_free(arena);
 }
 
@@ -65,7 +67,8 @@ static void values(struct source *source)
     CHECK(tensor_set_seal(set, &error));
     const struct tensor *stored = &set->tensors[0], *strided = &set->tensors[1], *derived = &set->tensors[2];
     CHECK(tensor_is_stored(stored) && !tensor_is_stored(strided) && !tensor_is_stored(derived));
-    CHECK(tensor_elements(stored) == 6 && tensor_elements(derived) == 6 && derived->source == NULL && derived->rank == 2);
+    CHECK(tensor_elements(stored) == 6 && tensor_elements(derived) == 6 && derived->source == NULL &&
+          derived->rank == 2);
     CHECK(view_read(tensor_view(stored, arena), 0, 6, out, &error) && out[0] == 1 && out[1] == 2 && out[5] == 6);
     CHECK(view_read(tensor_view(strided, arena), 0, 6, out, &error) && out[0] == 1 && out[1] == 3 && out[3] == 2);
     CHECK(tensor_view(derived, arena) == derived->view);

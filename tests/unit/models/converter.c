@@ -1,4 +1,5 @@
-/* Which type a tensor has in each of the converter's outputs, and where it lies. Rules: prepare_tensors() in conversion/base.py.
+/* Which type a tensor has in each of the converter's outputs, and where it lies. Rules: prepare_tensors() in
+ * conversion/base.py.
  */
 #include "models/model.h"
 #include "quant/convert.h"
@@ -40,7 +41,8 @@ static struct gguf_model *one_tensor(struct arena *arena, const char *name, unsi
     static const float zeros[4 * 256];
     static const struct dtype *forced[1];
     struct gguf_model *model = arena_alloc(arena, sizeof *model);
-    *model = (struct gguf_model){.arena = arena, .tensors = tensor_set_new(arena), .forced = forced, .auto_type = &bf16_dtype};
+    *model = (struct gguf_model){
+        .arena = arena, .tensors = tensor_set_new(arena), .forced = forced, .auto_type = &bf16_dtype};
     tensor_set_add_view(model->tensors, name, view_literal(arena, &f32_dtype, rank, shape, zeros));
     return model;
 }
@@ -79,8 +81,8 @@ static void check_auto(void)
     arena_free(arena);
 }
 
-/* The bytes of gguf-py 0.19's GGUFWriter for: general.architecture "x", general.file_type 1, and tensors "a" F32 [3] and
- * "b" F32 [1, 2]; after writer.add_tensor() of both, write_header_to_file() and write_kv_data_to_file() and
+/* The bytes of gguf-py 0.19's GGUFWriter for: general.architecture "x", general.file_type 1, and tensors "a" F32 [3]
+ * and "b" F32 [1, 2]; after writer.add_tensor() of both, write_header_to_file() and write_kv_data_to_file() and
  * write_ti_data_to_file(). */
 static const unsigned char expected_head[] = "GGUF\3\0\0\0\2\0\0\0\0\0\0\0\2\0\0\0\0\0\0\0"
                                              "\24\0\0\0\0\0\0\0general.architecture\10\0\0\0\1\0\0\0\0\0\0\0x"
@@ -99,8 +101,10 @@ static void check_layout(bool trim_ones)
     tensor_set_add_view(model.tensors, "b", view_literal(arena, &f32_dtype, 2, shape_b, values));
     gguf_set_text(&model.kvs, "general.architecture", "x");
     gguf_set_u32(&model.kvs, "general.file_type", 1);
-    struct gguf_plan plan = {
-        .kvs = gguf_kvs_copy(&model.kvs), .places = calloc(2, sizeof *plan.places), .n_tensors = 2, .trim_ones = trim_ones};
+    struct gguf_plan plan = {.kvs = gguf_kvs_copy(&model.kvs),
+                             .places = calloc(2, sizeof *plan.places),
+                             .n_tensors = 2,
+                             .trim_ones = trim_ones};
     plan.places[0] = (struct gguf_place){&model.tensors->tensors[0], encoding_of(&f32_dtype), 0};
     plan.places[1] = (struct gguf_place){&model.tensors->tensors[1], encoding_of(&f32_dtype), 0};
     struct gguf_layout layout;

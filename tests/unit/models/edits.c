@@ -21,7 +21,8 @@ static void edits(void)
 {
     static const char *const overrides[] = {"a=int:-5", "f=float:0.1", "b=bool:false",        "s=str:x=y:z",
                                             "e=str:",   "c=bool:true", "n=int:4294967296123", NULL};
-    const struct gguf_edits changes = {.override_kvs = overrides, .chat_template = "{{ x }}", .chat_template_length = 7};
+    const struct gguf_edits changes = {
+        .override_kvs = overrides, .chat_template = "{{ x }}", .chat_template_length = 7};
     struct gguf_kvs kvs = {0};
     gguf_set_u32(&kvs, "a", 1);
     gguf_set_text(&kvs, "tokenizer.chat_template", "old");

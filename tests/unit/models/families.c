@@ -1,4 +1,5 @@
-/* Every row of every family: unique, well-formed, and readable in both directions. That they come back is in relation.c. */
+/* Every row of every family: unique, well-formed, and readable in both directions. That they come back is in
+ * relation.c. */
 #include "models/families/family.h"
 #include "tests/unit/check.h"
 
@@ -45,11 +46,12 @@ static void check_entry(struct arena *arena, const struct relation_entry *entry)
     uint64_t found[PATTERN_NUMBERS];
     for (unsigned side = FORWARD; side <= BACKWARD; side++)
         for (unsigned i = 0; i < entry->n_names[side]; i++) {
-            const char *pattern = relation_bare_name(entry->names[side][i]), *name = pattern_fill(arena, pattern, numbers, "");
+            const char *pattern = relation_bare_name(entry->names[side][i]),
+                       *name = pattern_fill(arena, pattern, numbers, "");
             CHECK_NAMED(is_well_formed(pattern), pattern);
             CHECK_NAMED(strchr(pattern, '*') == NULL || entry->row->there == NULL, pattern);
-            CHECK_NAMED(strchr(pattern, '*') != NULL ||
-                            (pattern_match(pattern, name, strlen(name), found) && (found[0] == 3 || found[0] == UINT64_MAX)),
+            CHECK_NAMED(strchr(pattern, '*') != NULL || (pattern_match(pattern, name, strlen(name), found) &&
+                                                         (found[0] == 3 || found[0] == UINT64_MAX)),
                         name);
             CHECK_NAMED(side == FORWARD || strlen(name) < 64 - strlen(".weight"), name); /* what ggml has room for */
         }
@@ -61,7 +63,8 @@ static bool exclude_each_other(const struct relation_row *a, const struct relati
     char condition[128];
     for (const char *at = a->when; at != NULL && *at != '\0'; at += strspn(at, " ")) {
         size_t length = strcspn(at, " ");
-        snprintf(condition, sizeof condition, " %s%.*s ", *at == '!' ? "" : "!", (int)(length - (*at == '!')), at + (*at == '!'));
+        snprintf(condition, sizeof condition, " %s%.*s ", *at == '!' ? "" : "!", (int)(length - (*at == '!')),
+                 at + (*at == '!'));
         char others[256];
         snprintf(others, sizeof others, " %s ", b->when ? b->when : "");
         if (strstr(others, condition) != NULL)
@@ -124,7 +127,8 @@ static void check_keys(const struct family *family)
                 continue;
             bool has_source = row->compute != NULL || row->from != NULL || row->when == ALWAYS;
             bool has_text = row->type != GGUF_STRING || row->when != ALWAYS || row->text != NULL;
-            bool has_type = row->type == GGUF_U32 || row->type == GGUF_F32 || row->type == GGUF_BOOL || row->type == GGUF_STRING;
+            bool has_type =
+                row->type == GGUF_U32 || row->type == GGUF_F32 || row->type == GGUF_BOOL || row->type == GGUF_STRING;
             CHECK_NAMED(has_source && has_text && has_type, row->key);
         }
 }

@@ -13,7 +13,8 @@
 static const uint64_t n_parameters = 6738415616;
 
 /* A checkpoint of nothing but side files: `texts` of README.md and generation_config.json, NULL where there is none. */
-static struct checkpoint *make_checkpoint(const char *name, const char *readme, size_t readme_length, const char *generation)
+static struct checkpoint *make_checkpoint(const char *name, const char *readme, size_t readme_length,
+                                          const char *generation)
 {
     struct checkpoint *checkpoint = checkpoint_new(".");
     struct error error;
@@ -61,7 +62,8 @@ static bool same_keys(const struct gguf_kvs *kvs, const struct json *expected)
         bool same_key = strcmp(key, kvs->kvs[i].key) == 0;
         bool same_value = hex.length == length && memcmp(hex.bytes, value, length) == 0;
         if (!same_key || !same_value)
-            printf("# is %s %.*s, expected %s %s\n", kvs->kvs[i].key, (int)hex.length, (const char *)hex.bytes, key, value);
+            printf("# is %s %.*s, expected %s %s\n", kvs->kvs[i].key, (int)hex.length, (const char *)hex.bytes, key,
+                   value);
         same &= same_key && same_value;
         buffer_free(&hex);
     }
@@ -71,9 +73,11 @@ static bool same_keys(const struct gguf_kvs *kvs, const struct json *expected)
 static void check_case(const struct json *row)
 {
     size_t length = 0;
-    const char *readme = json_string(json_get(row, "readme"), &length), *config = json_string(json_get(row, "config"), NULL),
+    const char *readme = json_string(json_get(row, "readme"), &length),
+               *config = json_string(json_get(row, "config"), NULL),
                *generation = json_string(json_get(row, "generation"), NULL);
-    struct checkpoint *checkpoint = make_checkpoint(json_string(json_get(row, "name"), NULL), readme, length, generation);
+    struct checkpoint *checkpoint =
+        make_checkpoint(json_string(json_get(row, "name"), NULL), readme, length, generation);
     struct gguf_kvs kvs = add_general(checkpoint, config);
     char name[256];
     text_printable(readme ? readme : "", length, name, 160);
@@ -118,7 +122,8 @@ static void show(const struct gguf_kvs *kvs, const char *key, char *out, size_t 
     size_t used = 0;
     for (uint64_t i = 0; i < n_texts; i++) {
         size_t length = (size_t)read_le(at, 8);
-        used += (size_t)snprintf(out + used, capacity - used, "%s%.*s", i == 0 ? "" : ",", (int)length, (const char *)at + 8);
+        used += (size_t)snprintf(out + used, capacity - used, "%s%.*s", i == 0 ? "" : ",", (int)length,
+                                 (const char *)at + 8);
         at += 8 + length;
     }
 }
@@ -175,7 +180,8 @@ static void slow_cards(void)
             buffer_printf(&readme, pieces[i], n);
         struct checkpoint *checkpoint = make_checkpoint("m", (const char *)readme.bytes, readme.length, NULL);
         struct gguf_kvs kvs = add_general(checkpoint, NULL);
-        CHECK_NAMED(strstr(checkpoint_note_text(checkpoint, 0), "README.md: its front matter is not used: ") != NULL, pieces[i]);
+        CHECK_NAMED(strstr(checkpoint_note_text(checkpoint, 0), "README.md: its front matter is not used: ") != NULL,
+                    pieces[i]);
         gguf_kvs_free(&kvs);
         checkpoint_close(checkpoint);
         buffer_free(&readme);
@@ -189,8 +195,8 @@ static void bombs(void)
     buffer_append_text(&readme, "---\na0: &a0 [x]\n");
     for (int i = 1; i < 64; i++)
         buffer_printf(&readme, "a%d: &a%d [*a%d, *a%d, *a%d]\n", i, i, i - 1, i - 1, i - 1);
-    buffer_append_text(&readme,
-                       "tags: *a63\nbase_model: *a63\nm: &m {<<: [*m, *m, *m, *m, *m, *m, *m, *m, *m, *m]}\n<<: *m\n---\n");
+    buffer_append_text(
+        &readme, "tags: *a63\nbase_model: *a63\nm: &m {<<: [*m, *m, *m, *m, *m, *m, *m, *m, *m, *m]}\n<<: *m\n---\n");
     struct checkpoint *checkpoint = make_checkpoint("m", (const char *)readme.bytes, readme.length, NULL);
     struct gguf_kvs kvs = add_general(checkpoint, NULL);
     CHECK(gguf_kvs_find(&kvs, "general.tags") == NULL);

@@ -1,5 +1,5 @@
-/* Expected values: AutoConfig.for_model / AutoConfig.from_pretrained(dir).to_dict() of transformers 4.57.6 on a directory with
- * the config.json of the row, and the rope normalization of TextModel.__init__ in conversion/base.py. */
+/* Expected values: AutoConfig.for_model / AutoConfig.from_pretrained(dir).to_dict() of transformers 4.57.6 on a
+ * directory with the config.json of the row, and the rope normalization of TextModel.__init__ in conversion/base.py. */
 #include "models/hparams.h"
 #include "tests/unit/check.h"
 
@@ -85,11 +85,14 @@ static const struct {
     const char *config, *key, *expected, *expected_sliding;
 } ropes[] = {
     {"{\"model_type\":\"llama\",\"rope_theta\":5e5}", "rope_theta", "5e5", "absent"},
-    {"{\"model_type\":\"llama\",\"rope_scaling\":{\"type\":\"linear\",\"factor\":2.0}}", "rope_type", "linear", "absent"},
+    {"{\"model_type\":\"llama\",\"rope_scaling\":{\"type\":\"linear\",\"factor\":2.0}}", "rope_type", "linear",
+     "absent"},
     {"{\"model_type\":\"llama\",\"rope_scaling\":{\"rope_theta\":7.0}}", "rope_theta", "7.0", "absent"},
-    {"{\"model_type\":\"llama\",\"rope_parameters\":null,\"rope_scaling\":{\"factor\":2}}", "factor", "absent", "absent"},
+    {"{\"model_type\":\"llama\",\"rope_parameters\":null,\"rope_scaling\":{\"factor\":2}}", "factor", "absent",
+     "absent"},
     {"{\"model_type\":\"gemma3_text\"}", "rope_theta", "1000000.0", "10000.0"},
-    {"{\"rope_theta\":1,\"rope_parameters\":{\"full_attention\":{\"rope_theta\":2},\"sliding_attention\":{\"rope_theta\":3}}}",
+    {"{\"rope_theta\":1,\"rope_parameters\":{\"full_attention\":{\"rope_theta\":2},\"sliding_attention\":{\"rope_"
+     "theta\":3}}}",
      "rope_theta", "2", "3"},
     {"{\"model_type\":\"gpt_neox\"}", "rope_theta", "10000", "absent"},
     {"{\"model_type\":\"phi\"}", "partial_rotary_factor", "0.5", "absent"},

@@ -33,8 +33,10 @@ static void gguf_form(void)
         CHECK_TEXT(imatrix->dataset, "some.txt");
         CHECK(imatrix->n_chunks == 5);
         CHECK(has_values(imatrix, "blk.0.attn_v.weight", (float[]){1, 2, 3, 4.5f}, 4));
-        CHECK_NAMED(has_values(imatrix, "blk.0.ffn_up_exps.weight", (float[]){1, 2, 1, 1}, 4), "an expert that was never met");
-        CHECK_NAMED(has_values(imatrix, "blk.10.attn_v.weight", (float[]){1.f / 3, 1.f / 3, 1.f / 3}, 3), "counts are rounded");
+        CHECK_NAMED(has_values(imatrix, "blk.0.ffn_up_exps.weight", (float[]){1, 2, 1, 1}, 4),
+                    "an expert that was never met");
+        CHECK_NAMED(has_values(imatrix, "blk.10.attn_v.weight", (float[]){1.f / 3, 1.f / 3, 1.f / 3}, 3),
+                    "counts are rounded");
         CHECK(imatrix_find(imatrix, &all, "something else") == NULL);
     }
     arena_free(arena);
@@ -122,7 +124,8 @@ static void odd_files(void)
         fwrite(files[i].bytes, 1, files[i].length, file);
         fclose(file);
         bool is_read = imatrix_open(path, arena, &error) != NULL;
-        if (!CHECK_NAMED(is_read == (files[i].error == NULL) && (is_read || strstr(error.message, files[i].error) != NULL),
+        if (!CHECK_NAMED(is_read == (files[i].error == NULL) &&
+                             (is_read || strstr(error.message, files[i].error) != NULL),
                          files[i].what))
             printf("# %s\n", error.message);
         arena_free(arena);

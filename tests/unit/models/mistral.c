@@ -33,9 +33,10 @@ static void write_tekken(const char *folder)
 {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     struct buffer text = {0};
-    buffer_append_text(&text, "{\"config\":{\"default_vocab_size\":262,\"default_num_special_tokens\":4,\"version\":\"v7\"},"
-                              "\"special_tokens\":[{\"rank\":0,\"token_str\":\"<unk>\"},{\"rank\":1,\"token_str\":\"<s>\"},"
-                              "{\"rank\":2,\"token_str\":\"</s>\"}],\"vocab\":[");
+    buffer_append_text(&text,
+                       "{\"config\":{\"default_vocab_size\":262,\"default_num_special_tokens\":4,\"version\":\"v7\"},"
+                       "\"special_tokens\":[{\"rank\":0,\"token_str\":\"<unk>\"},{\"rank\":1,\"token_str\":\"<s>\"},"
+                       "{\"rank\":2,\"token_str\":\"</s>\"}],\"vocab\":[");
     for (unsigned i = 0; i < 256; i++)
         buffer_printf(&text, "{\"rank\":%u,\"token_bytes\":\"%c%c==\"},", i, digits[i >> 2], digits[(i & 3) << 4]);
     buffer_append_text(&text, "{\"rank\":256,\"token_bytes\":\"YWI=\"},{\"rank\":257,\"token_bytes\":\"YWJj\"},"
@@ -53,7 +54,8 @@ static void check_format(const char *folder, const char *wanted, const char *exp
     checkpoint_close(checkpoint);
 }
 
-static void check_texts(const struct gguf_kvs *kvs, const char *key, uint64_t first, const char *const *expected, uint64_t n)
+static void check_texts(const struct gguf_kvs *kvs, const char *key, uint64_t first, const char *const *expected,
+                        uint64_t n)
 {
     struct arena *arena = arena_new();
     struct gguf_array array = {0};

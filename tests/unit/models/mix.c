@@ -157,7 +157,8 @@ static const struct {
     {"what is quantized is not quantized again", "Q4_0", "blk.0.ffn_up_exps.weight", 3, 256, "MXFP4", 32, NULL,
      "is MXFP4 already"},
     {"an expert of no layer", "Q4_K_M", "ffn_down_exps.weight", 3, 256, "F32", 8, NULL, "in none of the 1 layers"},
-    {"an expert of a layer that is not there", "Q4_K_M", "blk.1.ffn_up_exps.weight", 3, 256, "F32", 8, NULL, "in none of the 1"},
+    {"an expert of a layer that is not there", "Q4_K_M", "blk.1.ffn_up_exps.weight", 3, 256, "F32", 8, NULL,
+     "in none of the 1"},
     {"without experts nobody asks", "Q4_K_M", "enc.ffn_down.weight", 2, 256, "F32", 0, "Q6_K", NULL},
 };
 

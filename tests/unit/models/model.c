@@ -1,5 +1,5 @@
-/* Whole models. The sums are of what convert_hf_to_gguf.py (llama.cpp, the copy in llama-cpp-python 0.3.36) writes for the
- * directories in tests/data/gguf/models; printed by tests/data/gguf/make_models.py. */
+/* Whole models. The sums are of what convert_hf_to_gguf.py (llama.cpp, the copy in llama-cpp-python 0.3.36) writes for
+ * the directories in tests/data/gguf/models; printed by tests/data/gguf/make_models.py. */
 #include "models/model.h"
 #include "base/sha256.h"
 #include "quant/convert.h"
@@ -42,9 +42,10 @@ static const struct {
     {"{\"architectures\":[\"LlamaForCausalLM\"],\"num_hidden_layers\":2,\"num_attention_heads\":5}",
      "does not fit '(kv_head half pair) ...'", NULL, NULL, NULL},
     {"{\"architectures\":[\"GPT2LMHeadModel\"],\"n_layer\":2}", "is unknown to the family gpt2", NULL, NULL, NULL},
-    {"{\"architectures\":[\"LlamaForCausalLM\"],\"quantization_config\":{\"quant_method\":\"spqr\"}}", "quantized with 'spqr'",
-     NULL, NULL, NULL},
-    {"{\"architectures\":[\"LlamaForCausalLM\"],\"num_hidden_layers\":2,\"num_attention_heads\":4,\"num_key_value_heads\":2}",
+    {"{\"architectures\":[\"LlamaForCausalLM\"],\"quantization_config\":{\"quant_method\":\"spqr\"}}",
+     "quantized with 'spqr'", NULL, NULL, NULL},
+    {"{\"architectures\":[\"LlamaForCausalLM\"],\"num_hidden_layers\":2,\"num_attention_heads\":4,\"num_key_value_"
+     "heads\":2}",
      "vocab_size is missing", NULL, NULL, NULL},
 };
 
@@ -68,8 +69,8 @@ static unsigned char *render(struct gguf_plan *plan, uint64_t *ret_size, struct 
     for (size_t i = 0; i < plan->n_tensors; i++) {
         const struct gguf_place *place = &plan->places[i];
         const struct view *view = place->tensor->view;
-        if (!convert_read(view, place->encoding, 0, view->n_elements / place->encoding.dtype->block_elements, at + place->offset,
-                          error))
+        if (!convert_read(view, place->encoding, 0, view->n_elements / place->encoding.dtype->block_elements,
+                          at + place->offset, error))
             return free(file), NULL;
     }
     return file;
@@ -144,7 +145,8 @@ static void check_config(const char *folder, size_t i)
     } else if (CHECK_NAMED(model != NULL, name)) {
         const struct gguf_kv *kv = gguf_kvs_find(&model->kvs, "general.architecture");
         size_t length = strlen(configs[i].architecture);
-        CHECK_NAMED(kv->value.length == 8 + length && memcmp(kv->value.bytes + 8, configs[i].architecture, length) == 0, name);
+        CHECK_NAMED(kv->value.length == 8 + length && memcmp(kv->value.bytes + 8, configs[i].architecture, length) == 0,
+                    name);
         CHECK_NAMED(has_note(checkpoint, configs[i].note), configs[i].note);
         CHECK_TEXT(model->tensors->tensors[0].name, configs[i].first_tensor);
     }

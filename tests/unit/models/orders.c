@@ -1,6 +1,6 @@
-/* Which keys and tensors GGUF files of a family have, in which order and of which types: whole checkpoints of a few numbers,
- * described in lines. Expected values: what convert_hf_to_gguf.py of llama.cpp 34af94cd9 wrote for checkpoints with these
- * tensors, --outtype bf16. */
+/* Which keys and tensors GGUF files of a family have, in which order and of which types: whole checkpoints of a few
+ * numbers, described in lines. Expected values: what convert_hf_to_gguf.py of llama.cpp 34af94cd9 wrote for checkpoints
+ * with these tensors, --outtype bf16. */
 #include "models/model.h"
 #include "tests/unit/check.h"
 
@@ -8,13 +8,13 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Tensors, one a line: "NAME ROWSxCOLUMNS", a [0-3] in the name for every number from 0 to 3. All are BF16, unless there is an F
- * before the shape: F32. */
+/* Tensors, one a line: "NAME ROWSxCOLUMNS", a [0-3] in the name for every number from 0 to 3. All are BF16, unless
+ * there is an F before the shape: F32. */
 struct order {
     const char *name, *config, *tensors;
 
-    /* Keys without the architecture; those of the tokenizer and most of general. left out. After a ':' f F32, b bool, s string, a
-     * array; U32 is nothing. */
+    /* Keys without the architecture; those of the tokenizer and most of general. left out. After a ':' f F32, b bool, s
+     * string, a array; U32 is nothing. */
     const char *keys;
 
     /* Tensors without blk.N. and .weight; a '*' where they are BF16, a '!' where there is no suffix. */
@@ -97,12 +97,14 @@ static void write_tensors(const char *folder, const char *lines)
 
 static const char *keys_of(const struct gguf_plan *plan, struct arena *arena)
 {
-    static const char kinds[] = {[GGUF_F32] = 'f', [GGUF_BOOL] = 'b', [GGUF_STRING] = 's', [GGUF_ARRAY] = 'a', [GGUF_F64] = 0};
+    static const char kinds[] = {
+        [GGUF_F32] = 'f', [GGUF_BOOL] = 'b', [GGUF_STRING] = 's', [GGUF_ARRAY] = 'a', [GGUF_F64] = 0};
     struct buffer text = {0};
     for (size_t i = 0; i < plan->kvs.n_kvs; i++) {
         const struct gguf_kv *kv = &plan->kvs.kvs[i];
         bool is_general = strncmp(kv->key, "general.", 8) == 0;
-        bool shown = strcmp(kv->key, "general.file_type") == 0 || strcmp(kv->key, "general.quantization_version") == 0 ||
+        bool shown = strcmp(kv->key, "general.file_type") == 0 ||
+                     strcmp(kv->key, "general.quantization_version") == 0 ||
                      strcmp(kv->key, "tokenizer.ggml.suppress_tokens") == 0;
         if (!shown && (is_general || strncmp(kv->key, "tokenizer.", 10) == 0))
             continue;

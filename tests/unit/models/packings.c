@@ -1,5 +1,5 @@
-/* Packings against numpy: tests/data/packed/NAME holds one packed weight each (make_packed.py), and the values that it has. Then
- * what does not fit: one line each, and no weight. */
+/* Packings against numpy: tests/data/packed/NAME holds one packed weight each (make_packed.py), and the values that it
+ * has. Then what does not fit: one line each, and no weight. */
 #include "formats/checkpoint.h"
 #include "models/packings/packing.h"
 #include "quant/convert.h"
@@ -83,8 +83,8 @@ static void check_values(const char *name, const struct unpacked *weight, const 
     }
     float *values = malloc(view->n_elements * sizeof *values + 1);
     struct error error;
-    bool good =
-        CHECK_NAMED(view->n_elements == count, name) && convert_read(view, encoding_of(&f32_dtype), 0, count, values, &error);
+    bool good = CHECK_NAMED(view->n_elements == count, name) &&
+                convert_read(view, encoding_of(&f32_dtype), 0, count, values, &error);
     for (size_t i = 0; good && i < count; i++)
         if (memcmp(&values[i], &expected[i], sizeof *values) != 0) {
             printf("# %s: element %zu is %.9g, not %.9g\n", name, i, (double)values[i], (double)expected[i]);
@@ -128,8 +128,8 @@ static void test_values(const char *data)
 #define FP8(shape)          "a.weight F8_E4M3 [8,16] 128;a.weight_scale_inv F32 " shape " 32"
 #define GPTQ_CONFIG         "{\"quant_method\":\"gptq\",\"bits\":4,\"group_size\":8}"
 #define GPTQ(zeros, scales) "a.qweight I32 [2,8] 64;a.qzeros I32 " zeros " 8;a.scales F16 " scales " 32"
-#define PACK_CONFIG                                                                                                              \
-    "{\"quant_method\":\"compressed-tensors\",\"format\":\"pack-quantized\",\"config_groups\":"                                  \
+#define PACK_CONFIG                                                                                                    \
+    "{\"quant_method\":\"compressed-tensors\",\"format\":\"pack-quantized\",\"config_groups\":"                        \
     "{\"g\":{\"weights\":{\"num_bits\":4,\"group_size\":8}}}}"
 
 static const struct {
@@ -152,15 +152,18 @@ static const struct {
     {GPTQ_CONFIG, GPTQ("[2,1]", "[2,8]") ";a.g_idx I32 [4,4] 64", "'a.g_idx' is I32 [4, 4], not a vector"},
     {GPTQ_CONFIG, GPTQ("[2,1]", "[2,8]") ";a.g_idx F32 [16] 64", "'a.g_idx' is F32"},
     {GPTQ_CONFIG, "a.qweight I32 [2,8] 64", "there is no 'a.qzeros'"},
-    {"{\"quant_method\":\"gptq\",\"checkpoint_format\":\"marlin\"}", GPTQ("[2,1]", "[2,8]"), "order of this format's words"},
+    {"{\"quant_method\":\"gptq\",\"checkpoint_format\":\"marlin\"}", GPTQ("[2,1]", "[2,8]"),
+     "order of this format's words"},
     {PACK_CONFIG, "a.weight_packed I32 [8,2] 64;a.weight_scale F16 [8,2] 32", "there is no 'a.weight_shape'"},
     {PACK_CONFIG, "a.weight_packed I32 [8,2] 64;a.weight_scale F16 [8,2] 32;a.weight_shape I64 [2] 16",
      "where weight_shape is ["},
-    {PACK_CONFIG, "a.weight_packed I32 [8,2] 64;a.weight_scale F16 [8,2] 32;a.weight_shape I64 [3] 24", "more than 2 numbers"},
+    {PACK_CONFIG, "a.weight_packed I32 [8,2] 64;a.weight_scale F16 [8,2] 32;a.weight_shape I64 [3] 24",
+     "more than 2 numbers"},
     {"{\"quant_method\":\"bitnet\"}", "a.weight U8 [2,8] 16;a.weight_scale F32 [2] 8", "not one number"},
-    {"{\"quant_method\":\"modelopt\",\"quant_algo\":\"NVFP4_AWQ\"}", "a.weight U8 [2,8] 16;a.weight_scale F8_E4M3 [2,1] 2",
-     "what else it is multiplied with is not known"},
-    {"{\"quant_method\":\"modelopt\"}", "a.weight U8 [2,8] 16;a.weight_scale F8_E4M3 [1,2] 2", "is F8_E4M3 [1, 2], not [2, 1]"},
+    {"{\"quant_method\":\"modelopt\",\"quant_algo\":\"NVFP4_AWQ\"}",
+     "a.weight U8 [2,8] 16;a.weight_scale F8_E4M3 [2,1] 2", "what else it is multiplied with is not known"},
+    {"{\"quant_method\":\"modelopt\"}", "a.weight U8 [2,8] 16;a.weight_scale F8_E4M3 [1,2] 2",
+     "is F8_E4M3 [1, 2], not [2, 1]"},
     {"{\"quant_method\":\"awq\"}", "a.qweight I32 [16,1] 64;a.scales F16 [3,8] 48;a.qzeros I32 [3,1] 12",
      "does not fit 16 columns"},
     {"{\"quant_method\":\"bitsandbytes\"}",
@@ -168,7 +171,8 @@ static const struct {
      "not the state of a weight of bitsandbytes"},
     {"{\"quant_method\":\"hqq\"}", "a.W_q U8 [4,4] 16;a.scale F16 [4,1] 8;a.zero F16 [4,1] 8", "there is no 'a.shape'"},
     {"{\"quant_method\":\"quanto\"}",
-     "a.weight._data._data U8 [4,4] 16;a.weight._scale F32 [4,1] 16;a.weight._shift F32 [4,1] 16", "neither qint4 nor qint2"},
+     "a.weight._data._data U8 [4,4] 16;a.weight._scale F32 [4,1] 16;a.weight._shift F32 [4,1] 16",
+     "neither qint4 nor qint2"},
     {"{\"group_size\":0}", "a.weight U32 [2,2] 16;a.scales F16 [2,1] 4;a.biases F16 [2,1] 4",
      "the configuration has no group_size"},
     {"{\"group_size\":24}", "a.weight U32 [2,2] 16;a.scales F16 [2,1] 4;a.biases F16 [2,1] 4",
@@ -186,8 +190,8 @@ static void write_tensors(const char *tensors)
         at += *at == ';';
         files_must(sscanf(at, "%127s %15s %31s %u", name, dtype, shape, &n_bytes) == 4, at);
         length += (size_t)snprintf(header + length, sizeof header - length,
-                                   "%s\"%s\":{\"dtype\":\"%s\",\"shape\":%s,\"data_offsets\":[%zu,%zu]}", length > 1 ? "," : "",
-                                   name, dtype, shape, n_data, n_data + n_bytes);
+                                   "%s\"%s\":{\"dtype\":\"%s\",\"shape\":%s,\"data_offsets\":[%zu,%zu]}",
+                                   length > 1 ? "," : "", name, dtype, shape, n_data, n_data + n_bytes);
         n_data += n_bytes;
     }
     header[length++] = '}';

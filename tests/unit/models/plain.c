@@ -1,4 +1,5 @@
-/* What a plain container holds: what gguf_init_from_file() takes, in llama.cpp 34af94cd9; tests/interop/test_llama.py asks it. */
+/* What a plain container holds: what gguf_init_from_file() takes, in llama.cpp 34af94cd9; tests/interop/test_llama.py
+ * asks it. */
 #include "models/model.h"
 
 #include "tests/unit/check.h"

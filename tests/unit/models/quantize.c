@@ -1,5 +1,5 @@
-/* The layout of a quantized file. Which types tensors get is tested in mix.c; tests/data/gguf/quantized.gguf is the tool's, see
- * tests/data/make_quantized.py. */
+/* The layout of a quantized file. Which types tensors get is tested in mix.c; tests/data/gguf/quantized.gguf is the
+ * tool's, see tests/data/make_quantized.py. */
 #include "models/quantize.h"
 
 #include "models/families/family.h"
@@ -78,7 +78,8 @@ static void as_the_tool(struct gguf_model *model)
     struct gguf_layout layout;
     struct buffer begin = laid_out(&plan, &layout);
     CHECK(layout.size == size);
-    CHECK_NAMED(begin.length < size && memcmp(begin.bytes, expected, begin.length) == 0, "all before the data is the tool's");
+    CHECK_NAMED(begin.length < size && memcmp(begin.bytes, expected, begin.length) == 0,
+                "all before the data is the tool's");
     static const char *const order[] = {"output_norm.weight",  "token_embd.weight", "blk.0.attn_norm.weight",
                                         "blk.2.attn_k.weight", "blk.2.attn_v.bias", "blk.2.attn_v.weight",
                                         "blk.10.attn_v.weight"};
@@ -98,7 +99,8 @@ static void refusals(struct gguf_model *model)
     CHECK(!gguf_plan_quantize(model, find_mix("Q4_0"), &(struct quantize_options){.tensor_types = bad}, &plan, &error));
     CHECK_NAMED(strstr(error.message, "(=q4_0") != NULL, "a pattern that is none");
     model->family = NULL;
-    CHECK_NAMED(!gguf_plan_quantize(model, find_mix("Q4_0"), &(struct quantize_options){0}, &plan, &error), "a plain container");
+    CHECK_NAMED(!gguf_plan_quantize(model, find_mix("Q4_0"), &(struct quantize_options){0}, &plan, &error),
+                "a plain container");
 }
 
 int main(void)

@@ -48,7 +48,8 @@ static bool is_tensor(const struct view *view, const struct tensor *expected)
     return true;
 }
 
-static void check_direction(struct arena *arena, size_t row, const struct rearrangement *rearrangement, enum direction direction)
+static void check_direction(struct arena *arena, size_t row, const struct rearrangement *rearrangement,
+                            enum direction direction)
 {
     struct axis_size sizes[MAX_SIZES];
     struct axis_sizes known = {sizes, 0};
@@ -57,8 +58,9 @@ static void check_direction(struct arena *arena, size_t row, const struct rearra
                         *expected = direction == FORWARD ? rows[row].to : rows[row].back;
     struct error error;
     for (; known.n_sizes < MAX_SIZES && rows[row].sizes[known.n_sizes].name != NULL; known.n_sizes++)
-        sizes[known.n_sizes] = (struct axis_size){rows[row].sizes[known.n_sizes].name, rows[row].sizes[known.n_sizes].size,
-                                                  rows[row].sizes[known.n_sizes].index, rows[row].sizes[known.n_sizes].is_limit};
+        sizes[known.n_sizes] =
+            (struct axis_size){rows[row].sizes[known.n_sizes].name, rows[row].sizes[known.n_sizes].size,
+                               rows[row].sizes[known.n_sizes].index, rows[row].sizes[known.n_sizes].is_limit};
     if (direction == BACKWARD && rows[row].is_cut)
         known.n_sizes = 0;
     for (unsigned i = 0; i < rearrangement->n_tensors[direction]; i++)
@@ -153,7 +155,8 @@ static void check_misfits(struct arena *arena)
         while (sizes.n_sizes < 3 && misfits[i].sizes[sizes.n_sizes].name != NULL)
             sizes.n_sizes++;
         const struct rearrangement *rearrangement = rearrangement_parse(arena, misfits[i].notation, &error);
-        bool applied = rearrangement != NULL && rearrangement_apply(arena, rearrangement, FORWARD, &sizes, &from, to, &error);
+        bool applied =
+            rearrangement != NULL && rearrangement_apply(arena, rearrangement, FORWARD, &sizes, &from, to, &error);
         CHECK_NAMED(!applied, misfits[i].notation);
         CHECK_TEXT(error.message, misfits[i].message);
     }
@@ -175,13 +178,14 @@ static void check_blocks(struct arena *arena)
     const struct view *from = view_literal(arena, q4_0, 2, shape, bytes);
     const struct rearrangement *rows_moved = rearrangement_parse(arena, "(half pair) c -> (pair half) c", &error);
     CHECK(rearrangement_apply(arena, rows_moved, FORWARD, &sizes, &from, &to, &error) && to->dtype == q4_0);
-    CHECK(view_read(to, 0, ROWS, moved, &error) && memcmp(moved + BLOCK_BYTES, bytes + 2 * BLOCK_BYTES, BLOCK_BYTES) == 0);
+    CHECK(view_read(to, 0, ROWS, moved, &error) &&
+          memcmp(moved + BLOCK_BYTES, bytes + 2 * BLOCK_BYTES, BLOCK_BYTES) == 0);
     const struct rearrangement *transposed = rearrangement_parse(arena, "i o -> o i", &error);
     CHECK(rearrangement_apply(arena, transposed, FORWARD, &sizes, &from, &to, &error) && to->dtype == &f32_dtype);
     const struct rearrangement *padded = rearrangement_parse(arena, "row c -> (row + pad) c", &error);
     const struct axis_size pad = {"pad", 2};
-    CHECK(rearrangement_apply(arena, padded, FORWARD, &(struct axis_sizes){&pad, 1}, &from, &to, &error) && to->dtype == q4_0 &&
-          to->shape[0] == ROWS + 2);
+    CHECK(rearrangement_apply(arena, padded, FORWARD, &(struct axis_sizes){&pad, 1}, &from, &to, &error) &&
+          to->dtype == q4_0 && to->shape[0] == ROWS + 2);
     const struct axis_size odd = {"pad", 3}; /* no whole block */
     const struct rearrangement *wider = rearrangement_parse(arena, "row c -> row (c + pad)", &error);
     CHECK(rearrangement_apply(arena, wider, FORWARD, &(struct axis_sizes){&odd, 1}, &from, &to, &error) &&
@@ -211,7 +215,8 @@ static void check_size(struct arena *arena)
     struct error error;
     uint64_t size = 0;
     const struct rearrangement *identity = rearrangement_parse(arena, "(head d) c", &error);
-    CHECK(identity->is_identity && rearrangement_size(identity, FORWARD, &sizes, &from, "d", &size, &error) && size == 4);
+    CHECK(identity->is_identity && rearrangement_size(identity, FORWARD, &sizes, &from, "d", &size, &error) &&
+          size == 4);
     CHECK(!rearrangement_size(identity, FORWARD, &sizes, &from, "e", &size, &error));
     CHECK_TEXT(error.message, "'(head d) c' has no e");
 }
@@ -220,12 +225,14 @@ static void check_size(struct arena *arena)
 static void check_elementwise(struct arena *arena)
 {
     static const uint16_t halves[] = {0x6800, 0x3c00, 0x0000};
-    static const float values[] = {0, 1, 2, 3}, negative[] = {-1.0f, -2.71828174591064453125f, -7.389056205749512f, -0.5f};
+    static const float values[] = {0, 1, 2, 3},
+                       negative[] = {-1.0f, -2.71828174591064453125f, -7.389056205749512f, -0.5f};
     static const uint64_t three = 3, four = 4;
     uint16_t f16[3];
     float f32[4];
     struct error error;
-    const struct view *view = elementwise_apply(arena, &plus_one, FORWARD, view_literal(arena, &f16_dtype, 1, &three, halves));
+    const struct view *view =
+        elementwise_apply(arena, &plus_one, FORWARD, view_literal(arena, &f16_dtype, 1, &three, halves));
     CHECK(view->dtype == &f16_dtype && view_read(view, 0, 3, f16, &error));
     CHECK(f16[0] == 0x6800 && f16[1] == 0x4000 && f16[2] == 0x3c00);
     view = elementwise_apply(arena, &plus_one, BACKWARD, view_literal(arena, &f32_dtype, 1, &four, values));
@@ -235,7 +242,8 @@ static void check_elementwise(struct arena *arena)
     CHECK(f32[0] == -1.0f && f32[1] == -2.71828174591064453125f && f32[3] == -20.08553695678710937500f);
     view = elementwise_apply(arena, &minus_exp, BACKWARD, view_literal(arena, &f32_dtype, 1, &four, negative));
     CHECK(view_read(view, 0, 4, f32, &error));
-    CHECK(f32[0] == 0 && fabsf(f32[1] - 1) < 1.2e-7f && fabsf(f32[2] - 2) < 2.4e-7f && f32[3] == -0.693147182464599609375f);
+    CHECK(f32[0] == 0 && fabsf(f32[1] - 1) < 1.2e-7f && fabsf(f32[2] - 2) < 2.4e-7f &&
+          f32[3] == -0.693147182464599609375f);
 }
 
 int main(void)

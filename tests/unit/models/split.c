@@ -1,4 +1,5 @@
-/* GGUFs in parts, and parts in one: cut where llama-gguf-split cuts, with its keys in its order, and put together again. */
+/* GGUFs in parts, and parts in one: cut where llama-gguf-split cuts, with its keys in its order, and put together
+ * again. */
 #include "models/split.h"
 #include "models/from_gguf.h"
 
@@ -69,9 +70,11 @@ static void cuts(const struct gguf_plan *whole)
     CHECK_TEXT(cut_at(whole, 96), "2 3 5");
     CHECK_TEXT(cut_at(whole, 64), "1 2 3 5"); /* "c" is larger, and has a part for itself */
     CHECK_TEXT(cut_at(whole, 63), "split: tensor 'a' is larger than the 63 bytes of a part");
-    static const char *const bad[] = {"", "0", "0M", "1K", "1MB", "-1", "1.5G", "m", "99999999999999999999G", "18446744074G"};
+    static const char *const bad[] = {
+        "", "0", "0M", "1K", "1MB", "-1", "1.5G", "m", "99999999999999999999G", "18446744074G"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        CHECK_NAMED(strstr(cut(whole, bad[i]), "neither a size such as 500M or 2G nor a number of tensors") != NULL, bad[i]);
+        CHECK_NAMED(strstr(cut(whole, bad[i]), "neither a size such as 500M or 2G nor a number of tensors") != NULL,
+                    bad[i]);
 }
 
 static void check_part(const struct gguf_plan *whole, size_t number, const struct assembly *expected)
@@ -122,7 +125,8 @@ static void merge(void)
     put_key(&file, "general.architecture", 8), put_string(&file, "x");
     put_split_keys(&file, 0);
     put_u32_key(&file, "last", 1);
-    put_tensor(&file, "a", DIMENSIONS(40), 24, 0), put_tensor(&file, "b", DIMENSIONS(1, 1, 1), 24, 64), put_data(&file, 32, 96);
+    put_tensor(&file, "a", DIMENSIONS(40), 24, 0), put_tensor(&file, "b", DIMENSIONS(1, 1, 1), 24, 64),
+        put_data(&file, 32, 96);
     write_file(&file, "m-00001-of-00002.gguf");
     begin(&file, 3, 3, 3), put_split_keys(&file, 1);
     put_tensor(&file, "c", DIMENSIONS(96), 24, 0), put_tensor(&file, "d", DIMENSIONS(32), 24, 96);

@@ -1,5 +1,6 @@
-/* Every row of every family, there and back: tensors of all kinds of dimensions, named and shaped as Hugging Face has them, are
- * turned into GGUF's and back, and are the same bits again; where the row has an elementwise pair, within its stated error.
+/* Every row of every family, there and back: tensors of all kinds of dimensions, named and shaped as Hugging Face has
+ * them, are turned into GGUF's and back, and are the same bits again; where the row has an elementwise pair, within its
+ * stated error.
  *
  * Every combination of the conditions of a family's rows is tried that can be. */
 #include "models/families/family.h"
@@ -155,7 +156,8 @@ static unsigned shape_of(const struct trial *trial, const struct relation_entry 
     struct error error;
     const struct rearrangement *axes = entry->row->axes ? rearrangement_parse(trial->arena, entry->row->axes, &error)
                                                         : rearrangement_parse(trial->arena, "...", &error);
-    for (const struct factor *dimension = axes->sides[FORWARD][which].first; dimension != NULL; dimension = dimension->next) {
+    for (const struct factor *dimension = axes->sides[FORWARD][which].first; dimension != NULL;
+         dimension = dimension->next) {
         for (unsigned i = 0; i < n_rest && dimension->kind == FACTOR_REST; i++)
             shape[rank++] = 7 + i;
         if (dimension->kind != FACTOR_REST)
@@ -171,8 +173,8 @@ static float next_value(struct trial *trial)
     return ((float)(trial->seed >> 8) / (float)(1 << 24) - 0.5f) * 2;
 }
 
-static void add_tensor(struct trial *trial, const struct relation_entry *entry, unsigned which, unsigned n_rest, uint64_t member,
-                       const char *suffix)
+static void add_tensor(struct trial *trial, const struct relation_entry *entry, unsigned which, unsigned n_rest,
+                       uint64_t member, const char *suffix)
 {
     uint64_t shape[VIEW_MAX_RANK], n_elements = 1, numbers[PATTERN_NUMBERS] = {LAYER, member};
     unsigned rank = shape_of(trial, entry, which, n_rest, shape);
@@ -226,7 +228,8 @@ static bool is_overridden(const struct trial *trial, const struct relation_entry
         return false;
     if (match.entry->table < entry->table || match.entry->row->there == NULL)
         return true;
-    for (const struct relation_entry *other = trial->relation->entries; other < entry && other->table < entry->table; other++)
+    for (const struct relation_entry *other = trial->relation->entries; other < entry && other->table < entry->table;
+         other++)
         for (unsigned i = 0; i < other->n_names[BACKWARD]; i++)
             if (is_same_name(other->names[BACKWARD][i], entry->names[BACKWARD][0]))
                 return true;
@@ -244,7 +247,8 @@ static void write_view(void *context, const char *name, const struct view *view)
     tensor_set_add_view(context, name, view);
 }
 
-static bool turn(const struct trial *trial, enum direction direction, const struct tensor_set *from, struct tensor_set *to)
+static bool turn(const struct trial *trial, enum direction direction, const struct tensor_set *from,
+                 struct tensor_set *to)
 {
     struct error error;
     const struct relation_job job = {
@@ -280,11 +284,14 @@ static bool is_back(const struct trial *trial, const struct tensor *tensor)
     relation_find(trial->relation, FORWARD, &trial->facts, NULL, tensor->name, &match);
     if (*match.entry->names[FORWARD][match.which] != '^')
         prefix = "";
-    const struct tensor *back = tensor_set_find_text(trial->back, arena_printf(trial->arena, "%s%s", prefix, tensor->name));
-    if (back == NULL || back->rank != tensor->rank || memcmp(back->shape, tensor->shape, tensor->rank * sizeof *back->shape) != 0)
+    const struct tensor *back =
+        tensor_set_find_text(trial->back, arena_printf(trial->arena, "%s%s", prefix, tensor->name));
+    if (back == NULL || back->rank != tensor->rank ||
+        memcmp(back->shape, tensor->shape, tensor->rank * sizeof *back->shape) != 0)
         return false;
     uint64_t n = tensor->view->n_elements, skipped = 0;
-    float *before = arena_array(trial->arena, n + 1, sizeof *before), *after = arena_array(trial->arena, n + 1, sizeof *after);
+    float *before = arena_array(trial->arena, n + 1, sizeof *before),
+          *after = arena_array(trial->arena, n + 1, sizeof *after);
     if (!view_read(tensor->view, 0, n, before, &error) || !view_read(back->view, 0, n, after, &error))
         return false;
     if (match.entry->row->axes != NULL && strstr(match.entry->row->axes, "padding") != NULL)
@@ -326,7 +333,8 @@ int main(void)
     for (size_t i = 0; families[i] != NULL; i++) {
         struct error error;
         struct trial trial = {.arena = arena_new(), .family = families[i], .seed = 1};
-        trial.relation = relation_new(trial.arena, families[i]->name, families[i]->prefix, families[i]->tensors, &error);
+        trial.relation =
+            relation_new(trial.arena, families[i]->name, families[i]->prefix, families[i]->tensors, &error);
         collect_conditions(&trial);
         for (trial.truth = 0; trial.truth >> trial.n_conditions == 0; trial.truth++) {
             set_facts(&trial);

@@ -1,7 +1,7 @@
 /* Checkpoints of Hugging Face there and back: what a GGUF's keys and tensors give back is what the checkpoint holds.
  *
- * WFS_GOLDEN names a directory of checkpoints; without it the tiny ones of tests/data are tried. config.json is made of the keys
- * alone, and what rearrangements need to know is read from that. */
+ * WFS_GOLDEN names a directory of checkpoints; without it the tiny ones of tests/data are tried. config.json is made of
+ * the keys alone, and what rearrangements need to know is read from that. */
 #include "models/families/family.h"
 #include "quant/convert.h"
 #include "tests/unit/check.h"
@@ -102,7 +102,8 @@ static void check_tensors(const struct way_back *way, const char *name, const st
         const struct tensor *back = &way->back->tensors[i];
         const char *stored_name = back->name;
         const struct tensor *stored = tensor_set_find_text(way->checkpoint->tensors, stored_name);
-        if (stored == NULL && family->prefix != NULL && strncmp(stored_name, family->prefix, strlen(family->prefix)) == 0)
+        if (stored == NULL && family->prefix != NULL &&
+            strncmp(stored_name, family->prefix, strlen(family->prefix)) == 0)
             stored = tensor_set_find_text(way->checkpoint->tensors, stored_name + strlen(family->prefix));
         bool is_norm = strstr(back->name, "norm") != NULL; /* which Gemma has with 1 added, in F16 to 10 bits */
         double most = stored != NULL ? difference(way, stored, back) : INFINITY;
@@ -124,8 +125,10 @@ static void check_all_back(const struct way_back *way, const struct family *fami
         struct relation_match match;
         const char *name = way->checkpoint->tensors->tensors[i].name;
         const char *prefixed = arena_printf(way->arena, "%s%s", family->prefix ? family->prefix : "", name);
-        bool is_back = tensor_set_find_text(way->back, name) != NULL || tensor_set_find_text(way->back, prefixed) != NULL;
-        bool is_dropped = relation_find(relation, FORWARD, &facts, NULL, name, &match) && match.entry->row->there == NULL;
+        bool is_back =
+            tensor_set_find_text(way->back, name) != NULL || tensor_set_find_text(way->back, prefixed) != NULL;
+        bool is_dropped =
+            relation_find(relation, FORWARD, &facts, NULL, name, &match) && match.entry->row->there == NULL;
         CHECK_NAMED(is_back || is_dropped, name);
     }
 }
@@ -154,13 +157,15 @@ static void check_config(const struct way_back *way, const char *name)
                                        "layer_norm_epsilon",
                                        "max_position_embeddings"};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-        const struct json *before = hparams_get(way->model->hparams, keys[i]), *after = hparams_get(way->hparams, keys[i]);
+        const struct json *before = hparams_get(way->model->hparams, keys[i]),
+                          *after = hparams_get(way->hparams, keys[i]);
         double x, y;
         if (!json_is(before, JSON_NUMBER) && !json_is(before, JSON_STRING))
             continue;
         bool is_same = json_double(before, &x) ? json_double(after, &y) && (float)x == (float)y
                                                : json_string_is(after, json_string(before, NULL));
-        bool is_mistral = strcmp(keys[i], "model_type") == 0 && json_string_is(before, "mistral"); /* the same as llama */
+        /* the same as llama */
+        bool is_mistral = strcmp(keys[i], "model_type") == 0 && json_string_is(before, "mistral");
         CHECK_NAMED(is_same || is_mistral, keys[i]);
         if (!is_same && !is_mistral)
             printf("# %s: %s\n", name, keys[i]);
@@ -193,7 +198,8 @@ int main(void)
 {
     char directory[PATH_MAX], path[PATH_MAX * 2];
     const char *golden = getenv("WFS_GOLDEN");
-    snprintf(directory, sizeof directory, "%s%s", golden ? golden : getenv("WFS_TEST_DATA"), golden ? "" : "/gguf/models");
+    snprintf(directory, sizeof directory, "%s%s", golden ? golden : getenv("WFS_TEST_DATA"),
+             golden ? "" : "/gguf/models");
     struct dirent **entries;
     int n = scandir(directory, &entries, NULL, alphasort);
     for (int i = 0; i < n; i++) {

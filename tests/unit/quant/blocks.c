@@ -1,5 +1,5 @@
-/* Every block format at every level of this processor: encoding against ggml's blocks, decoding against gguf-py's numbers and,
- * where it has none, ggml's (tests/data/make_blocks.py). */
+/* Every block format at every level of this processor: encoding against ggml's blocks, decoding against gguf-py's
+ * numbers and, where it has none, ggml's (tests/data/make_blocks.py). */
 #include "quant/convert.h"
 
 #include "tests/unit/check.h"
@@ -30,13 +30,15 @@ static void check_encode(struct encoding encoding, const char *name, const float
         char what[64];
         snprintf(what, sizeof what, "%s encodes as the reference, %s", name, cpu_level_name((enum cpu_level)level));
         memset(made, 0xa5, sizeof made);
-        encoding_kernels_at(encoding, (enum cpu_level)level).encode(values, made, ELEMENTS / encoding.dtype->block_elements);
+        encoding_kernels_at(encoding, (enum cpu_level)level)
+            .encode(values, made, ELEMENTS / encoding.dtype->block_elements);
         CHECK_NAMED(memcmp(made, expected, length) == 0, what);
     }
 }
 
 /* Rows by the importance of their columns, all at once and in parts, by the kernels of this processor. */
-static void check_weighted(const struct dtype *dtype, const char *name, const float *values, const struct importance *importance)
+static void check_weighted(const struct dtype *dtype, const char *name, const float *values,
+                           const struct importance *importance)
 {
     static unsigned char expected[ELEMENTS * 4], made[ELEMENTS * 4];
     struct encoding encoding = {.dtype = dtype, .importance = *importance};
@@ -45,11 +47,13 @@ static void check_weighted(const struct dtype *dtype, const char *name, const fl
     const struct view *view = view_literal(arena, &f32_dtype, 2, (uint64_t[]){ELEMENTS / COLUMNS, COLUMNS}, values);
     uint64_t length = dtype_bytes(dtype, ELEMENTS), n_blocks = ELEMENTS / dtype->block_elements;
     if (CHECK_NAMED(read_data(name, ".weighted.blocks", expected, sizeof expected) == length, name)) {
-        CHECK_NAMED(convert_read(view, encoding, 0, n_blocks, made, &error) && memcmp(made, expected, length) == 0, name);
+        CHECK_NAMED(convert_read(view, encoding, 0, n_blocks, made, &error) && memcmp(made, expected, length) == 0,
+                    name);
         memset(made, 0, sizeof made);
         bool read = true;
         for (uint64_t i = 0; i < n_blocks; i += 3)
-            read &= convert_read(view, encoding, i, n_blocks - i < 3 ? n_blocks - i : 3, made + i * dtype->block_bytes, &error);
+            read &= convert_read(view, encoding, i, n_blocks - i < 3 ? n_blocks - i : 3, made + i * dtype->block_bytes,
+                                 &error);
         CHECK_NAMED(read && memcmp(made, expected, length) == 0, name);
     }
     arena_free(arena);
@@ -71,14 +75,15 @@ static void check_experts(const struct dtype *dtype, const float *values)
     for (int i = 0; i < 2; i++) {
         struct importance one = {columns + i * COLUMNS, COLUMNS, 1};
         const struct view *expert = view_literal(arena, &f32_dtype, 2, (uint64_t[]){1, COLUMNS}, values + i * COLUMNS);
-        CHECK(
-            convert_read(expert, (struct encoding){.dtype = dtype, .importance = one}, 0, n_blocks, expected + i * row, &error));
+        CHECK(convert_read(expert, (struct encoding){.dtype = dtype, .importance = one}, 0, n_blocks,
+                           expected + i * row, &error));
     }
     CHECK_NAMED(memcmp(made, expected, 2 * row) == 0, dtype->name);
     arena_free(arena);
 }
 
-/* Blocks of IQ1_M as llama.cpp 34af94cd9 encodes numbers made of a hash, with weights or not. Other versions search otherwise. */
+/* Blocks of IQ1_M as llama.cpp 34af94cd9 encodes numbers made of a hash, with weights or not. Other versions search
+ * otherwise. */
 static const struct {
     uint64_t seed;
     bool weighted;
@@ -149,7 +154,8 @@ static void check_decode(const struct dtype *dtype, const char *name)
         return;
     for (int level = CPU_PORTABLE; level <= (int)cpu_level(); level++) {
         char what[64];
-        snprintf(what, sizeof what, "%s decodes as the reference, %s", dtype->name, cpu_level_name((enum cpu_level)level));
+        snprintf(what, sizeof what, "%s decodes as the reference, %s", dtype->name,
+                 cpu_level_name((enum cpu_level)level));
         dtype_kernels_at(dtype, (enum cpu_level)level).decode(blocks, decoded, DECODED / dtype->block_elements);
         CHECK_NAMED(memcmp(decoded, expected, sizeof decoded) == 0, what);
     }

@@ -12,7 +12,8 @@ static void rows(void)
             const struct dtype *other = dtypes[j];
             unique &= strcmp(other->name, dtype->name) != 0;
             unique &= other->ggml_type == GGML_TYPE_NONE || other->ggml_type != dtype->ggml_type;
-            unique &= other->view_name == NULL || dtype->view_name == NULL || strcmp(other->view_name, dtype->view_name) != 0;
+            unique &=
+                other->view_name == NULL || dtype->view_name == NULL || strcmp(other->view_name, dtype->view_name) != 0;
         }
         CHECK_NAMED(unique, dtype->name);
         CHECK(dtype->block_elements > 0 && dtype->block_bytes > 0);

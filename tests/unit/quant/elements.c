@@ -1,4 +1,5 @@
-/* Every element type against numpy, ml_dtypes and gguf-py (tests/data/make_elements.py), at every level of this processor. */
+/* Every element type against numpy, ml_dtypes and gguf-py (tests/data/make_elements.py), at every level of this
+ * processor. */
 #include "quant/dtype.h"
 
 #include "tests/unit/check.h"

@@ -205,8 +205,9 @@ static float importance[MAX_ELEMENTS], mean_squares[MAX_BLOCKS];
 static void make_importance(void)
 {
     for (int i = 0; i < MAX_ELEMENTS; i++)
-        importance[i] =
-            i / 256 % 5 == 4 || random_bits() % 50 == 0 ? 0 : ldexpf(fabsf(bell()), (int)(random_bits() % 9) * (i / 256 % 5));
+        importance[i] = i / 256 % 5 == 4 || random_bits() % 50 == 0
+                            ? 0
+                            : ldexpf(fabsf(bell()), (int)(random_bits() % 9) * (i / 256 % 5));
     for (int i = 0; i < MAX_BLOCKS; i++)
         mean_squares[i] = fabsf(bell());
 }
@@ -217,7 +218,8 @@ static bool same_weighted(const struct dtype *dtype, enum cpu_level level, size_
     memset(blocks, 0xa5, sizeof blocks);
     dtype_kernels_at(dtype, CPU_PORTABLE)
         .encode_weighted(values + skew % 2, importance, mean_squares, blocks[0] + skew, n_blocks);
-    dtype_kernels_at(dtype, level).encode_weighted(values + skew % 2, importance, mean_squares, blocks[1] + skew, n_blocks);
+    dtype_kernels_at(dtype, level)
+        .encode_weighted(values + skew % 2, importance, mean_squares, blocks[1] + skew, n_blocks);
     return memcmp(blocks[0], blocks[1], skew + n_bytes + ROOM) == 0;
 }
 

@@ -1,5 +1,5 @@
-/* Unpacking views against the plainest loops that say the same: bit by bit, element by element. Random shapes, read in random
- * ranges, at any alignment. */
+/* Unpacking views against the plainest loops that say the same: bit by bit, element by element. Random shapes, read in
+ * random ranges, at any alignment. */
 #include "quant/unpack.h"
 
 #include "base/checked.h"
@@ -58,8 +58,8 @@ static bool ranges_agree(const struct view *view, const unsigned char *whole)
     for (int i = 0; i < 60 && view->n_units > 0; i++) {
         struct error error;
         uint64_t first = below(view->n_units), count = below(view->n_units - first) + 1, shift = below(4);
-        good &=
-            view_read(view, first, count, part + shift, &error) && memcmp(part + shift, whole + first * unit, count * unit) == 0;
+        good &= view_read(view, first, count, part + shift, &error) &&
+                memcmp(part + shift, whole + first * unit, count * unit) == 0;
         uint64_t length = below(count) + 1, stride = length + below(count), n_runs = (count - length) / stride + 1;
         const struct runs runs = {first, n_runs, length, stride};
         good &= n_runs * length > view->n_units || view_read_runs(view, &runs, part, &error);
@@ -169,7 +169,8 @@ static float combine(enum combination op, float left, float right)
 }
 
 /* Matrices of rows x columns in blocks of block[0] x block[1]; the scales for all matrices, or the same for each. */
-static bool combines(uint64_t matrices, uint64_t rows, uint64_t columns, const uint64_t *block, bool all, enum combination op)
+static bool combines(uint64_t matrices, uint64_t rows, uint64_t columns, const uint64_t *block, bool all,
+                     enum combination op)
 {
     uint64_t shape[3] = {matrices, rows, columns};
     uint64_t shared[3] = {matrices, (rows + block[0] - 1) / block[0], (columns + block[1] - 1) / block[1]};
@@ -181,7 +182,8 @@ static bool combines(uint64_t matrices, uint64_t rows, uint64_t columns, const u
     float *scales = (float *)(void *)read_all(right), *out = (float *)(void *)read_all(view);
     bool good = true;
     for (uint64_t i = 0; i < view->n_elements && good; i++) {
-        uint64_t matrix = all ? 0 : i / columns / rows, row = i / columns % rows / block[0], column = i % columns / block[1];
+        uint64_t matrix = all ? 0 : i / columns / rows, row = i / columns % rows / block[0],
+                 column = i % columns / block[1];
         float expected = combine(op, codes[i], scales[(matrix * shared[1] + row) * shared[2] + column]);
         good = memcmp(&out[i], &expected, sizeof expected) == 0;
     }
@@ -190,7 +192,8 @@ static bool combines(uint64_t matrices, uint64_t rows, uint64_t columns, const u
 
 static void test_combine(void)
 {
-    static const uint64_t blocks[][2] = {{1, 1}, {1, 16}, {128, 128}, {3, 5}, {1, 1 << 20}, {1 << 20, 1}, {1 << 20, 1 << 20}};
+    static const uint64_t blocks[][2] = {{1, 1},       {1, 16},      {128, 128},        {3, 5},
+                                         {1, 1 << 20}, {1 << 20, 1}, {1 << 20, 1 << 20}};
     bool good = true;
     for (unsigned i = 0; i < sizeof blocks / sizeof *blocks; i++)
         for (enum combination op = ADD; op <= DIVIDE; op++) {
@@ -213,7 +216,8 @@ static void test_groups(void)
     const struct view *indices = view_literal(arena, dtype_by_name("I32"), 1, &n_columns, groups);
     const struct sharing sharing = {1, 1, indices};
     const struct view *view = view_combine(arena, left, MULTIPLY, right, &sharing);
-    float *a = (float *)(void *)read_all(left), *b = (float *)(void *)read_all(right), *out = (float *)(void *)read_all(view);
+    float *a = (float *)(void *)read_all(left), *b = (float *)(void *)read_all(right),
+          *out = (float *)(void *)read_all(view);
     bool good = true;
     for (unsigned i = 0; i < 20 * 96; i++)
         good &= out[i] == a[i] * b[i / 96 * 6 + (unsigned)(groups[i % 96] < 0 ? groups[i % 96] + 6 : groups[i % 96])];

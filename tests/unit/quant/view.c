@@ -1,5 +1,5 @@
-/* Views against a model of them: the naive list of which unit of the leaf stands where. Random views of random views, read
- * whole and in ranges, for elements of every size and for blocks. */
+/* Views against a model of them: the naive list of which unit of the leaf stands where. Random views of random views,
+ * read whole and in ranges, for elements of every size and for blocks. */
 #include "quant/view.h"
 
 #include "quant/convert.h"
@@ -110,7 +110,8 @@ static struct model make_leaf(const struct dtype *dtype, unsigned rank, const ui
 
 static struct model permute(const struct model *of)
 {
-    unsigned rank = of->view->rank, order[MOST_RANK] = {0}, movable = of->view->dtype->block_elements == 1 ? rank : rank - 1;
+    unsigned rank = of->view->rank, order[MOST_RANK] = {0},
+             movable = of->view->dtype->block_elements == 1 ? rank : rank - 1;
     for (unsigned i = 0; i < rank; i++)
         order[i] = i;
     for (unsigned i = movable; i > 1; i--) {
@@ -223,8 +224,8 @@ static bool reads_right(const struct model *model, const struct leaf *leaf, uint
     size_t size = count * leaf->view.dtype->block_bytes;
     unsigned char *out = memory_alloc(size + 1);
     out[size] = 0x77;
-    bool right =
-        view_read(model->view, first, count, out, &error) && out[size] == 0x77 && units_match(model, leaf, out, first, count);
+    bool right = view_read(model->view, first, count, out, &error) && out[size] == 0x77 &&
+                 units_match(model, leaf, out, first, count);
     free(out);
     return right;
 }
@@ -238,7 +239,8 @@ static bool stored_right(const struct model *model, const struct leaf *leaf)
         if (run == 0 || run > model->n_units - unit)
             return false;
         for (uint64_t i = 0; i < run; i += 1 + run / 16)
-            if (extent.offset + i * leaf->view.dtype->block_bytes != model->units[unit + i] * leaf->view.dtype->block_bytes)
+            if (extent.offset + i * leaf->view.dtype->block_bytes !=
+                model->units[unit + i] * leaf->view.dtype->block_bytes)
                 return false;
     }
     struct extent extent;
@@ -294,7 +296,8 @@ static void large_views(void)
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
         for (int kind = 0; kind < 4; kind++) {
             arena = arena_new();
-            struct model leaf = make_leaf(kind % 2 ? dtype_by_name("U16") : &f32_dtype, 3, shapes[i]), model = permute(&leaf);
+            struct model leaf = make_leaf(kind % 2 ? dtype_by_name("U16") : &f32_dtype, 3, shapes[i]),
+                         model = permute(&leaf);
             model = kind < 2 ? slice(&model) : concatenate(&model);
             char name[96];
             snprintf(name, sizeof name, "%u x %u x %u, permuted and %s", (unsigned)shapes[i][0], (unsigned)shapes[i][1],
@@ -420,7 +423,8 @@ static void refusals(void)
     CHECK(!convert_possible(view, encoding_of(dtype_by_name("Q4_K")), &reason));
     CHECK_TEXT(reason, "its row length is not a multiple of 256");
     CHECK(!convert_possible(view, encoding_of(dtype_by_name("F8_E4M3")), &reason));
-    CHECK(!convert_possible(view_literal(arena, dtype_by_name("C64"), 2, narrow, values), encoding_of(&f32_dtype), &reason));
+    CHECK(!convert_possible(view_literal(arena, dtype_by_name("C64"), 2, narrow, values), encoding_of(&f32_dtype),
+                            &reason));
     CHECK(convert_read(view, encoding_of(&q4_0_dtype), 0, 1, out, &error));
     CHECK(!convert_read(view, encoding_of(&q4_0_dtype), 1, 1, out, &error));
     CHECK_TEXT(error.message, "a weight is too large for the scale of Q4_0");

@@ -1,4 +1,5 @@
-/* GGUF files put together by hand, one number after the other, in either byte order and with the lengths of any version. */
+/* GGUF files put together by hand, one number after the other, in either byte order and with the lengths of any
+ * version. */
 #pragma once
 
 #include "base/buffer.h"
@@ -66,8 +67,8 @@ static inline void put_u32_key(struct assembly *file, const char *key, uint32_t 
 }
 
 /* Dimensions in the file's order, the fastest first. */
-static inline void put_tensor(struct assembly *file, const char *name, unsigned rank, const uint64_t *dimensions, unsigned type,
-                              uint64_t offset)
+static inline void put_tensor(struct assembly *file, const char *name, unsigned rank, const uint64_t *dimensions,
+                              unsigned type, uint64_t offset)
 {
     put_string(file, name);
     put(file, rank, 4);

@@ -1,4 +1,5 @@
-/* GGUF files of every version and byte order, split ones, and everything that has been tried against readers of GGUF. */
+/* GGUF files of every version and byte order, split ones, and everything that has been tried against readers of GGUF.
+ */
 #include "formats/checkpoint.h"
 
 #include "tests/unit/check.h"
@@ -180,7 +181,8 @@ static void tensor_attacks(void)
     gives(&file, "tensor 't': 2147483648 dimensions are more than 4");
     begin(&file, 3, 1, 0), put_tensor(&file, "t", DIMENSIONS(1, UINT64_MAX), 0, 0), put_data(&file, 32, 4);
     gives(&file, "tensor 't': dimension 1 is -1");
-    begin(&file, 3, 1, 0), put_tensor(&file, "t", DIMENSIONS(UINT64_C(1) << 32, UINT64_C(1) << 32), 0, 0), put_data(&file, 32, 4);
+    begin(&file, 3, 1, 0), put_tensor(&file, "t", DIMENSIONS(UINT64_C(1) << 32, UINT64_C(1) << 32), 0, 0),
+        put_data(&file, 32, 4);
     gives(&file, "tensor 't': F32 [4294967296, 4294967296] is larger than 64 bits can say");
     begin(&file, 3, 1, 0), put_tensor(&file, "t", DIMENSIONS(INT64_MAX), 24, 0), put_data(&file, 32, 4);
     gives(&file, "tensor 't': I8 [9223372036854775807] is larger than 64 bits can say");
@@ -188,7 +190,8 @@ static void tensor_attacks(void)
     gives(&file, "tensor 't': F32 [2305843009213693952] is larger than 64 bits can say");
     begin(&file, 3, 1, 0), put_tensor(&file, "t", DIMENSIONS(100, 2), 12, 0), put_data(&file, 32, 1024);
     gives(&file, "tensor 't': a row of 100 elements is not a multiple of 256, as Q4_K needs it");
-    begin(&file, 3, 1, 0), put_string(&file, "t"), put(&file, 0, 4), put(&file, 8, 4), put(&file, 0, 8), put_data(&file, 32, 64);
+    begin(&file, 3, 1, 0), put_string(&file, "t"), put(&file, 0, 4), put(&file, 8, 4), put(&file, 0, 8),
+        put_data(&file, 32, 64);
     gives(&file, "tensor 't': a row of 1 elements is not a multiple of 32, as Q8_0 needs it");
     begin(&file, 3, 2, 0), put_tensor(&file, "t", DIMENSIONS(1), 0, 0), put_tensor(&file, "t", DIMENSIONS(1), 0, 32);
     put_data(&file, 32, 64);
@@ -204,7 +207,8 @@ static void offset_attacks(void)
     struct assembly file = {0};
     char expected[128];
     for (size_t i = 0; i < sizeof offsets / sizeof *offsets; i++) {
-        begin(&file, 3, 2, 0), put_tensor(&file, "a", DIMENSIONS(4), 0, 0), put_tensor(&file, "b", DIMENSIONS(4), 0, offsets[i]);
+        begin(&file, 3, 2, 0), put_tensor(&file, "a", DIMENSIONS(4), 0, 0),
+            put_tensor(&file, "b", DIMENSIONS(4), 0, offsets[i]);
         put_data(&file, 32, 256);
         snprintf(expected, sizeof expected, "tensor 'b': its offset is %llu, but the tensors before it end at 32",
                  (unsigned long long)offsets[i]);
@@ -232,7 +236,8 @@ static void cuts(void)
     for (size_t length = 0; length < whole; length++) {
         files_write("cut.gguf", file.bytes.bytes, length);
         const char *text = outcome("cut.gguf");
-        n_refused += strncmp(text, "cut.gguf: ", 10) == 0 && strstr(text, "truncated: ") != NULL && strchr(text, '\n') == NULL;
+        n_refused +=
+            strncmp(text, "cut.gguf: ", 10) == 0 && strstr(text, "truncated: ") != NULL && strchr(text, '\n') == NULL;
     }
     CHECK(n_refused == whole);
     buffer_free(&file.bytes);
@@ -242,11 +247,12 @@ static void every_type(void)
 {
     static const struct {
         unsigned type, elements, bytes;
-    } types[] = {{0, 1, 4},      {1, 1, 2},     {2, 32, 18},    {3, 32, 20},    {6, 32, 22},    {7, 32, 24},    {8, 32, 34},
-                 {9, 32, 36},    {10, 256, 84}, {11, 256, 110}, {12, 256, 144}, {13, 256, 176}, {14, 256, 210}, {15, 256, 292},
-                 {16, 256, 66},  {17, 256, 74}, {18, 256, 98},  {19, 256, 50},  {20, 32, 18},   {21, 256, 110}, {22, 256, 82},
-                 {23, 256, 136}, {24, 1, 1},    {25, 1, 2},     {26, 1, 4},     {27, 1, 8},     {28, 1, 8},     {29, 256, 56},
-                 {30, 1, 2},     {34, 256, 54}, {35, 256, 66},  {39, 32, 17},   {40, 64, 36},   {41, 128, 18},  {42, 64, 18}};
+    } types[] = {{0, 1, 4},      {1, 1, 2},      {2, 32, 18},   {3, 32, 20},    {6, 32, 22},    {7, 32, 24},
+                 {8, 32, 34},    {9, 32, 36},    {10, 256, 84}, {11, 256, 110}, {12, 256, 144}, {13, 256, 176},
+                 {14, 256, 210}, {15, 256, 292}, {16, 256, 66}, {17, 256, 74},  {18, 256, 98},  {19, 256, 50},
+                 {20, 32, 18},   {21, 256, 110}, {22, 256, 82}, {23, 256, 136}, {24, 1, 1},     {25, 1, 2},
+                 {26, 1, 4},     {27, 1, 8},     {28, 1, 8},    {29, 256, 56},  {30, 1, 2},     {34, 256, 54},
+                 {35, 256, 66},  {39, 32, 17},   {40, 64, 36},  {41, 128, 18},  {42, 64, 18}};
     struct assembly file = {0};
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
         begin(&file, 3, 1, 0), put_tensor(&file, "t", DIMENSIONS(types[i].elements * 2, 3), types[i].type, 0);
@@ -279,7 +285,8 @@ static void split(void)
     write_part("s/m-00003-of-00003.gguf", 2, 3, 3, "c");
     CHECK_TEXT(outcome("s"), "ok 3");
     CHECK_TEXT(outcome("s/m-00001-of-00003.gguf"), "ok 3");
-    CHECK_TEXT(outcome("s/m-00002-of-00003.gguf"), "m-00002-of-00003.gguf: part 2 of 3; name the first part, or the directory");
+    CHECK_TEXT(outcome("s/m-00002-of-00003.gguf"),
+               "m-00002-of-00003.gguf: part 2 of 3; name the first part, or the directory");
     write_part("s/m-00002-of-00003.gguf", 2, 3, 3, "b");
     CHECK_TEXT(outcome("s"), "m-00002-of-00003.gguf: says that it is part 3 of 3, not part 2");
     write_part("s/m-00002-of-00003.gguf", 1, 4, 3, "b");

@@ -20,7 +20,8 @@ static struct source *source_of(const struct assembly *file)
 static bool read_all(struct gguf_kvs *kvs, const struct source *source, const struct assembly *file, unsigned n,
                      struct error *error)
 {
-    struct gguf_cursor cursor = gguf_cursor_at(source, 0, file->version, file->big_endian ? GGUF_BIG_ENDIAN : GGUF_LITTLE_ENDIAN);
+    struct gguf_cursor cursor =
+        gguf_cursor_at(source, 0, file->version, file->big_endian ? GGUF_BIG_ENDIAN : GGUF_LITTLE_ENDIAN);
     bool good = true;
     for (unsigned i = 0; good && i < n; i++)
         good = gguf_kvs_read(kvs, &cursor, error);
@@ -111,10 +112,10 @@ static void check_arrays(const struct gguf_kvs *kvs, struct arena *arena)
     CHECK(gguf_array_string(&array, 77, &length) != NULL && length == 0);
     CHECK(gguf_get_array(kvs, "longer", arena, &array, &error) && gguf_array_f64(&array, LONG - 1, &f) && f == 1);
     CHECK(gguf_get_array(kvs, "nested", arena, &array, &error) && array.type == GGUF_ARRAY && array.count == 3);
-    CHECK(gguf_array_array(&array, 0, arena, &inner) && inner.count == 2 && gguf_array_string(&inner, 1, &length) != NULL &&
-          length == 0);
-    CHECK(gguf_array_array(&array, 1, arena, &inner) && gguf_array_array(&inner, 0, arena, &innermost) && innermost.count == 2 &&
-          gguf_array_bool(&innermost, 0, &b) && b && gguf_array_bool(&innermost, 1, &b) && !b);
+    CHECK(gguf_array_array(&array, 0, arena, &inner) && inner.count == 2 &&
+          gguf_array_string(&inner, 1, &length) != NULL && length == 0);
+    CHECK(gguf_array_array(&array, 1, arena, &inner) && gguf_array_array(&inner, 0, arena, &innermost) &&
+          innermost.count == 2 && gguf_array_bool(&innermost, 0, &b) && b && gguf_array_bool(&innermost, 1, &b) && !b);
     CHECK(gguf_array_array(&array, 2, arena, &inner) && inner.count == 0 && inner.type == GGUF_U32);
 }
 

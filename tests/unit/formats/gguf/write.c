@@ -1,4 +1,5 @@
-/* What is read of any version, byte order and alignment is written as version 3, little-endian, of the same alignment. */
+/* What is read of any version, byte order and alignment is written as version 3, little-endian, of the same alignment.
+ */
 #include "models/from_gguf.h"
 
 #include "tests/unit/check.h"

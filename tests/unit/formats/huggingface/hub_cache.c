@@ -48,7 +48,8 @@ static void folders(void)
     CHECK_TEXT(outcome(FOLDER "/snapshots/1111/"), "a-model: 2 side files, 0 notes");
     CHECK_TEXT(outcome(FOLDER "/snapshots/1111/model.safetensors"), "a-model: 2 side files, 0 notes");
     write_snapshot(FOLDER, "2222");
-    CHECK(strstr(outcome(FOLDER), "there is no refs/main, and 2 snapshots (1111, 2222 ...): name the directory of one") != NULL);
+    CHECK(strstr(outcome(FOLDER),
+                 "there is no refs/main, and 2 snapshots (1111, 2222 ...): name the directory of one") != NULL);
     files_write_text(FOLDER "/refs/main", "2222\n");
     CHECK_TEXT(outcome(FOLDER), "a-model: 2 side files, 0 notes");
     files_write_text(FOLDER "/refs/main", "3333");
@@ -62,7 +63,8 @@ static void folders(void)
     files_write_text(FOLDER "/refs/main", "");
     CHECK(strstr(outcome(FOLDER), "refs/main: holds no revision") != NULL);
 
-    files_must(mkdir("hub/models--org--empty", 0755) == 0 && mkdir("hub/models--org--empty/snapshots", 0755) == 0, "empty");
+    files_must(mkdir("hub/models--org--empty", 0755) == 0 && mkdir("hub/models--org--empty/snapshots", 0755) == 0,
+               "empty");
     CHECK(strstr(outcome("hub/models--org--empty"), "there is no snapshot") != NULL);
     write_snapshot("hub/models--bare", "1");
     CHECK_TEXT(outcome("hub/models--bare"), "bare: 2 side files, 0 notes");

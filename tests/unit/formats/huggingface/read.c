@@ -10,8 +10,8 @@ static void write_shard(const char *path, const char *names)
     size_t n_tensors = 0;
     strcpy(copy, names);
     for (char *name = strtok(copy, " "); name != NULL; name = strtok(NULL, " "), n_tensors++)
-        sprintf(header + strlen(header), ",\"%s\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[%zu,%zu]}", name, n_tensors,
-                n_tensors + 1);
+        sprintf(header + strlen(header), ",\"%s\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[%zu,%zu]}", name,
+                n_tensors, n_tensors + 1);
     strcat(header, "}");
     files_write_safetensors(path, header, strlen(header), n_tensors);
 }
@@ -52,10 +52,9 @@ static void single_files(void)
     write_shard("other/adapter_model.safetensors", "lora");
     CHECK_TEXT(outcome("other", &usual), "ok: lora");
     write_shard("other/z.safetensors", "z");
-    CHECK_TEXT(
-        outcome("other", &usual),
-        "other: adapter_model.safetensors and z.safetensors: which of them belong together is not known without an index; name "
-        "one file");
+    CHECK_TEXT(outcome("other", &usual), "other: adapter_model.safetensors and z.safetensors: which of them belong "
+                                         "together is not known without an index; name "
+                                         "one file");
 
     files_write_text("none/config.json", "{}");
     CHECK_TEXT(outcome("none", &usual), "none: no checkpoint that wfs can read is in this directory");
@@ -67,7 +66,8 @@ static void shards_without_index(void)
     write_shard("sharded/" SHARD_1, "z y");
     CHECK_TEXT(outcome("sharded", &usual), "sharded: " SHARD_2 " is missing: 1 of 2 shards are there");
     CHECK_TEXT(outcome("sharded/" SHARD_1, &usual),
-               "ok: y z; " SHARD_1 ": one of 2 shards, without the tensors of the others; name their directory for all");
+               "ok: y z; " SHARD_1
+               ": one of 2 shards, without the tensors of the others; name their directory for all");
     write_shard("sharded/" SHARD_2, "a");
     CHECK_TEXT(outcome("sharded", &usual), "ok: y z a");
     write_shard("sharded/consolidated.safetensors", "wq");
@@ -88,10 +88,12 @@ static const struct {
     const char *name, *index, *expected;
 } indices[] = {
     {"an index that is right",
-     "{\"weight_map\":{\"d\":\"" SHARD_2 "\",\"a\":\"" SHARD_1 "\",\"b\":\"" SHARD_1 "\",\"c\":\"" SHARD_2 "\"}}", "ok: a b c d"},
-    {"metadata of any kind", "{\"metadata\":{\"total_size\":4.0},\"weight_map\":{\"a\":\"" SHARD_1 "\",\"b\":\"" SHARD_1 "\"}}",
-     "ok: a b"},
-    {"a tensor that is not listed", "{\"weight_map\":{\"a\":\"" SHARD_1 "\",\"b\":\"" SHARD_1 "\",\"c\":\"" SHARD_2 "\"}}",
+     "{\"weight_map\":{\"d\":\"" SHARD_2 "\",\"a\":\"" SHARD_1 "\",\"b\":\"" SHARD_1 "\",\"c\":\"" SHARD_2 "\"}}",
+     "ok: a b c d"},
+    {"metadata of any kind",
+     "{\"metadata\":{\"total_size\":4.0},\"weight_map\":{\"a\":\"" SHARD_1 "\",\"b\":\"" SHARD_1 "\"}}", "ok: a b"},
+    {"a tensor that is not listed",
+     "{\"weight_map\":{\"a\":\"" SHARD_1 "\",\"b\":\"" SHARD_1 "\",\"c\":\"" SHARD_2 "\"}}",
      "ok: a b c d; " INDEX " does not list tensor 'd' of " SHARD_2},
     {"several that are not listed", "{\"weight_map\":{\"a\":\"" SHARD_1 "\",\"c\":\"" SHARD_2 "\"}}",
      "ok: a b c d; " INDEX " does not list tensor 'b' of " SHARD_1 ", nor others"},
@@ -115,14 +117,16 @@ static const struct {
      INDEX ": the shard '' of tensor 'a' is not the name of a file in this directory"},
     {"a NUL in the name", "{\"weight_map\":{\"a\":\"" SHARD_1 "\\u0000x\"}}",
      INDEX ": the shard '" SHARD_1 "' of tensor 'a' is not the name of a file in this directory"},
-    {"the index itself as shard", "{\"weight_map\":{\"a\":\"" INDEX "\"}}", INDEX ": not a checkpoint that wfs can read"},
+    {"the index itself as shard", "{\"weight_map\":{\"a\":\"" INDEX "\"}}",
+     INDEX ": not a checkpoint that wfs can read"},
     {"a directory as shard", "{\"weight_map\":{\"a\":\"directory\"}}", INDEX ": directory: not a regular file"},
     {"a FIFO as shard", "{\"weight_map\":{\"a\":\"fifo\"}}", INDEX ": fifo: not a regular file"},
     {"a link inside the directory", "{\"weight_map\":{\"c\":\"link.safetensors\"}}",
      "ok: c d; " INDEX " does not list tensor 'd' of link.safetensors"},
     {"a link out of the directory", "{\"weight_map\":{\"wq\":\"away.safetensors\"}}",
      INDEX ": away.safetensors: a symbolic link to DIR/single/model.safetensors, outside of the model's directory"},
-    {"a tensor in two shards", "{\"weight_map\":{\"a\":\"" SHARD_1 "\",\"c\":\"" SHARD_2 "\",\"d\":\"link.safetensors\"}}",
+    {"a tensor in two shards",
+     "{\"weight_map\":{\"a\":\"" SHARD_1 "\",\"c\":\"" SHARD_2 "\",\"d\":\"link.safetensors\"}}",
      SHARD_2 ": tensor 'c' is also in link.safetensors"},
     {"a shard that is not a string", "{\"weight_map\":{\"a\":1}}", INDEX ": the shard of tensor 'a' is not a string"},
     {"a tensor twice", "{\"weight_map\":{\"a\":\"" SHARD_1 "\",\"a\":\"" SHARD_1 "\"}}",
@@ -143,8 +147,8 @@ static void indexed(void)
         char expected[1024];
         const char *placeholder = strstr(indices[i].expected, "DIR");
         int before = placeholder != NULL ? (int)(placeholder - indices[i].expected) : (int)strlen(indices[i].expected);
-        snprintf(expected, sizeof expected, "%.*s%s%s", before, indices[i].expected, placeholder != NULL ? files_directory : "",
-                 placeholder != NULL ? placeholder + 3 : "");
+        snprintf(expected, sizeof expected, "%.*s%s%s", before, indices[i].expected,
+                 placeholder != NULL ? files_directory : "", placeholder != NULL ? placeholder + 3 : "");
         files_write_text("indexed/" INDEX, indices[i].index);
         check_text_report(outcome("indexed", &usual), expected, __FILE__, __LINE__, indices[i].name);
     }
@@ -192,8 +196,9 @@ static void kinds_of_weights(void)
 
 static void metadata(void)
 {
-    static const char header[] = "{\"__metadata__\":{\"format\":\"mlx\",\"only\":\"here\"},\"b\":{\"dtype\":\"U8\",\"shape\":[1],"
-                                 "\"data_offsets\":[0,1]}}";
+    static const char header[] =
+        "{\"__metadata__\":{\"format\":\"mlx\",\"only\":\"here\"},\"b\":{\"dtype\":\"U8\",\"shape\":[1],"
+        "\"data_offsets\":[0,1]}}";
     struct error error;
     write_shard("metadata/" SHARD_1, "a");
     files_write_safetensors("metadata/" SHARD_2, header, sizeof header - 1, 1);
@@ -203,7 +208,8 @@ static void metadata(void)
     CHECK_TEXT(checkpoint->metadata.kvs[0].key, "format");
     CHECK_TEXT(gguf_get_string(&checkpoint->metadata, "format", checkpoint->arena, &length, &error), "pt");
     CHECK_TEXT(checkpoint->metadata.kvs[1].key, "only");
-    CHECK_TEXT(checkpoint_note_text(checkpoint, 0), "the shards differ in the metadata 'format': that of the first is shown");
+    CHECK_TEXT(checkpoint_note_text(checkpoint, 0),
+               "the shards differ in the metadata 'format': that of the first is shown");
     CHECK_TEXT(checkpoint->format, "huggingface");
     CHECK_TEXT(checkpoint->model_name, "metadata");
     CHECK(checkpoint->n_sources == 2 && checkpoint->tensors->tensors[1].source == checkpoint->sources[1]);
@@ -221,7 +227,8 @@ static void different_metadata(void)
         for (int i = 0; i < KEYS; i++)
             end += sprintf(end, "%s\"k%05d\":\"%d\"", i > 0 ? "," : "", i, shard);
         end += sprintf(end, "},\"%d\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}", shard);
-        files_write_safetensors(shard == 1 ? "different/" SHARD_1 : "different/" SHARD_2, header, (size_t)(end - header), 1);
+        files_write_safetensors(shard == 1 ? "different/" SHARD_1 : "different/" SHARD_2, header,
+                                (size_t)(end - header), 1);
         free(header);
     }
     struct checkpoint *checkpoint = checkpoint_open("different", &usual, &error);

@@ -29,7 +29,8 @@ int main(void)
 {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char header[NUMPY_HEADER_MAX];
-        size_t length = numpy_header(&f32_dtype, rows[i].shape, rows[i].rank, header), text = strlen(rows[i].dictionary);
+        size_t length = numpy_header(&f32_dtype, rows[i].shape, rows[i].rank, header),
+               text = strlen(rows[i].dictionary);
         CHECK_NAMED(length == rows[i].length, rows[i].dictionary);
         CHECK(memcmp(header, "\x93NUMPY\x01\x00", 8) == 0);
         CHECK((size_t)(unsigned char)header[8] + 256 * (size_t)(unsigned char)header[9] + 10 == length);

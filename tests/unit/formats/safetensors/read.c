@@ -43,8 +43,8 @@ static const struct row rows[] = {
 
     {"a name twice", TEXT("{\"a\":" T ",\"a\":" T "}"), 4, "'a' appears twice"},
     {"a name twice, the last one valid", TEXT("{\"a\":1,\"a\":" T "}"), 4, "'a' appears twice"},
-    {"a name twice, the first one empty", TEXT("{\"a\":{\"dtype\":\"I32\",\"shape\":[0],\"data_offsets\":[0,0]},\"a\":" T "}"), 4,
-     "'a' appears twice"},
+    {"a name twice, the first one empty",
+     TEXT("{\"a\":{\"dtype\":\"I32\",\"shape\":[0],\"data_offsets\":[0,0]},\"a\":" T "}"), 4, "'a' appears twice"},
     {"a name twice, once escaped", TEXT("{\"a\":" T ",\"\\u0061\":" T "}"), 4, "'a' appears twice"},
 
     {"metadata", TEXT("{\"__metadata__\":{\"format\":\"pt\"},\"a\":" T "}"), 4, NULL},
@@ -52,16 +52,20 @@ static const struct row rows[] = {
     {"empty metadata", TEXT("{\"__metadata__\":{},\"a\":" T "}"), 4, NULL},
     {"metadata twice", TEXT("{\"__metadata__\":{},\"__metadata__\":{},\"a\":" T "}"), 4, "appears twice"},
     {"metadata null", TEXT("{\"__metadata__\":null,\"a\":" T "}"), 4, NULL},
-    {"metadata of an integer", TEXT("{\"__metadata__\":{\"k\":1},\"a\":" T "}"), 4, "__metadata__: 'k' is not a string"},
+    {"metadata of an integer", TEXT("{\"__metadata__\":{\"k\":1},\"a\":" T "}"), 4,
+     "__metadata__: 'k' is not a string"},
     {"metadata of null", TEXT("{\"__metadata__\":{\"k\":null},\"a\":" T "}"), 4, "__metadata__: 'k' is not a string"},
-    {"metadata of an object", TEXT("{\"__metadata__\":{\"k\":{}},\"a\":" T "}"), 4, "__metadata__: 'k' is not a string"},
+    {"metadata of an object", TEXT("{\"__metadata__\":{\"k\":{}},\"a\":" T "}"), 4,
+     "__metadata__: 'k' is not a string"},
     {"metadata as a list", TEXT("{\"__metadata__\":[],\"a\":" T "}"), 4, "__metadata__ is not an object"},
     {"a metadata key twice", TEXT("{\"__metadata__\":{\"k\":\"1\",\"k\":\"2\"},\"a\":" T "}"), 4, "'k' appears twice"},
     {"a tensor called __metadata__", TEXT("{\"__metadata__\":" T "}"), 4, "__metadata__: 'shape' is not a string"},
     {"__metadata__ spelled with an escape", TEXT("{\"\\u005f_metadata__\":{\"k\":\"v\"},\"a\":" T "}"), 4, NULL},
-    {"__metadata__ twice, once escaped", TEXT("{\"\\u005f_metadata__\":{},\"__metadata__\":{},\"a\":" T "}"), 4, "appears twice"},
+    {"__metadata__ twice, once escaped", TEXT("{\"\\u005f_metadata__\":{},\"__metadata__\":{},\"a\":" T "}"), 4,
+     "appears twice"},
 
-    {"a dimension 4.0", TEXT(ONE("U8", "[4.0]", "[0,4]")), 4, "tensor 'a': shape holds what is not an unsigned 64-bit integer"},
+    {"a dimension 4.0", TEXT(ONE("U8", "[4.0]", "[0,4]")), 4,
+     "tensor 'a': shape holds what is not an unsigned 64-bit integer"},
     {"a dimension 4e0", TEXT(ONE("U8", "[4e0]", "[0,4]")), 4, "shape holds"},
     {"a dimension -0", TEXT(ONE("U8", "[-0]", "[0,0]")), 0, "shape holds"},
     {"a dimension -1", TEXT(ONE("U8", "[-1]", "[0,0]")), 0, "shape holds"},
@@ -85,18 +89,22 @@ static const struct row rows[] = {
      "tensor 'b': data_offsets [2, 6] overlap"},
     {"tensors on the same bytes [test_json_attack]", TEXT("{\"a\":" T ",\"b\":" T ",\"c\":" T "}"), 4, "overlap"},
     {"a byte missing", TEXT("{\"a\":" T "}"), 3, "truncated: 1 of 4 tensor bytes are missing"},
-    {"2 bytes missing [test_metadata_incomplete_buffer]", TEXT("{\"a\":" T "}"), 2, "truncated: 2 of 4 tensor bytes are missing"},
+    {"2 bytes missing [test_metadata_incomplete_buffer]", TEXT("{\"a\":" T "}"), 2,
+     "truncated: 2 of 4 tensor bytes are missing"},
     {"a byte too many", TEXT("{\"a\":" T "}"), 5, ": 1 bytes follow the last tensor"},
-    {"8 bytes too many [test_metadata_incomplete_buffer]", TEXT("{\"a\":" T "}"), 12, ": 8 bytes follow the last tensor"},
+    {"8 bytes too many [test_metadata_incomplete_buffer]", TEXT("{\"a\":" T "}"), 12,
+     ": 8 bytes follow the last tensor"},
     {"offsets shorter than the shape [test_invalid_info]", TEXT(ONE("I32", "[2,2]", "[0,4]")), 4,
      "tensor 'a': data_offsets [0, 4] do not match I32 [2, 2] (16 bytes)"},
     {"offsets longer than the shape", TEXT(ONE("I32", "[1]", "[0,8]")), 8, "do not match I32 [1] (4 bytes)"},
 
     {"an unknown field",
-     TEXT("{\"a\":{\"dtype\":\"I32\",\"extra\":[{\"x\":[1,2.5,null]}],\"shape\":[1],\"data_offsets\":[0,4]}}"), 4, NULL},
+     TEXT("{\"a\":{\"dtype\":\"I32\",\"extra\":[{\"x\":[1,2.5,null]}],\"shape\":[1],\"data_offsets\":[0,4]}}"), 4,
+     NULL},
     {"a dtype twice", TEXT("{\"a\":{\"dtype\":\"I32\",\"dtype\":\"I32\",\"shape\":[1],\"data_offsets\":[0,4]}}"), 4,
      "appears twice"},
-    {"a shape twice", TEXT("{\"a\":{\"dtype\":\"I32\",\"shape\":[1],\"shape\":[1],\"data_offsets\":[0,4]}}"), 4, "appears twice"},
+    {"a shape twice", TEXT("{\"a\":{\"dtype\":\"I32\",\"shape\":[1],\"shape\":[1],\"data_offsets\":[0,4]}}"), 4,
+     "appears twice"},
     {"no dtype", TEXT("{\"a\":{\"shape\":[1],\"data_offsets\":[0,4]}}"), 4, "tensor 'a': no dtype"},
     {"no shape", TEXT("{\"a\":{\"dtype\":\"I32\",\"data_offsets\":[0,4]}}"), 4, "tensor 'a': no shape"},
     {"no data_offsets", TEXT("{\"a\":{\"dtype\":\"I32\",\"shape\":[1]}}"), 4, "tensor 'a': no data_offsets"},
@@ -108,14 +116,16 @@ static const struct row rows[] = {
     {"a dtype of wfs, not of the format", TEXT(ONE("C128", "[1]", "[0,16]")), 16, "unknown dtype 'C128'"},
     {"a dtype in lower case", TEXT(ONE("i32", "[1]", "[0,4]")), 4, "unknown dtype 'i32'"},
     {"a dtype with a NUL after it", TEXT(ONE("I32\\u0000", "[1]", "[0,4]")), 4, "unknown dtype"},
-    {"an integer as dtype", TEXT("{\"a\":{\"dtype\":4,\"shape\":[1],\"data_offsets\":[0,4]}}"), 4, "dtype is not a string"},
+    {"an integer as dtype", TEXT("{\"a\":{\"dtype\":4,\"shape\":[1],\"data_offsets\":[0,4]}}"), 4,
+     "dtype is not a string"},
     {"a dtype spelled with an escape", TEXT(ONE("\\u004932", "[1]", "[0,4]")), 4, NULL},
 
     {"a scalar", TEXT(ONE("I32", "[]", "[0,4]")), 4, NULL},
     {"an empty tensor [test_zero_sized_tensor]", TEXT(ONE("I32", "[2,0,3]", "[0,0]")), 0, NULL},
     {"0 before an overflow", TEXT(ONE("I32", "[0,9223372036854775808,4]", "[0,0]")), 0, NULL},
     {"0 after an overflow", TEXT(ONE("I32", "[9223372036854775808,4,0]", "[0,0]")), 0, "larger than 64 bits can say"},
-    {"bits that overflow", TEXT(ONE("F32", "[576460752303423488]", "[0,2305843009213693952]")), 0, "larger than 64 bits can say"},
+    {"bits that overflow", TEXT(ONE("F32", "[576460752303423488]", "[0,2305843009213693952]")), 0,
+     "larger than 64 bits can say"},
     {"elements that overflow [test_validation_overflow]", TEXT(ONE("I32", "[2,18446744073709551614]", "[0,16]")), 16,
      "larger than 64 bits can say"},
     {"bytes that overflow [test_validation_overflow]", TEXT(ONE("I32", "[2,9223372036854775807]", "[0,16]")), 16,
@@ -127,12 +137,13 @@ static const struct row rows[] = {
      TEXT("{\"a\":" T ",\"b\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[4,4]},"
           "\"c\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[4,5]}}"),
      5, NULL},
-    {"an empty tensor inside another", TEXT("{\"a\":" T ",\"b\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[2,2]}}"), 4,
-     "overlap"},
-    {"an empty tensor after the end", TEXT("{\"a\":" T ",\"b\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[5,5]}}"), 4,
-     "leave a hole"},
+    {"an empty tensor inside another",
+     TEXT("{\"a\":" T ",\"b\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[2,2]}}"), 4, "overlap"},
+    {"an empty tensor after the end",
+     TEXT("{\"a\":" T ",\"b\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[5,5]}}"), 4, "leave a hole"},
     {"F4 [4] [test_serialization_fp4]", TEXT(ONE("F4", "[4]", "[0,2]")), 2, NULL},
-    {"F4 [3] [test_serialization_fp4_misaligned]", TEXT(ONE("F4", "[3]", "[0,2]")), 2, "F4 [3] is no whole number of bytes"},
+    {"F4 [3] [test_serialization_fp4_misaligned]", TEXT(ONE("F4", "[3]", "[0,2]")), 2,
+     "F4 [3] is no whole number of bytes"},
     {"F4 rows of half a byte", TEXT(ONE("F4", "[2,3]", "[0,3]")), 3, NULL},
     {"F4 with too few bytes [test_serialization_fp4_invalid]", TEXT(ONE("F4", "[4]", "[0,1]")), 1,
      "do not match F4 [4] (2 bytes)"},
@@ -188,9 +199,11 @@ static void beginnings(void)
     } files[] = {
         {"an empty file [test_header_too_small]", "", 0, "0 bytes are too few"},
         {"7 bytes", "\x02\0\0\0\0\0\0", 7, "7 bytes are too few"},
-        {"a length and nothing more [test_invalid_header_length]", "\x02\0\0\0\0\0\0\0", 8, "a header of 2 bytes in a file of 8"},
+        {"a length and nothing more [test_invalid_header_length]", "\x02\0\0\0\0\0\0\0", 8,
+         "a header of 2 bytes in a file of 8"},
         {"a length beyond the file by one", "\x03\0\0\0\0\0\0\0{}", 10, "a header of 3 bytes in a file of 10"},
-        {"a length over the limit [test_header_too_large]", "\x3c\0\0\0\0\xff\xff\xff{}", 10, "over the limit of 100000000"},
+        {"a length over the limit [test_header_too_large]", "\x3c\0\0\0\0\xff\xff\xff{}", 10,
+         "over the limit of 100000000"},
         {"a length that wraps", "\xff\xff\xff\xff\xff\xff\xff\xff{}", 10, "over the limit"},
         {"a length that wraps with the 8 bytes", "\xf8\xff\xff\xff\xff\xff\xff\xff{}", 10, "over the limit"},
         {"a length of 2^63", "\0\0\0\0\0\0\0\x80{}", 10, "over the limit"},
@@ -300,8 +313,9 @@ static void order(void)
         unsigned rank;
         uint64_t offset, length;
     } expected[] = {
-        {TEXT("layers.1\0"), "BOOL", 1, 3, 1}, {TEXT("layers.10"), "U8", 1, 2, 1},    {TEXT("layers.2"), "F16", 1, 0, 2},
-        {TEXT("z"), "BF16", 2, 4, 4},          {TEXT("\xef\xbf\xbd"), "I8", 2, 4, 0}, {TEXT("\xf0\x9f\x98\x80"), "U8", 0, 8, 1},
+        {TEXT("layers.1\0"), "BOOL", 1, 3, 1}, {TEXT("layers.10"), "U8", 1, 2, 1},
+        {TEXT("layers.2"), "F16", 1, 0, 2},    {TEXT("z"), "BF16", 2, 4, 4},
+        {TEXT("\xef\xbf\xbd"), "I8", 2, 4, 0}, {TEXT("\xf0\x9f\x98\x80"), "U8", 0, 8, 1},
     };
     struct error error = {""};
     files_write_safetensors("model.safetensors", TEXT(order_header), 9);
@@ -312,7 +326,8 @@ static void order(void)
     }
     for (size_t i = 0; i < checkpoint->tensors->n_tensors; i++) {
         const struct tensor *tensor = &checkpoint->tensors->tensors[i];
-        CHECK(tensor->name_length == expected[i].name_length && memcmp(tensor->name, expected[i].name, tensor->name_length) == 0);
+        CHECK(tensor->name_length == expected[i].name_length &&
+              memcmp(tensor->name, expected[i].name, tensor->name_length) == 0);
         CHECK_TEXT(tensor->dtype->name, expected[i].dtype);
         CHECK(tensor->rank == expected[i].rank && tensor->length == expected[i].length);
         CHECK(tensor->offset == 8 + sizeof order_header - 1 + expected[i].offset);
@@ -339,8 +354,8 @@ static void dtypes_accepted(void)
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         char header[128];
-        snprintf(header, sizeof header, "{\"a\":{\"dtype\":\"%s\",\"shape\":[2,4],\"data_offsets\":[0,%zu]}}", all[i].name,
-                 all[i].n_bytes);
+        snprintf(header, sizeof header, "{\"a\":{\"dtype\":\"%s\",\"shape\":[2,4],\"data_offsets\":[0,%zu]}}",
+                 all[i].name, all[i].n_bytes);
         CHECK_NAMED(accepts(header, strlen(header), all[i].n_bytes), all[i].name);
     }
 }

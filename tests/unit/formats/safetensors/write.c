@@ -1,5 +1,5 @@
-/* Files as the safetensors library wrote them (tests/data/make_safetensors.py): their tensors, in any order, give the same bytes
- * before the data. */
+/* Files as the safetensors library wrote them (tests/data/make_safetensors.py): their tensors, in any order, give the
+ * same bytes before the data. */
 #include "formats/safetensors/write.h"
 
 #include "formats/checkpoint.h"
@@ -26,7 +26,8 @@ static bool same_beginning(const struct source *source, const struct buffer *hea
 {
     struct error error;
     unsigned char *bytes = malloc(header->length);
-    bool same = source_size(source) == header->length + data_size && source_read(source, 0, header->length, bytes, &error) &&
+    bool same = source_size(source) == header->length + data_size &&
+                source_read(source, 0, header->length, bytes, &error) &&
                 memcmp(bytes, header->bytes, header->length) == 0;
     free(bytes);
     return same;
@@ -58,9 +59,9 @@ static void written(const struct row *row)
             CHECK(safetensors_refusal(tensor->name, tensor->name_length, tensor->dtype) == NULL);
             places[i] = (struct safetensors_place){.tensor = tensor, .type = tensor->dtype};
         }
-        CHECK_NAMED(
-            safetensors_lay_out(places, set->n_tensors, row->no_metadata ? NULL : row->metadata, &header, &data_size, &error),
-            path);
+        CHECK_NAMED(safetensors_lay_out(places, set->n_tensors, row->no_metadata ? NULL : row->metadata, &header,
+                                        &data_size, &error),
+                    path);
         CHECK_NAMED(same_beginning(checkpoint->sources[0], &header, data_size), path);
         CHECK_NAMED(same_offsets(places, set->n_tensors, header.length), path);
         buffer_free(&header);
@@ -83,7 +84,8 @@ static void too_large(void)
     struct buffer header;
     uint64_t data_size, shape[] = {(uint64_t)1 << 61};
     struct tensor tensor = {.name = "a", .name_length = 1, .rank = 1, .dtype = &f32_dtype, .shape = shape};
-    struct safetensors_place places[2] = {{.tensor = &tensor, .type = &f32_dtype}, {.tensor = &tensor, .type = &f32_dtype}};
+    struct safetensors_place places[2] = {{.tensor = &tensor, .type = &f32_dtype},
+                                          {.tensor = &tensor, .type = &f32_dtype}};
     CHECK(!safetensors_lay_out(places, 1, NULL, &header, &data_size, &error));
     CHECK_TEXT(error.message, "tensor 'a': its F32 elements do not fit in a file");
 }

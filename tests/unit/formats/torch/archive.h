@@ -1,4 +1,5 @@
-/* Checkpoints of torch for tests: zip archives of stored members, pickles written in text opcodes, and what is read as a text. */
+/* Checkpoints of torch for tests: zip archives of stored members, pickles written in text opcodes, and what is read as
+ * a text. */
 #pragma once
 
 #include "base/buffer.h"
@@ -82,7 +83,7 @@ static inline void archive_write(const char *path, const struct archive_member *
 
 /* Pieces of pickles. Integers are "I1\n", a tuple's items stand one after the other. */
 #define PICKLE_STORAGE(class, key, n) "(Vstorage\nctorch\n" class "\nV" key "\nVcpu\nI" n "\ntQ"
-#define PICKLE_TENSOR(storage, offset, size, stride)                                                                             \
+#define PICKLE_TENSOR(storage, offset, size, stride)                                                                   \
     "ctorch._utils\n_rebuild_tensor_v2\n(" storage "I" offset "\n(" size "t(" stride "tI00\nNtR"
 
 /* A value as text; complex ones and others without a number as hexadecimal bytes. */
@@ -109,8 +110,8 @@ static inline void archive_show_values(const struct view *view, struct buffer *o
             buffer_printf(out, " %02x", units[i]);
 }
 
-/* Opens a checkpoint and tells what is in it, "NAME DTYPE [SHAPE] VALUES" or "NAME DTYPE [SHAPE] (REFUSAL)" for each tensor, and
- * then its extras; or the error. To be freed. */
+/* Opens a checkpoint and tells what is in it, "NAME DTYPE [SHAPE] VALUES" or "NAME DTYPE [SHAPE] (REFUSAL)" for each
+ * tensor, and then its extras; or the error. To be freed. */
 static inline char *archive_describe(const char *path, const struct open_options *options)
 {
     struct buffer out = {0};

@@ -37,7 +37,8 @@ static void empty_cache(void)
     chunk_give_up(chunk_reserve(CHUNK_CACHE_BYTES - sizeof(struct chunk)));
 }
 
-static bool reads(struct source *inflated, const unsigned char *content, uint64_t offset, size_t length, struct error *error)
+static bool reads(struct source *inflated, const unsigned char *content, uint64_t offset, size_t length,
+                  struct error *error)
 {
     unsigned char *bytes = malloc(length + 1);
     bool good = source_read(inflated, offset, length, bytes, error) && memcmp(bytes, content + offset, length) == 0;

@@ -1,9 +1,10 @@
 /* Files of the legacy container, assembled by hand: five pickles, then the storages. */
 #include "tests/unit/formats/torch/archive.h"
 
-#define MAGIC                "\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19."
-#define VERSION              "\x80\x02M\xe9\x03."
-#define SYSTEM               "(dVprotocol_version\nI1001\nsVlittle_endian\nI01\nsVtype_sizes\n(ds." /* not read further */
+#define MAGIC   "\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19."
+#define VERSION "\x80\x02M\xe9\x03."
+/* what follows the sizes is not read */
+#define SYSTEM               "(dVprotocol_version\nI1001\nsVlittle_endian\nI01\nsVtype_sizes\n(ds."
 #define WHOLE(class, key, n) "(Vstorage\nctorch\n" class "\nV" key "\nVcpu\nI" n "\nNtQ"
 #define WINDOW(key, n, view) "(Vstorage\nctorch\nFloatStorage\nV" key "\nVcpu\nI" n "\n(" view "ttQ"
 #define OBJECT(storage)      "(dVx\n" PICKLE_TENSOR(storage, "0", "I2\n", "I1\n") "s."
@@ -24,7 +25,17 @@ static const struct {
 } rows[] = {
 #define FILE_OF(object, keys) MAGIC, VERSION, SYSTEM, object, keys
     {FILE_OF(GOOD, "(lV7\na."), {{3, {1, 2, 3}}}, 1, 0, 0, false, "x F32 [2] 1 2"},
-    {"L119547037146038801333356L\n.", "I1001\n.", SYSTEM, GOOD, "(lV7\na.", {{3, {1, 2, 3}}}, 1, 0, 0, false, "x F32 [2] 1 2"},
+    {"L119547037146038801333356L\n.",
+     "I1001\n.",
+     SYSTEM,
+     GOOD,
+     "(lV7\na.",
+     {{3, {1, 2, 3}}},
+     1,
+     0,
+     0,
+     false,
+     "x F32 [2] 1 2"},
     {"\x80\x04\x95\x0d\0\0\0\0\0\0\0\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.",
      VERSION,
      SYSTEM,
@@ -37,8 +48,8 @@ static const struct {
      false,
      "x F32 [2] 1 2"},
     {FILE_OF(OBJECT(WINDOW("7", "3", "Vw\nI1\nI2\n")), "(lV7\na."), {{3, {1, 2, 3}}}, 1, 0, 0, false, "x F32 [2] 2 3"},
-    {FILE_OF("(dVx\n" PICKLE_TENSOR(WHOLE("FloatStorage", "8", "1"), "0", "I1\n",
-                                    "I1\n") "sVy\n" PICKLE_TENSOR(WHOLE("FloatStorage", "7", "3"), "0", "I3\n", "I1\n") "s.",
+    {FILE_OF("(dVx\n" PICKLE_TENSOR(WHOLE("FloatStorage", "8", "1"), "0", "I1\n", "I1\n") "sVy\n" PICKLE_TENSOR(
+                 WHOLE("FloatStorage", "7", "3"), "0", "I3\n", "I1\n") "s.",
              "(lV7\naV8\na."),
      {{3, {1, 2, 3}}, {1, {4}}},
      2,
@@ -46,8 +57,8 @@ static const struct {
      0,
      false,
      "x F32 [1] 4\ny F32 [3] 1 2 3"},
-    {FILE_OF("(dVx\n(Vmodule\nclib\nNet\nVnet.py\nVimport os\ntQ)\x81(dVw\n" PICKLE_TENSOR(WHOLE("FloatStorage", "7", "3"), "0",
-                                                                                           "I1\n", "I1\n") "sbs.",
+    {FILE_OF("(dVx\n(Vmodule\nclib\nNet\nVnet.py\nVimport os\ntQ)\x81(dVw\n" PICKLE_TENSOR(
+                 WHOLE("FloatStorage", "7", "3"), "0", "I1\n", "I1\n") "sbs.",
              "(lV7\na."),
      {{3, {1, 2, 3}}},
      1,
@@ -61,7 +72,13 @@ static const struct {
     {FILE_OF(GOOD, "(lV7\na."), {{3, {1, 2, 3}}}, 1, 0, 5, false, "x.pt: 5 bytes follow the last storage"},
     {FILE_OF(GOOD, "(lV7\na."), {{3, {1, 2, 3}}}, 1, 1, 0, false, "x.pt: storage '7' ["},
     {FILE_OF(GOOD, "(lV7\na."), {{3, {1, 2, 3}}}, 1, 13, 0, false, "storage '7': x.pt: bytes ["},
-    {FILE_OF(GOOD, "(lV7\na."), {{2, {1, 2, 3}}}, 1, 0, 0, false, "x.pt: storage '7' has 2 elements, the pickle says 3"},
+    {FILE_OF(GOOD, "(lV7\na."),
+     {{2, {1, 2, 3}}},
+     1,
+     0,
+     0,
+     false,
+     "x.pt: storage '7' has 2 elements, the pickle says 3"},
     {FILE_OF(GOOD, "(lV7\na."),
      {{UINT64_C(1) << 63, {1, 2, 3}}},
      1,
@@ -85,10 +102,16 @@ static const struct {
      0,
      false,
      "x.pt: storage '9' is listed, but nothing refers"},
-    {FILE_OF(GOOD, "(lI7\na."), {{3, {1, 2, 3}}}, 1, 0, 0, false, "x.pt: the list of storage keys holds what is not text"},
+    {FILE_OF(GOOD, "(lI7\na."),
+     {{3, {1, 2, 3}}},
+     1,
+     0,
+     0,
+     false,
+     "x.pt: the list of storage keys holds what is not text"},
     {FILE_OF(GOOD, "(d."), {{3, {1, 2, 3}}}, 1, 0, 0, false, "x.pt: the storage keys are not a list"},
-    {FILE_OF("(dVx\n" PICKLE_TENSOR(WHOLE("FloatStorage", "7", "3"), "0", "I1\n",
-                                    "I1\n") "sVy\n" PICKLE_TENSOR(WHOLE("DoubleStorage", "7", "3"), "0", "I1\n", "I1\n") "s.",
+    {FILE_OF("(dVx\n" PICKLE_TENSOR(WHOLE("FloatStorage", "7", "3"), "0", "I1\n", "I1\n") "sVy\n" PICKLE_TENSOR(
+                 WHOLE("DoubleStorage", "7", "3"), "0", "I1\n", "I1\n") "s.",
              "(lV7\na."),
      {{3, {1, 2, 3}}},
      1,
@@ -144,7 +167,17 @@ static const struct {
      0,
      false,
      "storage keys pickle at 86: offset 19: REDUCE of os.system"},
-    {MAGIC, "", "", "", "", {{0}}, 0, 0, 0, false, "x.pt: protocol pickle at 15: offset 0: the pickle ends without STOP"},
+    {MAGIC,
+     "",
+     "",
+     "",
+     "",
+     {{0}},
+     0,
+     0,
+     0,
+     false,
+     "x.pt: protocol pickle at 15: offset 0: the pickle ends without STOP"},
 };
 
 static void append_pickle(struct buffer *file, const char *pickle)
@@ -222,7 +255,8 @@ static void check_others(void)
         {"\x80\x02"
          "cos\nsystem\n)R.",
          "x.pt: offset 14: REDUCE of os.system: not data; unpickling would run it"},
-        {"\x80\x03(dVa\ncnumpy.core.multiarray\n_reconstruct\n(cnumpy\nndarray\n(I0\ntC\1btR(I1\n(I2\ntcnumpy\ndtype\n(Vu1\nI00\n"
+        {"\x80\x03(dVa\ncnumpy.core.multiarray\n_reconstruct\n(cnumpy\nndarray\n(I0\ntC\1btR(I1\n(I2\ntcnumpy\ndtype\n("
+         "Vu1\nI00\n"
          "I01\ntR(I3\nV|\nNNNI-1\nI-1\nI0\ntbI00\nC\2\1\2tbs.",
          "a U8 [2] 1 2"},
     };

@@ -1,5 +1,5 @@
-/* Pickles assembled by hand: what each opcode makes, and every way in which one is refused. The malformed ones follow the lists
- * test_bad_stack, test_bad_mark and test_truncated_data of CPython's Lib/test/pickletester.py. */
+/* Pickles assembled by hand: what each opcode makes, and every way in which one is refused. The malformed ones follow
+ * the lists test_bad_stack, test_bad_mark and test_truncated_data of CPython's Lib/test/pickletester.py. */
 #include "formats/torch/pickle.h"
 
 #include "tests/unit/check.h"
@@ -30,7 +30,8 @@ static const struct {
            "cos\nsystem\n)}\x92."),
      "offset 15: NEWOBJ_EX of os.system: not data"},
     {BYTES("cos\nsystem\n."), "offset 0: GLOBAL of os.system: not data"},
-    {BYTES("ccopyreg\n_reconstructor\n(cos\nsystem\nc__builtin__\nobject\nNtR."), "offset 58: REDUCE of os.system: not data"},
+    {BYTES("ccopyreg\n_reconstructor\n(cos\nsystem\nc__builtin__\nobject\nNtR."),
+     "offset 58: REDUCE of os.system: not data"},
     {BYTES("cbuiltins\neval\n(S'1'\ntR."), "offset 22: REDUCE of builtins.eval: not data"},
     {BYTES("c__builtin__\nexec\n(S'1'\ntR."), "offset 25: REDUCE of __builtin__.exec: not data"},
     {BYTES("c__builtin__\ncompile\n(tR."), "offset 23: REDUCE of __builtin__.compile: not data"},
@@ -123,7 +124,8 @@ static const struct {
     {BYTES("\x96\xff\xff\xff\xff\xff\xff\xff\xff."), "offset 0: BYTEARRAY8: the pickle ends in its argument"},
     {BYTES("B\xff\xff\xff\xff."), "offset 0: BINBYTES: the pickle ends in its argument"},
     {BYTES("\x8b\xff\xff\xff\x7f."), "offset 0: LONG4: the pickle ends in its argument"},
-    {BYTES("\x95\x00\x00\x00\x00\x00\x00\x00\x80N."), "offset 0: FRAME: a frame of 9223372036854775808 bytes, 2 are left"},
+    {BYTES("\x95\x00\x00\x00\x00\x00\x00\x00\x80N."),
+     "offset 0: FRAME: a frame of 9223372036854775808 bytes, 2 are left"},
     {BYTES("Np99999999999999999999\n."), "offset 1: PUT: not a memo index"},
     {BYTES("Np4294967296\n."), "offset 1: PUT: not a memo index"},
     {BYTES("Np-1\n."), "offset 1: PUT: not a memo index"},
@@ -309,7 +311,8 @@ static void check_refused(void)
     struct error error;
     for (size_t i = 0; i < LENGTH(refused); i++) {
         bool good = reads(refused[i].bytes, refused[i].length, NULL, &error);
-        if (!CHECK_NAMED(!good && strncmp(error.message, refused[i].says, strlen(refused[i].says)) == 0, refused[i].says))
+        if (!CHECK_NAMED(!good && strncmp(error.message, refused[i].says, strlen(refused[i].says)) == 0,
+                         refused[i].says))
             printf("# actual: %s\n", good ? "read" : error.message);
     }
 }
@@ -333,7 +336,8 @@ static void check_malformed(void)
 /* The graph as text, so that a row says what a pickle means. */
 static void show(const struct pickle_node *node, char *out, size_t capacity);
 
-static void show_items(const struct pickle_items *items, const char *open, const char *close, char *out, size_t capacity)
+static void show_items(const struct pickle_items *items, const char *open, const char *close, char *out,
+                       size_t capacity)
 {
     size_t n = (size_t)snprintf(out, capacity, "%s", open);
     for (uint32_t i = 0; i < items->n; i++) {
@@ -544,11 +548,13 @@ static void check_bulk(void)
 {
     enum { MANY = 1000000 };
     struct error error;
-    CHECK_NAMED(reads_repeated(BYTES("N"), BYTES("\x85"), MANY, BYTES("."), &error), "a million tuples, one in the other");
+    CHECK_NAMED(reads_repeated(BYTES("N"), BYTES("\x85"), MANY, BYTES("."), &error),
+                "a million tuples, one in the other");
     CHECK_NAMED(reads_repeated(BYTES(""), BYTES("("), MANY, BYTES("N."), &error), "a million MARKs");
     CHECK_NAMED(reads_repeated(BYTES(""), BYTES("]"), MANY, BYTES("."), &error), "a million lists");
     CHECK_NAMED(reads_repeated(BYTES("N"), BYTES("2\x86"), MANY, BYTES("."), &error), "memo doubling is a small graph");
-    CHECK_NAMED(!reads_repeated(BYTES("("), BYTES("N2"), MANY, BYTES("d"), &error), "a dict of a million pairs, not ended");
+    CHECK_NAMED(!reads_repeated(BYTES("("), BYTES("N2"), MANY, BYTES("d"), &error),
+                "a dict of a million pairs, not ended");
     CHECK_NAMED(reads_repeated(BYTES("L"), BYTES("7"), MANY, BYTES("\n."), &error), "a number of a million digits");
 
     /* Each memo index in another corner: what the memo may use is bounded by the size of the pickle. */

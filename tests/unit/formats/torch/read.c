@@ -93,12 +93,13 @@ static void check_files(FILE *lines)
 static void check_extras(void)
 {
     struct checkpoint *checkpoint = open_data("nested-2.pt");
-    CHECK_TEXT(
-        checkpoint->extras,
-        "{\"optimizer\":{\"param_groups\":[{\"lr\":0.001,\"betas\":[0.9,0.999],\"eps\":1e-08,\"weight_decay\":0,\"amsgrad\":"
-        "false,\"maximize\":false,\"foreach\":null,\"capturable\":false,\"differentiable\":false,\"fused\":null,"
-        "\"decoupled_weight_decay\":false,\"params\":[0,1]}]},\"epoch\":3,\"args\":{\"lr\":0.1,\"name\":\"x\"},\"scalar\":2.5,"
-        "\"dtype\":\"torch.bfloat16\",\"size\":[1,2]}");
+    CHECK_TEXT(checkpoint->extras,
+               "{\"optimizer\":{\"param_groups\":[{\"lr\":0.001,\"betas\":[0.9,0.999],\"eps\":1e-08,\"weight_decay\":0,"
+               "\"amsgrad\":"
+               "false,\"maximize\":false,\"foreach\":null,\"capturable\":false,\"differentiable\":false,\"fused\":null,"
+               "\"decoupled_weight_decay\":false,\"params\":[0,1]}]},\"epoch\":3,\"args\":{\"lr\":0.1,\"name\":\"x\"},"
+               "\"scalar\":2.5,"
+               "\"dtype\":\"torch.bfloat16\",\"size\":[1,2]}");
     checkpoint_close(checkpoint);
 }
 
@@ -138,8 +139,9 @@ static void check_odd(const char *file, const char *builtins)
         check_member(checkpoint, members[i]);
     snprintf(text, sizeof text, "\"builtin\":\"%s.len\"", builtins);
     check_member(checkpoint, text);
-    snprintf(text, sizeof text, "\"partial\":{\"functools.partial\":[\"%s.divmod\"],\"state\":[\"%s.divmod\",[7],{},null]}",
-             builtins, builtins);
+    snprintf(text, sizeof text,
+             "\"partial\":{\"functools.partial\":[\"%s.divmod\"],\"state\":[\"%s.divmod\",[7],{},null]}", builtins,
+             builtins);
     check_member(checkpoint, text);
     snprintf(text, sizeof text, "\"method\":{\"%s.getattr\":[\"text\",\"upper\"]}", builtins);
     check_member(checkpoint, text);

@@ -1,5 +1,6 @@
-/* Tensors of zip archives: what torch makes of a pickle, and what is refused. Values follow from torch/_utils.py: element [i, j]
- * is storage[offset + i * stride[0] + j * stride[1]]. tests/interop/test_torch.py compares with torch itself. */
+/* Tensors of zip archives: what torch makes of a pickle, and what is refused. Values follow from torch/_utils.py:
+ * element [i, j] is storage[offset + i * stride[0] + j * stride[1]]. tests/interop/test_torch.py compares with torch
+ * itself. */
 #include "tests/unit/formats/torch/archive.h"
 
 #define FLOATS                                PICKLE_STORAGE("FloatStorage", "0", "6") /* 0 1 2 3 4 5 */
@@ -7,7 +8,7 @@
 #define TENSOR(storage, offset, size, stride) IN_DICT(PICKLE_TENSOR(storage, offset, size, stride))
 #define PLAIN                                 PICKLE_TENSOR(FLOATS, "0", "I2\nI3\n", "I3\nI1\n")
 #define SHORT                                 PICKLE_TENSOR(FLOATS, "4", "I1\n", "I1\n")
-#define V3(storage, dtype, size, stride, metadata)                                                                               \
+#define V3(storage, dtype, size, stride, metadata)                                                                     \
     "ctorch._utils\n_rebuild_tensor_v3\n(" storage "I0\n(" size "t(" stride "tI00\nNctorch\n" dtype "\n" metadata "tR"
 #define BYTES(n)   PICKLE_STORAGE("UntypedStorage", "1", n) /* 24 bytes: 0 1 2 ... 23 */
 #define TEN_DIMS   "I1\nI1\nI1\nI1\nI1\nI1\nI1\nI1\nI1\nI1\n"
@@ -44,9 +45,9 @@ static const struct {
     {IN_DICT(V3(BYTES("24"), "float32", "I1\n", "I1\n", "(dVneg\nI01\ns")), "x F32 [1] -3.82047e-37"},
     {IN_DICT(V3(BYTES("24"), "int32", "I1\n", "I1\n", "(dVneg\nI01\ns")),
      "x I32 [1] (a tensor of this dtype with its negative bit set is not supported)"},
-    {IN_DICT("ctorch._utils\n_rebuild_qtensor\n(" PICKLE_STORAGE("QInt8Storage", "1",
-                                                                 "24") "I0\n(I3\nt(I1\nt("
-                                                                       "ctorch\nper_tensor_affine\nF0.1\nI0\ntI00\nNtR"),
+    {IN_DICT("ctorch._utils\n_rebuild_qtensor\n(" PICKLE_STORAGE(
+         "QInt8Storage", "1", "24") "I0\n(I3\nt(I1\nt("
+                                    "ctorch\nper_tensor_affine\nF0.1\nI0\ntI00\nNtR"),
      "x I8 [3] (quantized tensors are not supported)"},
     {IN_DICT("ctorch._utils\n_rebuild_sparse_tensor\n(ctorch\nsparse_coo\n(" SHORT SHORT "(I7\nI7\ntttR"),
      "x F32 [7, 7] (sparse tensors are not supported)"},
@@ -58,7 +59,8 @@ static const struct {
     {IN_DICT("ctorch._tensor\n_rebuild_from_type_v2\n(ctorch._utils\n_rebuild_wrapper_subclass\nclib\nT\n("
              "clib\nT\nctorch\nfloat32\n(I4\nt(I1\ntI0\nNNI00\nt(dVinner\n" SHORT "stR"),
      "x F32 [4] (a tensor subclass that keeps its values in other tensors)\nx.inner F32 [1] 4"},
-    {IN_DICT("ctorch._utils\n_rebuild_device_tensor_from_cpu_tensor\n(" SHORT "ctorch\nfloat32\nVxla\nI00\ntR"), "x F32 [1] 4"},
+    {IN_DICT("ctorch._utils\n_rebuild_device_tensor_from_cpu_tensor\n(" SHORT "ctorch\nfloat32\nVxla\nI00\ntR"),
+     "x F32 [1] 4"},
     {IN_DICT("ctorch._utils\n_rebuild_device_tensor_from_cpu_tensor\n(" SHORT "ctorch\nbfloat16\nVxla\nI00\ntR"),
      "x F32 [1] (a tensor that is converted to another dtype on load is not supported)"},
     {IN_DICT("ctorch._utils\n_rebuild_tensor_v2\n(ctorch.storage\n_load_from_bytes\n(C\1xtRI0\n(I1\nt(I1\ntI00\nNtR"),
@@ -77,7 +79,8 @@ static const struct {
     {"(dVmodule.w\n" SHORT "sVw\n" SHORT "s.", "module.w F32 [1] 4\nw F32 [1] 4"},
     {"ccollections\nOrderedDict\n((l(lVw\na" SHORT "aatR.", "w F32 [1] 4"},
     {"ccollections\nOrderedDict\n(tRVw\n" SHORT "s(dV_metadata\nNsb.", "w F32 [1] 4"},
-    {"clib\nNet\n)\x81(dV_modules\n(dVfc\nclib\nLinear\n)\x81(dV_parameters\n(dVweight\n" SHORT "ssbssb.", "fc.weight F32 [1] 4"},
+    {"clib\nNet\n)\x81(dV_modules\n(dVfc\nclib\nLinear\n)\x81(dV_parameters\n(dVweight\n" SHORT "ssbssb.",
+     "fc.weight F32 [1] 4"},
     {SHORT ".", "x F32 [1] 4"},
 
     /* Walks. */
@@ -97,22 +100,26 @@ static const struct {
      "w F32 [1] 4\n{\"log\":{\"logging.getLogger\":[\"x\"]},\"f\":\"math.sqrt\"}"},
     {"(dVx\nclib\nf\n(" SHORT "tRs.", "x.0 F32 [1] 4\n{\"x\":{\"lib.f\":[null]}}"},
     {"(dVw\n" SHORT "sVb\nC\3abcsVn\nL18446744073709551616L\nsVm\n\x8a\11\1\1\1\1\1\1\1\1\1s.",
-     "w F32 [1] 4\n{\"b\":{\"bytes\":\"616263\",\"length\":3},\"n\":\"18446744073709551616\",\"m\":\"18519084246547628289\"}"},
-    {"(dVw\n" SHORT "sVn\n\x8a\11\377\376\376\376\376\376\376\376\376s.", "w F32 [1] 4\n{\"n\":\"-18519084246547628289\"}"},
+     "w F32 [1] "
+     "4\n{\"b\":{\"bytes\":\"616263\",\"length\":3},\"n\":\"18446744073709551616\",\"m\":\"18519084246547628289\"}"},
+    {"(dVw\n" SHORT "sVn\n\x8a\11\377\376\376\376\376\376\376\376\376s.",
+     "w F32 [1] 4\n{\"n\":\"-18519084246547628289\"}"},
     {"(dVw\n" SHORT "sVstorage\n" FLOATS "s.", "w F32 [1] 4\n{\"storage\":{\"torch.FloatStorage\":[\"0\",\"cpu\",6]}}"},
     {IN_DICT("ctorch._utils\n_rebuild_parameter\n(clib\nf\n(tRI01\nNtR"), "a tensor made of something else"},
     {TENSOR("clib\nf\n(tR", "0", "I1\n", "I1\n"), "a tensor without a storage"},
     {TENSOR(FLOATS, "0", "clib\nf\n(tR", "I1\n"), "a tensor whose sizes are not at most 64 numbers >= 0"},
 
     /* Expansion. */
-    {TENSOR(FLOATS, "0", "I1099511627776\n", "I0\n"), "x F32 [1099511627776] (expanded to more than 8 times what is stored)"},
+    {TENSOR(FLOATS, "0", "I1099511627776\n", "I0\n"),
+     "x F32 [1099511627776] (expanded to more than 8 times what is stored)"},
 
     /* numpy. */
-    {IN_DICT(
-         "cnumpy.core.multiarray\n_reconstruct\n(cnumpy\nndarray\n(I0\ntC\1btR(I1\n(I2\nI2\ntcnumpy\ndtype\n(Vi2\nI00\nI01\ntR"
-         "(I3\nV<\nNNNI-1\nI-1\nI0\ntbI01\nC\10\1\1\2\2\3\3\4\4tb"),
+    {IN_DICT("cnumpy.core.multiarray\n_reconstruct\n(cnumpy\nndarray\n(I0\ntC\1btR(I1\n(I2\nI2\ntcnumpy\ndtype\n("
+             "Vi2\nI00\nI01\ntR"
+             "(I3\nV<\nNNNI-1\nI-1\nI0\ntbI01\nC\10\1\1\2\2\3\3\4\4tb"),
      "x I16 [2, 2] 257 771 514 1028"},
-    {IN_DICT("cnumpy._core.multiarray\n_reconstruct\n(cnumpy\nndarray\n(I0\ntC\1btR(I1\n(I2\ntcnumpy\ndtype\n(Vi2\nI00\nI01\ntR"
+    {IN_DICT("cnumpy._core.multiarray\n_reconstruct\n(cnumpy\nndarray\n(I0\ntC\1btR(I1\n(I2\ntcnumpy\ndtype\n("
+             "Vi2\nI00\nI01\ntR"
              "(I3\nV>\nNNNI-1\nI-1\nI0\ntbI00\nc_codecs\nencode\n(V\\u0001\\u0002\\u0003\\u00ff\nVlatin1\ntRtb"),
      "x I16 [2] 258 1023"},
     {IN_DICT("cnumpy.core.multiarray\nscalar\n(cnumpy\ndtype\n(Vf8\nI00\nI01\ntRC\10\232\231\231\231\231\231\271?tR"),
@@ -134,17 +141,21 @@ static const struct {
     {TENSOR(PICKLE_STORAGE("DoubleStorage", "0", "6"), "0", "I1\n", "I1\n"),
      "storage a/data/0 has 24 bytes, its 6 elements of torch.float64 need 48"},
     {TENSOR(PICKLE_STORAGE("FloatStorage", "9", "6"), "0", "I1\n", "I1\n"), "storage a/data/9 is not in the archive"},
-    {TENSOR(PICKLE_STORAGE("FloatStorage", "../data/0", "6"), "0", "I1\n", "I1\n"), "a storage whose key is not made of"},
+    {TENSOR(PICKLE_STORAGE("FloatStorage", "../data/0", "6"), "0", "I1\n", "I1\n"),
+     "a storage whose key is not made of"},
     {TENSOR(PICKLE_STORAGE("FloatStorage", "./0", "6"), "0", "I1\n", "I1\n"), "a storage whose key is not made of"},
     {TENSOR(PICKLE_STORAGE("FloatStorage", "\\u00e9", "6"), "0", "I1\n", "I1\n"), "a storage whose key is not made of"},
     {TENSOR(PICKLE_STORAGE("FloatStorage", "", "6"), "0", "I1\n", "I1\n"), "a storage whose key is not made of"},
-    {TENSOR("(Vstorage\nctorch\nFloatStorage\nI0\nVcpu\nI6\ntQ", "0", "I1\n", "I1\n"), "a storage whose key is not made of"},
-    {TENSOR(PICKLE_STORAGE("FooStorage", "0", "6"), "0", "I1\n", "I1\n"), "a storage of the unknown class torch.FooStorage"},
+    {TENSOR("(Vstorage\nctorch\nFloatStorage\nI0\nVcpu\nI6\ntQ", "0", "I1\n", "I1\n"),
+     "a storage whose key is not made of"},
+    {TENSOR(PICKLE_STORAGE("FooStorage", "0", "6"), "0", "I1\n", "I1\n"),
+     "a storage of the unknown class torch.FooStorage"},
     {TENSOR("(Vstorage\nclib\nFloatStorage\nV0\nVcpu\nI6\ntQ", "0", "I1\n", "I1\n"),
      "a storage of the unknown class lib.FloatStorage"},
     {TENSOR("(Vstorage\nNV0\nVcpu\nI6\ntQ", "0", "I1\n", "I1\n"), "a storage without a class"},
     {TENSOR("(Vstorage\nctorch\nFloatStorage\nV0\nVcpu\ntQ", "0", "I1\n", "I1\n"), "a storage of 4 fields"},
-    {TENSOR("(Vother\nctorch\nFloatStorage\nV0\nVcpu\nI6\ntQ", "0", "I1\n", "I1\n"), "a persistent id that is not a storage"},
+    {TENSOR("(Vother\nctorch\nFloatStorage\nV0\nVcpu\nI6\ntQ", "0", "I1\n", "I1\n"),
+     "a persistent id that is not a storage"},
     {TENSOR("I7\nQ", "0", "I1\n", "I1\n"), "a persistent id that is not a storage"},
     {TENSOR("P7\n", "0", "I1\n", "I1\n"), "a persistent id that is not a storage"},
 
@@ -156,7 +167,8 @@ static const struct {
     {TENSOR(FLOATS, "0", "I1\n", "I-1\n"), "a tensor of 1 sizes whose strides are not as many numbers >= 0"},
     {TENSOR(FLOATS, "0", "I1\nI1\n", "I1\n"), "a tensor of 2 sizes whose strides are not as many numbers >= 0"},
     {TENSOR(FLOATS, "0", SIXTY_DIMS "I1\nI1\nI1\nI1\n", SIXTY_DIMS "I1\nI1\nI1\nI1\n"),
-     "x F32 [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, "
+     "x F32 [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, "
+     "1, 1, 1, "
      "1, 1, 1, "
      "1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1] 0"},
     {TENSOR(FLOATS, "0", SIXTY_DIMS "I1\nI1\nI1\nI1\nI1\n", SIXTY_DIMS "I1\nI1\nI1\nI1\nI1\n"),
@@ -171,18 +183,21 @@ static const struct {
     {IN_DICT("ctorch._utils\n_rebuild_tensor_v2\n)R"), "a tensor without a storage"},
     {IN_DICT(V3(BYTES("24"), "nothing", "I1\n", "I1\n", "")), "a tensor of an unknown dtype"},
     {IN_DICT("ctorch._utils\n_rebuild_parameter\n(I1\nI01\nNtR"), "a tensor made of something else"},
-    {IN_DICT("ctorch._tensor\n_rebuild_from_type_v2\n(clib\nf\nclib\nT\n(t(dtR"), "a tensor made by a function that makes none"},
-    {IN_DICT("ctorch._tensor\n_rebuild_from_type_v2\n(cos\nsystem\nclib\nT\n(Vid\nt(dtR"), "GLOBAL of os.system: not data"},
-    {IN_DICT(
-         "cnumpy.core.multiarray\n_reconstruct\n(cnumpy\nndarray\n(I0\ntC\1btR(I1\n(I3\ntcnumpy\ndtype\n(Vi2\nI00\nI01\ntRI00\n"
-         "C\4abcdtb"),
+    {IN_DICT("ctorch._tensor\n_rebuild_from_type_v2\n(clib\nf\nclib\nT\n(t(dtR"),
+     "a tensor made by a function that makes none"},
+    {IN_DICT("ctorch._tensor\n_rebuild_from_type_v2\n(cos\nsystem\nclib\nT\n(Vid\nt(dtR"),
+     "GLOBAL of os.system: not data"},
+    {IN_DICT("cnumpy.core.multiarray\n_reconstruct\n(cnumpy\nndarray\n(I0\ntC\1btR(I1\n(I3\ntcnumpy\ndtype\n("
+             "Vi2\nI00\nI01\ntRI00\n"
+             "C\4abcdtb"),
      "a numpy array whose data are not the 6 bytes of its shape"},
     {PLAIN "I1\na.", "APPEND: appends to something that is not a list"},
     {PLAIN "I1\nI1\ns.", "SETITEM: adds a key to something that is not a dict"},
 };
 
 static const float floats[] = {0, 1, 2, 3, 4, 5};
-static const unsigned char bytes[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23};
+static const unsigned char bytes[] = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11,
+                                      12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23};
 
 static const struct open_options defaults;
 
@@ -220,11 +235,20 @@ static const struct {
       {"a/data/0", floats, 24},
       {"a/version", "3", 1}},
      "x F32 [2, 3] 0 1 2 3 4 5"},
-    {{{"a/data.pkl", pickle, sizeof pickle - 1}, {"a/data/0", swapped, 24}, {"a/version", "3", 1}, {"a/byteorder", "big", 3}},
+    {{{"a/data.pkl", pickle, sizeof pickle - 1},
+      {"a/data/0", swapped, 24},
+      {"a/version", "3", 1},
+      {"a/byteorder", "big", 3}},
      "x F32 [2, 3] 0 1 2 3 4 5"},
-    {{{"a/data.pkl", pickle, sizeof pickle - 1}, {"a/data/0", floats, 24}, {"a/version", "3", 1}, {"a/byteorder", "little", 6}},
+    {{{"a/data.pkl", pickle, sizeof pickle - 1},
+      {"a/data/0", floats, 24},
+      {"a/version", "3", 1},
+      {"a/byteorder", "little", 6}},
      "x F32 [2, 3] 0 1 2 3 4 5"},
-    {{{"a/data.pkl", pickle, sizeof pickle - 1}, {"a/data/0", floats, 24}, {"a/version", "3", 1}, {"a/byteorder", "middle", 6}},
+    {{{"a/data.pkl", pickle, sizeof pickle - 1},
+      {"a/data/0", floats, 24},
+      {"a/version", "3", 1},
+      {"a/byteorder", "middle", 6}},
      "x.pt: a/byteorder: 'middle' is neither little nor big"},
     {{{"a/data.pkl", pickle, sizeof pickle - 1}, {"a/data/0", floats, 24}, {"a/version", "0", 1}},
      "x.pt: a/version: version '0' is not one of 1 to 10"},
@@ -232,7 +256,10 @@ static const struct {
      "x.pt: a/version: version '11' is not one of 1 to 10"},
     {{{"a/data.pkl", pickle, sizeof pickle - 1}, {"a/data/0", floats, 24}, {"a/version", "x", 1}},
      "x.pt: a/version: version 'x' is not one of 1 to 10"},
-    {{{"a/data.pkl", pickle, sizeof pickle - 1}, {"a/data/0", floats, 24}, {"a/version", "3", 1}, {"a/.data/version", "99", 2}},
+    {{{"a/data.pkl", pickle, sizeof pickle - 1},
+      {"a/data/0", floats, 24},
+      {"a/version", "3", 1},
+      {"a/.data/version", "99", 2}},
      "x.pt: a/.data/version: version '99' is not one of 1 to 10"},
     {{{"a/data.pkl", pickle, sizeof pickle - 1}, {"a/data/0", floats, 24}}, "x.pt: a/version is missing"},
     {{{"a/data.pkl", pickle, sizeof pickle - 1}, {"a/version", "3", 1}},
@@ -243,7 +270,8 @@ static const struct {
      "x.pt: a/data.pkl: offset 81: storage a/data/0 is not in the archive"},
     {{{"a/data.pkl", pickle, sizeof pickle - 1}, {"a/data/0", floats, 24}, {"a/version", "3", 1}, {"b/x", "", 0}},
      "x.pt: zip: member 'b/x' is not in the folder 'a/' of the first one"},
-    {{{"data.pkl", pickle, sizeof pickle - 1}}, "x.pt: a zip archive, but not one of torch: its first member is in no folder"},
+    {{{"data.pkl", pickle, sizeof pickle - 1}},
+     "x.pt: a zip archive, but not one of torch: its first member is in no folder"},
     {{{"a/data.pkl", pickle, sizeof pickle - 2}, {"a/data/0", floats, 24}, {"a/version", "3", 1}},
      "x.pt: a/data.pkl: offset 109: the pickle ends without STOP"},
     {{{"a/data.pkl", "", 0}, {"a/version", "3", 1}}, "x.pt: a/data.pkl: offset 0: the pickle ends without STOP"},
@@ -324,13 +352,15 @@ static void check_copies(void)
         {"a/data.pkl", bomb.bytes, bomb.length}, {"a/data/0", floats, 24}, {"a/version", "3", 1}};
     archive_write("x.pt", members, 3);
     char *described = archive_describe("x.pt", &defaults);
-    CHECK_NAMED(strstr(described, "the same items are copied to more dicts than can be held") != NULL, "a dict copied often");
+    CHECK_NAMED(strstr(described, "the same items are copied to more dicts than can be held") != NULL,
+                "a dict copied often");
     free(described);
     buffer_free(&bomb);
 }
 
-/* What is spent on a pickle is a multiple of what is in the file: marks that shrink to a thousandth are not even inflated, and a
- * storage of zeros is shown up to eight times of what it shrinks to where all are more than a small file may show. */
+/* What is spent on a pickle is a multiple of what is in the file: marks that shrink to a thousandth are not even
+ * inflated, and a storage of zeros is shown up to eight times of what it shrinks to where all are more than a small
+ * file may show. */
 static void check_deflated(void)
 {
     enum { MARKS = 8 << 20, ZEROS = 100 << 20 };
@@ -340,11 +370,13 @@ static void check_deflated(void)
     const struct archive_member bomb[] = {{"a/data.pkl", marks, MARKS, true}, {"a/version", "3\n", 2}};
     archive_write("x.pt", bomb, 2);
     char *described = archive_describe("x.pt", &defaults);
-    CHECK_NAMED(strstr(described, "a/data.pkl: 8388608 bytes are more than the limit of 4") != NULL, "a pickle of marks");
+    CHECK_NAMED(strstr(described, "a/data.pkl: 8388608 bytes are more than the limit of 4") != NULL,
+                "a pickle of marks");
     free(described);
 
     snprintf(text, sizeof text,
-             "(dVx\nctorch._utils\n_rebuild_tensor_v2\n((Vstorage\nctorch\nByteStorage\nV0\nVcpu\n%stQI0\n(%st(I1\ntI00\nNtRs.",
+             "(dVx\nctorch._utils\n_rebuild_tensor_v2\n((Vstorage\nctorch\nByteStorage\nV0\nVcpu\n%stQI0\n(%st("
+             "I1\ntI00\nNtRs.",
              numel, numel);
     const struct archive_member large[] = {
         {"a/data.pkl", text, strlen(text), true}, {"a/data/0", zeros, ZEROS, true}, {"a/version", "3\n", 2}};
@@ -357,16 +389,16 @@ static void check_deflated(void)
 }
 
 /* The numbers of tensors that are shown and that are refused, of `n` names for one tensor. */
-static void count_aliases(const void *storage, size_t n_bytes, const char *numel, const char *size, const char *stride, int n,
-                          size_t *ret_shown, size_t *ret_refused)
+static void count_aliases(const void *storage, size_t n_bytes, const char *numel, const char *size, const char *stride,
+                          int n, size_t *ret_shown, size_t *ret_refused)
 {
     struct buffer text = {0};
     struct error error;
-    buffer_printf(
-        &text,
-        "(lctorch._utils\n_rebuild_tensor_v2\n((Vstorage\nctorch\nFloatStorage\nV0\nVcpu\nI%s\ntQI0\n(I%s\nt(I%s\ntI00\n"
-        "NtRp0\na",
-        numel, size, stride);
+    buffer_printf(&text,
+                  "(lctorch._utils\n_rebuild_tensor_v2\n((Vstorage\nctorch\nFloatStorage\nV0\nVcpu\nI%s\ntQI0\n(I%s\nt("
+                  "I%s\ntI00\n"
+                  "NtRp0\na",
+                  numel, size, stride);
     for (int i = 1; i < n; i++)
         buffer_append_text(&text, "g0\na");
     buffer_append_text(&text, ".");

@@ -29,15 +29,18 @@ static void both_ways(void)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char escaped[NAME_MAX_BYTES + 1], raw[NAME_MAX_BYTES + 1];
         size_t length = 0;
-        CHECK_NAMED(name_escape(rows[i].raw, rows[i].length, escaped) && strcmp(escaped, rows[i].escaped) == 0, rows[i].what);
-        CHECK(name_unescape(escaped, raw, &length) && length == rows[i].length && memcmp(raw, rows[i].raw, length) == 0);
+        CHECK_NAMED(name_escape(rows[i].raw, rows[i].length, escaped) && strcmp(escaped, rows[i].escaped) == 0,
+                    rows[i].what);
+        CHECK(name_unescape(escaped, raw, &length) && length == rows[i].length &&
+              memcmp(raw, rows[i].raw, length) == 0);
     }
 }
 
 /* Only the one spelling is a name. */
 static void not_names(void)
 {
-    static const char *const spellings[] = {"%41", "%2f", "%", "a%", "a%4", "..", ".", "a/b", "%~0123456789abcdef", "%%"};
+    static const char *const spellings[] = {"%41", "%2f", "%", "a%", "a%4", "..", ".", "a/b", "%~0123456789abcdef",
+                                            "%%"};
     for (size_t i = 0; i < sizeof spellings / sizeof *spellings; i++) {
         char raw[NAME_MAX_BYTES + 1];
         size_t length;

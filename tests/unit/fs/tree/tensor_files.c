@@ -31,8 +31,8 @@ static void long_names(void)
     struct error error = {""};
     char *header = malloc(LONG_NAMES * (NAME_BYTES + 64)), *end = header;
     for (int i = 0; i < LONG_NAMES; i++)
-        end +=
-            sprintf(end, "%c\"%0*d\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0]}", i > 0 ? ',' : '{', NAME_BYTES, i);
+        end += sprintf(end, "%c\"%0*d\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0]}", i > 0 ? ',' : '{',
+                       NAME_BYTES, i);
     *end++ = '}';
     files_write_safetensors("long.safetensors", header, (size_t)(end - header), 0);
     free(header);

@@ -70,7 +70,8 @@ static size_t expect(const float *values, unsigned char *out)
     return (size_t)(at - out);
 }
 
-static bool range_is(const struct vfile *file, const unsigned char *whole, uint64_t offset, size_t length, unsigned char *scratch)
+static bool range_is(const struct vfile *file, const unsigned char *whole, uint64_t offset, size_t length,
+                     unsigned char *scratch)
 {
     struct error error;
     struct iovec iov[VFILE_MAX_IOV];
@@ -144,7 +145,8 @@ static void as_source(const struct vfile *file, const unsigned char *whole)
     struct source *source = source_of_vfile(file, "virtual");
     CHECK(source_size(source) == file->size);
     for (uint64_t offset = 0; offset + sizeof bytes <= file->size; offset += 77777)
-        CHECK(source_read(source, offset, sizeof bytes, bytes, &error) && memcmp(bytes, whole + offset, sizeof bytes) == 0);
+        CHECK(source_read(source, offset, sizeof bytes, bytes, &error) &&
+              memcmp(bytes, whole + offset, sizeof bytes) == 0);
     CHECK(!source_read(source, file->size - 1, 2, bytes, &error));
     CHECK(source_mapping(source, 0, 10) == NULL);
     source_close(source);

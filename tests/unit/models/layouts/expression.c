@@ -16,8 +16,8 @@ static bool look_up(void *context, const char *name, struct value *ret_value, st
     return true;
 }
 
-static bool call(void *context, const char *name, const struct value *arguments, unsigned n_arguments, struct value *ret_value,
-                 struct error *error)
+static bool call(void *context, const char *name, const struct value *arguments, unsigned n_arguments,
+                 struct value *ret_value, struct error *error)
 {
     (void)context;
     if (strcmp(name, "length") != 0 || n_arguments != 1 || arguments[0].kind != VALUE_TEXT)
@@ -74,7 +74,8 @@ int main(void)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct value value;
         struct error error;
-        bool is_right = expression_evaluate(rows[i].text, &names, arena, &value, &error) && value.number == rows[i].number;
+        bool is_right =
+            expression_evaluate(rows[i].text, &names, arena, &value, &error) && value.number == rows[i].number;
         CHECK_NAMED(is_right && expression_check(rows[i].text, &error), rows[i].text);
     }
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {

@@ -1,10 +1,12 @@
-/* Names translated by TensorRT-LLM's dictionaries. The wanted names are what its loader's translate_to_external_key() gives. */
+/* Names translated by TensorRT-LLM's dictionaries. The wanted names are what its loader's translate_to_external_key()
+ * gives. */
 #include "models/layouts/key_names.h"
 #include "tests/unit/check.h"
 
-static const char standard[] = "{\"transformer\": \"model\", \"vocab_embedding\": \"embed_tokens\", \"ln_f\": \"norm\","
-                               "\"attention\": \"self_attn\", \"qkv\": [\"q_proj\", \"k_proj\", \"v_proj\"],"
-                               "\"dense\": \"o_proj\", \"gate\": \"up_proj\", \"proj\": \"down_proj\", \"fc\": \"gate_proj\"}";
+static const char standard[] =
+    "{\"transformer\": \"model\", \"vocab_embedding\": \"embed_tokens\", \"ln_f\": \"norm\","
+    "\"attention\": \"self_attn\", \"qkv\": [\"q_proj\", \"k_proj\", \"v_proj\"],"
+    "\"dense\": \"o_proj\", \"gate\": \"up_proj\", \"proj\": \"down_proj\", \"fc\": \"gate_proj\"}";
 static const char own[] =
     "{\"layers\": \"h\", \"attention\": \"attn.attention\", \"mlp.fc\": \"ffn.in\", \"layers.3\": \"layers.11\","
     "\"transformer\": \"\", \"weight\": [\"qweight\", \"scales\"]}";
@@ -29,7 +31,8 @@ static void check(const struct key_names *keys, const char *name, const char *wa
 int main(void)
 {
     struct error error;
-    struct json_document *first = json_parse(standard, strlen(standard), &error), *second = json_parse(own, strlen(own), &error);
+    struct json_document *first = json_parse(standard, strlen(standard), &error),
+                         *second = json_parse(own, strlen(own), &error);
     struct key_names keys = {{json_root(first)}, 1, false};
     check(&keys, "transformer.vocab_embedding.weight", "model.embed_tokens.weight");
     check(&keys, "transformer.layers.0.mlp.gate.weight", "model.layers.0.mlp.up_proj.weight");
@@ -39,7 +42,8 @@ int main(void)
           "model.layers.10.self_attn.v_proj.weight");
     keys.by_sections = true;
     check(&keys, "transformer.layers.10.attention.qkv.bias",
-          "model.layers.10.self_attn.q_proj.bias model.layers.10.self_attn.k_proj.bias model.layers.10.self_attn.v_proj.bias");
+          "model.layers.10.self_attn.q_proj.bias model.layers.10.self_attn.k_proj.bias "
+          "model.layers.10.self_attn.v_proj.bias");
     keys = (struct key_names){{json_root(first), json_root(second)}, 2, false};
     check(&keys, "transformer.ln_f.bias", "norm.bias");
     check(&keys, "transformer.layers.3.attention.dense.bias", "h.3.attn.attention.o_proj.bias");

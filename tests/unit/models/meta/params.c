@@ -1,4 +1,5 @@
-/* params.json into config.json. Expected values are those of the config.json files that the conversion of each release has. */
+/* params.json into config.json. Expected values are those of the config.json files that the conversion of each release
+ * has. */
 #include "models/meta/meta.h"
 
 #include "tests/unit/check.h"
@@ -13,10 +14,12 @@ static const struct {
     {"{\"dim\":64,\"n_layers\":-1,\"n_heads\":1}", "'n_layers' is not a positive number"},
     {"{\"dim\":64,\"n_layers\":1,\"n_heads\":3}", "dim 64, n_heads 3, n_kv_heads 3 do not fit each other"},
     {"{\"dim\":64,\"n_layers\":1,\"n_heads\":64}", "dim 64, n_heads 64, n_kv_heads 64 do not fit each other"},
-    {"{\"dim\":64,\"n_layers\":1,\"n_heads\":8,\"n_kv_heads\":3}", "dim 64, n_heads 8, n_kv_heads 3 do not fit each other"},
+    {"{\"dim\":64,\"n_layers\":1,\"n_heads\":8,\"n_kv_heads\":3}",
+     "dim 64, n_heads 8, n_kv_heads 3 do not fit each other"},
 };
 
-static bool parse(const char *text, struct meta_params *params, struct json_document **ret_document, struct error *error)
+static bool parse(const char *text, struct meta_params *params, struct json_document **ret_document,
+                  struct error *error)
 {
     *ret_document = json_parse(text, strlen(text), error);
     return *ret_document != NULL && meta_params_parse(json_root(*ret_document), params, error);
@@ -45,7 +48,8 @@ static const struct {
      32000,
      0,
      true,
-     {"\"max_position_embeddings\": 2048,", "\"rms_norm_eps\": 1e-06,", "\"bos_token_id\": 1,", "\"num_key_value_heads\": 32,"}},
+     {"\"max_position_embeddings\": 2048,", "\"rms_norm_eps\": 1e-06,", "\"bos_token_id\": 1,",
+      "\"num_key_value_heads\": 32,"}},
     {"Llama 2 70B",
      "{\"dim\":8192,\"multiple_of\":4096,\"ffn_dim_multiplier\":1.3,\"n_heads\":64,\"n_kv_heads\":8,\"n_layers\":80,"
      "\"norm_eps\":1e-05,\"vocab_size\":-1}",
@@ -66,9 +70,11 @@ static const struct {
      128256,
      128000,
      false,
-     {"\"max_position_embeddings\": 8192,", "\"bos_token_id\": 128000,", "\"eos_token_id\": 128001,", "\"rope_scaling\": null,"}},
+     {"\"max_position_embeddings\": 8192,", "\"bos_token_id\": 128000,", "\"eos_token_id\": 128001,",
+      "\"rope_scaling\": null,"}},
     {"Llama 3.1 8B, wrapped",
-     "{\"model\":{\"dim\":4096,\"n_layers\":32,\"n_heads\":32,\"n_kv_heads\":8,\"vocab_size\":128256,\"norm_eps\":1e-05,"
+     "{\"model\":{\"dim\":4096,\"n_layers\":32,\"n_heads\":32,\"n_kv_heads\":8,\"vocab_size\":128256,\"norm_eps\":1e-"
+     "05,"
      "\"rope_theta\":500000.0,\"use_scaled_rope\":true}}",
      128256,
      128000,

@@ -1,5 +1,5 @@
-/* tokenizer.model of Llama 3 into tokenizer.json. The expected merges were made with the loop of transformers' TikTokenConverter
- * (extract_vocab_merges_from_model) over the same ranks in Python. */
+/* tokenizer.model of Llama 3 into tokenizer.json. The expected merges were made with the loop of transformers'
+ * TikTokenConverter (extract_vocab_merges_from_model) over the same ranks in Python. */
 #include "models/meta/meta.h"
 
 #include "tests/unit/check.h"
@@ -39,7 +39,8 @@ static void check_json(void)
 /* What byte pair encoding with all tokens before a token leaves of it: two tokens, or more. */
 static void check_splits(void)
 {
-    static const char lines[] = "YQ== 0\nYg== 1\nYw== 2\nYWI= 3\nYWJj 4\nYmM= 5\nY2Fi 6\nYWE= 7\nYmNi 8\nYWNhYw== 9\nYWFh 10\n";
+    static const char lines[] =
+        "YQ== 0\nYg== 1\nYw== 2\nYWI= 3\nYWJj 4\nYmM= 5\nY2Fi 6\nYWE= 7\nYmNi 8\nYWNhYw== 9\nYWFh 10\n";
     static const struct {
         uint32_t rank;
         bool is_merge;

@@ -56,7 +56,8 @@ static void check_tokenizer(const char *name)
 }
 
 /* Encodes a text with a tokenizer of which only what is asked about is given; false, and one line, where that fails. */
-static bool encode(const char *json, size_t length, const char *text, size_t *ret_count, uint32_t *ret_first, struct error *error)
+static bool encode(const char *json, size_t length, const char *text, size_t *ret_count, uint32_t *ret_first,
+                   struct error *error)
 {
     uint32_t *ids;
     struct json_document *document = json_parse(json, length, error);
@@ -74,14 +75,19 @@ static bool encode(const char *json, size_t length, const char *text, size_t *re
     return encoded;
 }
 
-#define SMALL_MODEL  "\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":[]}"
-#define SPLIT(regex) "{\"type\":\"Split\",\"pattern\":{\"Regex\":\"" regex "\"},\"behavior\":\"Isolated\",\"invert\":false}"
+#define SMALL_MODEL "\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":[]}"
+#define SPLIT(regex)                                                                                                   \
+    "{\"type\":\"Split\",\"pattern\":{\"Regex\":\"" regex "\"},\"behavior\":\"Isolated\",\"invert\":false}"
 
 /* Patterns that would match for ever, at once or in all; that are none; that cut characters or look back. */
 static void hostile_patterns(void)
 {
     static const char *const pre_tokenizers[] = {
-        SPLIT("(?s)(?:.*.*.*)*[qxz]$"), SPLIT("(?s).(?=(?:.?){11}.*\\\\1)()"), SPLIT("[a"), SPLIT("(?<n>"), SPLIT("\\\\C"),
+        SPLIT("(?s)(?:.*.*.*)*[qxz]$"),
+        SPLIT("(?s).(?=(?:.?){11}.*\\\\1)()"),
+        SPLIT("[a"),
+        SPLIT("(?<n>"),
+        SPLIT("\\\\C"),
     };
     for (size_t i = 0; i < sizeof pre_tokenizers / sizeof *pre_tokenizers; i++) {
         char json[512];
@@ -102,33 +108,36 @@ static void growth(void)
         const char *before, *each, *after;
         int count;
     } rows[] = {
-        {"\"post_processor\":{\"type\":\"Sequence\",\"processors\":[", "{\"type\":\"TemplateProcessing\",\"single\":[" TWICE "]}",
-         "]}", 40},
+        {"\"post_processor\":{\"type\":\"Sequence\",\"processors\":[",
+         "{\"type\":\"TemplateProcessing\",\"single\":[" TWICE "]}", "]}", 40},
         {"\"post_processor\":{\"type\":\"TemplateProcessing\",\"single\":[", TWICE, "]}", 100000},
         {"\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":[",
          "{\"type\":\"Replace\",\"pattern\":{\"String\":\" \"},\"content\":\"          \"}", "]}", 40},
-        {"\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":[", "{\"type\":\"Prepend\",\"prepend\":\"abcdefgh\"}", "]}",
-         100000},
+        {"\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":[", "{\"type\":\"Prepend\",\"prepend\":\"abcdefgh\"}",
+         "]}", 100000},
         {"\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":[", "{\"type\":\"NFKC\"}", "]}", 100000},
         {"\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[",
          "{\"type\":\"ByteLevel\",\"add_prefix_space\":false,\"use_regex\":false}", "]}", 40},
-        {"\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[", "{\"type\":\"WhitespaceSplit\"}", "]}", 100000},
+        {"\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[", "{\"type\":\"WhitespaceSplit\"}", "]}",
+         100000},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct buffer json = {0};
         struct error error = {""};
         size_t count;
         uint32_t first;
-        buffer_printf(&json,
-                      "{\"model\":{\"type\":\"BPE\",\"byte_fallback\":true,\"vocab\":{\"a\":0,\"<0x6E>\":1},\"merges\":[]},%s",
-                      rows[i].before);
+        buffer_printf(
+            &json,
+            "{\"model\":{\"type\":\"BPE\",\"byte_fallback\":true,\"vocab\":{\"a\":0,\"<0x6E>\":1},\"merges\":[]},%s",
+            rows[i].before);
         for (int n = 0; n < rows[i].count; n++) {
             buffer_append_text(&json, n == 0 ? "" : ",");
             buffer_append_text(&json, rows[i].each);
         }
         buffer_append_text(&json, rows[i].after);
         buffer_append_text(&json, "}");
-        CHECK_NAMED(!encode((const char *)json.bytes, json.length, pre_check_text, &count, &first, &error), rows[i].each);
+        CHECK_NAMED(!encode((const char *)json.bytes, json.length, pre_check_text, &count, &first, &error),
+                    rows[i].each);
         CHECK_NAMED(strstr(error.message, "a normalizer makes the text longer") == error.message ||
                         strstr(error.message, "encoding a short text takes more than") != NULL,
                     error.message);
@@ -136,8 +145,8 @@ static void growth(void)
     }
 }
 
-/* 16384 letters in one segment, and merges that double: 16 tokens of 1024 letters. Looking through all for each of the 16368
- * merges takes longer than anybody waits. */
+/* 16384 letters in one segment, and merges that double: 16 tokens of 1024 letters. Looking through all for each of the
+ * 16368 merges takes longer than anybody waits. */
 static void long_segment(void)
 {
     enum { DOUBLINGS = 10 };
@@ -148,8 +157,9 @@ static void long_segment(void)
     uint32_t first = 0;
     memset(text, 'b', ENCODE_MAX_TEXT);
     memset(letters, 'a', 1 << DOUBLINGS);
-    buffer_append_text(&json, "{\"normalizer\":{\"type\":\"Replace\",\"pattern\":{\"String\":\"b\"},\"content\":\"aaaa\"},"
-                              "\"model\":{\"type\":\"BPE\",\"vocab\":{");
+    buffer_append_text(&json,
+                       "{\"normalizer\":{\"type\":\"Replace\",\"pattern\":{\"String\":\"b\"},\"content\":\"aaaa\"},"
+                       "\"model\":{\"type\":\"BPE\",\"vocab\":{");
     for (int i = 0; i <= DOUBLINGS; i++)
         buffer_printf(&json, "%s\"%.*s\":%d", i == 0 ? "" : ",", 1 << i, letters, i);
     buffer_append_text(&json, "},\"merges\":[");

@@ -1,5 +1,5 @@
-/* Vocabularies of many tokens, many of them added, each of which is looked for among the others: comparing them one by one would
- * take hours. */
+/* Vocabularies of many tokens, many of them added, each of which is looked for among the others: comparing them one by
+ * one would take hours. */
 #include "models/tokenizers/hf_vocabulary.h"
 
 #include "tests/unit/check.h"
@@ -63,10 +63,10 @@ static void check_specials(const struct hf_vocabulary *vocabulary, const struct 
 static void many_specials(void)
 {
     struct buffer tokenizer = {0}, config = {0};
-    append_tokens(
-        &tokenizer,
-        "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":[]},\"decoder\":{\"type\":\"Sequence\",\"decoders\":[",
-        "{\"type\":\"Fuse\"}", "]}}");
+    append_tokens(&tokenizer,
+                  "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":[]},\"decoder\":{\"type\":\"Sequence\","
+                  "\"decoders\":[",
+                  "{\"type\":\"Fuse\"}", "]}}");
     append_tokens(&config, "{\"tokenizer_class\":\"PreTrainedTokenizer\",\"added_tokens_decoder\":{",
                   "\"%d\":{\"content\":\"<%d>\",\"normalized\":false}", "},");
     append_tokens(&config, "\"additional_special_tokens\":[", "\"s%d\"", "]}");

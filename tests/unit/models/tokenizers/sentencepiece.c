@@ -8,8 +8,8 @@
 #include <fcntl.h>
 
 /* Whether the vocabulary of the side files is made; *error says why not. */
-static bool add(const struct vocab *vocab, const char *const files[], size_t n_files, const char *config, uint64_t n_rows,
-                struct error *error)
+static bool add(const struct vocab *vocab, const char *const files[], size_t n_files, const char *config,
+                uint64_t n_rows, struct error *error)
 {
     struct checkpoint *checkpoint = checkpoint_new(".");
     struct hparams *hparams = hparams_parse(config, strlen(config), error);
@@ -57,10 +57,12 @@ static void padding(void)
     CHECK_TEXT(error.message,
                "a vocabulary of 16000000 tokens, of which the tokenizer gives 100, is more than the 128 rows of the "
                "token embedding");
-    files_write_text("tokenizer.json", "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0,\"b\":16000000},\"merges\":[]}}");
+    files_write_text("tokenizer.json",
+                     "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0,\"b\":16000000},\"merges\":[]}}");
     CHECK(!add(&bpe_vocab, json_files, 1, "{}", 128, &error));
-    CHECK_TEXT(error.message, "a vocabulary of 16000001 tokens, of which the tokenizer gives 2, is more than the 128 rows of the "
-                              "token embedding");
+    CHECK_TEXT(error.message,
+               "a vocabulary of 16000001 tokens, of which the tokenizer gives 2, is more than the 128 rows of the "
+               "token embedding");
     files_write_text("tokenizer.json", "{\"model\":{\"type\":\"WordPiece\",\"vocab\":{\"a\":0,\"b\":1}}}");
     CHECK(!add(&wordpiece_vocab, json_files, 1, "{\"vocab_size\":16000000}", 128, &error));
     CHECK(add(&wordpiece_vocab, json_files, 1, "{\"vocab_size\":100}", 128, &error));

@@ -25,6 +25,9 @@ enum { MAX_LINKS = 40, ANSWER_MILLISECONDS = 1000 };
 /* How long `wfs umount` waits for a server to close what it has open. */
 enum { ENDING_MILLISECONDS = 5000 };
 
+/* How long a mount may be in use before that is an error: programs that look at every new mount are soon done. */
+enum { IN_USE_MILLISECONDS = 500 };
+
 /* On a directory that we made, where the file system has extended attributes: the pid of who made it. It tells `wfs
  * umount` to remove the directory after a wfs that was killed, and keeps a wfs that was replaced from removing it. */
 static const char made_mark[] = "user.wfs.made";
@@ -288,11 +291,21 @@ void mountpoint_release(struct mountpoint *mountpoint)
     *mountpoint = (struct mountpoint){0};
 }
 
+static bool detach_idle(const char *path)
+{
+    for (int i = 0; umount2(path, UMOUNT_NOFOLLOW) != 0; i++) {
+        if (errno != EBUSY || i >= IN_USE_MILLISECONDS)
+            return false;
+        nanosleep(&(struct timespec){.tv_nsec = 1000 * 1000}, NULL);
+    }
+    return true;
+}
+
 bool mountpoint_detach(const char *path, enum detach how, struct error *error)
 {
     if (how == DETACH_FORCE && umount2(path, UMOUNT_NOFOLLOW | MNT_DETACH | MNT_FORCE) == 0)
         return true;
-    if (umount2(path, UMOUNT_NOFOLLOW | (how == DETACH_IDLE ? 0 : MNT_DETACH)) == 0)
+    if (how == DETACH_IDLE ? detach_idle(path) : umount2(path, UMOUNT_NOFOLLOW | MNT_DETACH) == 0)
         return true;
     if (errno == EPERM)
         return fusermount_unmount(path, how != DETACH_IDLE, error);

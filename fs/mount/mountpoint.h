@@ -37,7 +37,7 @@ bool mountpoint_vanished(const struct mountpoint *mountpoint);
 bool mountpoint_is_descriptor(const char *path);
 
 enum detach {
-    DETACH_IDLE, /* only if nobody uses it */
+    DETACH_IDLE, /* only if nobody uses it, or just for a moment, as programs that look at every mount do */
     DETACH_LAZY, /* at once; its users finish undisturbed */
     DETACH_FORCE /* at once, and its users get errors, where we may; otherwise as DETACH_LAZY */
 };

@@ -201,6 +201,17 @@ setup() {
     server_ends_with 0
 }
 
+@test "umount while programs look at it is not refused" {
+    need_root
+    mkdir "$MNT"
+    for ((i = 0; i < 20; i++)); do
+        "$WFS" mount "$SOURCE" "$MNT"
+        (for ((j = 0; j < 400; j++)); do [ -d "$MNT/tensors" ] || true; done) &
+        "$WFS" umount "$MNT"
+        wait $!
+    done
+}
+
 @test "umount -l while somebody reads: the reader gets all of it" {
     make_input large "$BATS_TEST_TMPDIR/large.safetensors"
     serve "$BATS_TEST_TMPDIR/large.safetensors" "$MNT"

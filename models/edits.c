@@ -52,14 +52,13 @@ bool gguf_override_check(const char *override_kv, struct error *error)
     const char *value, *equals = strchr(override_kv, '=');
     const struct kind *kind = find_kind(override_kv, &value);
     if (kind == NULL || equals == override_kv)
-        return error_set(error, "override-kv=%s: not KEY=TYPE:VALUE with a TYPE of int, float, bool or str",
-                         override_kv);
+        return error_set(error, "'%s' is not KEY=TYPE:VALUE with a TYPE of int, float, bool or str", override_kv);
     if (equals - override_kv > MAX_KEY)
-        return error_set(error, "override-kv=%s: the key is longer than %d bytes", override_kv, MAX_KEY);
+        return error_set(error, "'%s': the key is longer than %d bytes", override_kv, MAX_KEY);
     if (kind->set == set_bool && strcmp(value, "true") != 0 && strcmp(value, "false") != 0)
-        return error_set(error, "override-kv=%s: '%s' is neither true nor false", override_kv, value);
+        return error_set(error, "'%s': '%s' is neither true nor false", override_kv, value);
     if (kind->set == set_str && strlen(value) > MAX_TEXT)
-        return error_set(error, "override-kv=%s: the text is longer than %d bytes", override_kv, MAX_TEXT);
+        return error_set(error, "'%s': the text is longer than %d bytes", override_kv, MAX_TEXT);
     return true;
 }
 

@@ -164,10 +164,10 @@ static bool override_read(const char *option, struct override *ret_override, str
 {
     const char *equals = strchr(option, '=');
     if (equals == NULL || equals == option)
-        return error_set(error, "tensor-type=%s: not PATTERN=TYPE", option);
+        return error_set(error, "'%s' is not PATTERN=TYPE", option);
     const struct dtype *type = quantize_type(equals + 1, error);
     if (type == NULL)
-        return error_prefix(error, "option tensor-type");
+        return false;
     size_t length = (size_t)(equals - option);
     char *pattern = memory_alloc(length + 1);
     for (size_t i = 0; i < length; i++)
@@ -182,7 +182,7 @@ static bool override_read(const char *option, struct override *ret_override, str
         return true;
     PCRE2_UCHAR reason[256];
     pcre2_get_error_message(code, reason, sizeof reason);
-    return error_set(error, "tensor-type=%s: at %zu: %s", option, place, (const char *)reason);
+    return error_set(error, "'%s': at %zu: %s", option, place, (const char *)reason);
 }
 
 static bool overrides_read(const char *const *options, struct overrides *ret_overrides, struct error *error)

@@ -16,7 +16,7 @@ bool split_rule_parse(const char *text, struct split_rule *ret_rule, struct erro
     uint64_t unit = strcmp(end, "M") == 0 ? 1000 * 1000 : strcmp(end, "G") == 0 ? 1000 * 1000 * 1000 : 0, n_bytes;
     if (*text < '0' || *text > '9' || number == 0 || (*end != '\0' && unit == 0) ||
         !checked_multiply(number, unit, &n_bytes))
-        return error_set(error, "split=%s: neither a size such as 500M or 2G nor a number of tensors", text);
+        return error_set(error, "'%s' is neither a size such as 500M or 2G nor a number of tensors", text);
     *ret_rule = unit != 0 ? (struct split_rule){.max_bytes = n_bytes} : (struct split_rule){.max_tensors = number};
     return true;
 }

@@ -34,7 +34,7 @@ struct tree *command_open(const char *source, const struct options *options)
 {
     struct error error;
     struct checkpoint *checkpoint = checkpoint_open(source, &options->open, &error);
-    struct tree *tree = checkpoint != NULL ? tree_new(checkpoint, &options->tree, &error) : NULL;
+    struct tree *tree = checkpoint != NULL ? tree_new(checkpoint, &options->content, &error) : NULL;
     if (tree == NULL) {
         report("%s", error.message);
         checkpoint_close(checkpoint);

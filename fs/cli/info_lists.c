@@ -86,7 +86,7 @@ static bool print_file(void *context, uint64_t index, const char *name, const st
 }
 
 /* Each kind of file below tensors/NAME, and how many tensors have it. */
-static void print_views(const struct tensor_set *set, const struct tree_options *options)
+static void print_views(const struct tensor_set *set, const struct content_options *options)
 {
     for (unsigned slot = SLOT_RAW, n_slots = tensor_slots(); slot < n_slots; slot++) {
         struct tensor_file file, any = {0};

@@ -188,7 +188,7 @@ static bool add_top(void *context, uint64_t index, const char *name, const struc
     return true;
 }
 
-static unsigned count_types(const struct tensor_set *set, const struct tree_options *options)
+static unsigned count_types(const struct tensor_set *set, const struct content_options *options)
 {
     unsigned n_types = 0;
     for (unsigned slot = SLOT_RAW, n_slots = tensor_slots(); slot < n_slots; slot++) {

@@ -1,10 +1,11 @@
 /* Options of the -o kind: the same words for mount, ls, cat, cp, info and exec, so that all show the same tree.
  *
- * One table says name, argument, help and what an option sets; parsing, --help, the man page and the shell completions
- * all come from it. To add one: a row in options.c. */
+ * One table says name, argument, help and which field an option fills; parsing, --help, the man page and the shell
+ * completions all come from it. To add one: a row in options.c, which names the field of whoever goes by it. */
 #pragma once
 
 #include "formats/checkpoint.h"
+#include "fs/tree/content_options.h"
 #include "fs/tree/tree.h"
 
 #include <sys/types.h>
@@ -12,7 +13,7 @@
 struct options {
     struct arena *arena; /* holds the texts */
     struct open_options open;
-    struct tree_options tree;
+    struct content_options content;
     struct {
         bool allow_other, nonempty, no_readahead;
         uid_t uid;
@@ -26,7 +27,10 @@ struct option_row {
     const char *argument; /* what comes after '='; NULL: nothing may */
     const char *help;
     bool for_mounts; /* accepted everywhere, but means something only for what is mounted */
-    bool (*set)(struct options *options, const char *value, struct error *error);
+    /* Fills the field; the error says what is wrong with the value, and gets the option's name before it. What it makes
+     * is in the arena, where `value` is, too. */
+    bool (*parse)(void *field, const char *value, struct arena *arena, struct error *error);
+    size_t field;    /* its place in struct options */
     bool takes_rest; /* the value goes on after commas, to the end of the -o, where it has a ':' */
 };
 

@@ -5,10 +5,10 @@
  * Of a source that is a GGUF already there is nothing for the converter to do: model.gguf is the source itself, or its
  * parts in one file. */
 #include "fs/tree/content.h"
+#include "fs/tree/content_options.h"
 
 #include "models/from_gguf.h"
 #include "models/model.h"
-#include "models/quantize.h"
 
 #include <pthread.h>
 #include <stdio.h>

@@ -3,6 +3,7 @@
  * The model that the weights are made of is made when the first of them is asked for, and kept. How many shards hf/ has
  * must be known to name them: where the tensors may be more than one holds, it is made at once. */
 #include "fs/tree/content.h"
+#include "fs/tree/content_options.h"
 #include "fs/tree/safetensors_file.h"
 #include "fs/tree/side_files.h"
 
@@ -218,7 +219,7 @@ static void add_shards(struct hf_files *files, node_id directory)
 static void add_weights(struct hf_files *files, node_id directory)
 {
     struct tree *tree = files->tree;
-    const struct tree_options *options = tree_options(tree);
+    const struct content_options *options = tree_options(tree);
     uint64_t limit = options->shard_size != 0 ? options->shard_size : shards_usual_size;
     struct error error;
     bool planned = most_bytes(tree_shown(tree)->set, options->hf_type) <= limit;

@@ -3,6 +3,7 @@
  * What files there are depends on the layout and on the model's tensors; all are made at once, since whoever asked for
  * a layout that does not fit is told so, and gets no tree without it. */
 #include "fs/tree/content.h"
+#include "fs/tree/content_options.h"
 #include "fs/tree/safetensors_file.h"
 #include "fs/tree/side_files.h"
 
@@ -115,17 +116,17 @@ static void release(void *context)
 
 static bool add(struct tree *tree, struct error *error)
 {
-    const struct tree_options *options = tree_options(tree);
+    const struct content_options *options = tree_options(tree);
     struct layouts_tree *files = arena_alloc(tree_arena(tree), sizeof *files);
-    if (options->n_layouts == 0)
+    if (options->layouts.count == 0)
         return true;
     *files = (struct layouts_tree){.tree = tree, .model = canonical_model_new(tree_checkpoint(tree), NULL, error)};
     if (files->model == NULL)
         return error_prefix(error, "layouts");
     tree_on_free(tree, release, files);
     node_id parent = tree_add_directory(tree, TREE_ROOT, "layouts");
-    for (size_t i = 0; i < options->n_layouts; i++)
-        if (!add_layout(files, parent, &options->layouts[i], error))
+    for (size_t i = 0; i < options->layouts.count; i++)
+        if (!add_layout(files, parent, &options->layouts.items[i], error))
             return false;
     return true;
 }

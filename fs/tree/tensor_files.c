@@ -20,7 +20,7 @@ struct tensor_files {
     const struct checkpoint *checkpoint;
     const struct shown *shown;
     const struct tensor_set *tensors;
-    const struct tree_options *options;
+    const struct content_options *options;
     struct cut_name *cut; /* sorted */
     size_t n_cut;
 };

@@ -2,6 +2,7 @@
 
 #include "formats/layout.h"
 #include "formats/numpy/write.h"
+#include "fs/tree/content_options.h"
 #include "fs/tree/name.h"
 #include "quant/convert.h"
 
@@ -30,7 +31,7 @@ static struct view outline(const struct tensor *tensor)
     };
 }
 
-bool tensor_file_at(const struct tensor *tensor, const struct tree_options *options, unsigned slot,
+bool tensor_file_at(const struct tensor *tensor, const struct content_options *options, unsigned slot,
                     struct tensor_file *ret_file)
 {
     const char *reason;
@@ -75,7 +76,7 @@ static void append_text(struct buffer *out, const char *key, const char *text, s
     buffer_append_json_string(out, text, length);
 }
 
-static void append_views(const struct tensor *tensor, const struct tree_options *options, const char *directory,
+static void append_views(const struct tensor *tensor, const struct content_options *options, const char *directory,
                          struct buffer *out)
 {
     bool first = true;
@@ -130,7 +131,7 @@ static void append_place(const struct tensor *stored, struct buffer *out)
     }
 }
 
-void tensor_metadata(const struct shown *shown, size_t index, const struct tree_options *options, struct buffer *out)
+void tensor_metadata(const struct shown *shown, size_t index, const struct content_options *options, struct buffer *out)
 {
     const struct tensor *tensor = &shown->set->tensors[index];
     char directory[NAME_MAX_BYTES + 1];

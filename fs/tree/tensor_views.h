@@ -22,9 +22,10 @@ struct tensor_file {
 unsigned tensor_slots(void);
 
 /* The file of a tensor in a slot from SLOT_RAW on; false where the view is not defined for the tensor. */
-bool tensor_file_at(const struct tensor *tensor, const struct tree_options *options, unsigned slot,
+bool tensor_file_at(const struct tensor *tensor, const struct content_options *options, unsigned slot,
                     struct tensor_file *ret_file);
 
 /* Appends the JSON object that describes tensor number `index` of those shown and its files: what stands in its
  * metadata.json and, once for each tensor, in the one at the top. Without a newline. */
-void tensor_metadata(const struct shown *shown, size_t index, const struct tree_options *options, struct buffer *out);
+void tensor_metadata(const struct shown *shown, size_t index, const struct content_options *options,
+                     struct buffer *out);

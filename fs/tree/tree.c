@@ -43,7 +43,7 @@ struct release {
 
 struct tree {
     const struct checkpoint *checkpoint;
-    const struct tree_options *options;
+    const struct content_options *options;
     struct arena *arena;
     struct shown shown;
     struct timespec mtime;
@@ -172,7 +172,7 @@ static struct timespec newest(const struct checkpoint *checkpoint)
     return latest;
 }
 
-struct tree *tree_new(const struct checkpoint *checkpoint, const struct tree_options *options, struct error *error)
+struct tree *tree_new(const struct checkpoint *checkpoint, const struct content_options *options, struct error *error)
 {
     struct tree *tree = memory_alloc(sizeof *tree);
     *tree = (struct tree){
@@ -217,7 +217,7 @@ const struct checkpoint *tree_checkpoint(const struct tree *tree)
     return tree->checkpoint;
 }
 
-const struct tree_options *tree_options(const struct tree *tree)
+const struct content_options *tree_options(const struct tree *tree)
 {
     return tree->options;
 }

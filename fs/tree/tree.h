@@ -9,26 +9,13 @@
 
 #include "formats/checkpoint.h"
 #include "fs/tree/vfile.h"
-#include "models/layouts/find.h"
-#include "models/quantize.h"
 #include "models/shown.h"
-#include "models/split.h"
 
 typedef uint64_t node_id;
 
 enum { TREE_ROOT = 1 };
 
-struct tree_options {
-    const struct rule *q4_0_rule;     /* another rule for tensors/NAME/q4_0; NULL: the usual one */
-    struct quantize_options quantize; /* for gguf/model-Q*.gguf */
-    struct gguf_edits edits;          /* for all GGUF files */
-    struct split_rule split;          /* for gguf/split/ */
-    /* of floating-point tensors in model.safetensors and hf/; NULL: as the source has them */
-    const struct dtype *hf_type;
-    uint64_t shard_size;                  /* for hf/; 0: the usual one */
-    const struct layout_request *layouts; /* for layouts/ */
-    size_t n_layouts;
-};
+struct content_options; /* content_options.h: for the kinds of content, not for the tree */
 
 struct node_attributes {
     node_id id;
@@ -43,11 +30,11 @@ struct node_attributes {
 
 struct tree;
 
-struct tree *tree_new(const struct checkpoint *checkpoint, const struct tree_options *options, struct error *error);
+struct tree *tree_new(const struct checkpoint *checkpoint, const struct content_options *options, struct error *error);
 void tree_free(struct tree *tree); /* NULL is allowed */
 
 const struct checkpoint *tree_checkpoint(const struct tree *tree);
-const struct tree_options *tree_options(const struct tree *tree);
+const struct content_options *tree_options(const struct tree *tree);
 const struct shown *tree_shown(const struct tree *tree); /* the tensors */
 
 /* False where the number is nobody's, or there is no such name. */

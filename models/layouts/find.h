@@ -11,5 +11,10 @@ struct layout_request {
     const char *parameters; /* NULL: none */
 };
 
+struct layout_requests {
+    const struct layout_request *items;
+    size_t count;
+};
+
 /* Reads the layout file that `text` asks for. Everything is made in the arena. */
 bool layout_find(const char *text, struct arena *arena, struct layout_request *ret_request, struct error *error);

@@ -113,7 +113,7 @@ tensors/u8
     fails 2 "option q4_0: 'best'" "$WFS" ls -o q4_0=best "$SOURCE"
     fails 2 "option umask: '999' is not an octal number" "$WFS" ls -o umask=999 "$SOURCE"
     fails 2 "option uid: '-1'" "$WFS" ls -o uid=-1 "$SOURCE"
-    fails 2 "tensor-type=x: not PATTERN=TYPE" "$WFS" ls -o tensor-type=x "$SOURCE"
+    fails 2 "option tensor-type: 'x' is not PATTERN=TYPE" "$WFS" ls -o tensor-type=x "$SOURCE"
     fails 2 "'Q9_9' is not a type" "$WFS" ls -o token-embedding-type=Q9_9 "$SOURCE"
 }
 

@@ -3,6 +3,7 @@
  * Holds: listing and looking up agree, a range is the same as a slice of a longer one, and nothing outside a file is
  * read. */
 #include "formats/checkpoint.h"
+#include "fs/tree/content_options.h"
 #include "fs/tree/tree.h"
 
 #include <fcntl.h>
@@ -82,9 +83,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     struct error error;
     struct open_options options = {0};
-    struct tree_options tree_options = {0};
+    struct content_options content_options = {0};
     struct checkpoint *checkpoint = checkpoint_open(path, &options, &error);
-    struct tree *tree = checkpoint != NULL ? tree_new(checkpoint, &tree_options, &error) : NULL;
+    struct tree *tree = checkpoint != NULL ? tree_new(checkpoint, &content_options, &error) : NULL;
     if (tree != NULL) {
         struct visit root = {.tree = tree, .directory = TREE_ROOT};
         tree_list(tree, TREE_ROOT, 0, visit, &root);

@@ -2,6 +2,7 @@
  *
  * An input is files after each other, each begun by a line "@NAME". Only the names below are written; the weights are
  * always the same: model.safetensors, or the two shards that an index may name. */
+#include "fs/tree/content_options.h"
 #include "fs/tree/tree.h"
 #include "models/tokenizers/vocab.h"
 
@@ -134,7 +135,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct error error;
     struct open_options options = {0};
-    struct tree_options tree_options = {0};
+    struct content_options content_options = {0};
     if (size > MOST_BYTES)
         return 0;
     if (strcmp(directory, "/tmp/wfs-fuzz-XXXXXX") == 0) {
@@ -145,7 +146,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     write_weights("model.safetensors", "model.embed_tokens.weight");
     write_parts(data, size);
     struct checkpoint *checkpoint = checkpoint_open(directory, &options, &error);
-    struct tree *tree = checkpoint != NULL ? tree_new(checkpoint, &tree_options, &error) : NULL;
+    struct tree *tree = checkpoint != NULL ? tree_new(checkpoint, &content_options, &error) : NULL;
     if (tree != NULL) {
         make_vocabularies(checkpoint);
         tree_list(tree, TREE_ROOT, 0, read_head, tree);

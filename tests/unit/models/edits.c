@@ -44,10 +44,10 @@ static void refusals(void)
     static const struct {
         const char *override_kv, *reason;
     } bad[] = {
-        {"a", "override-kv=a: not KEY=TYPE:VALUE with a TYPE of int, float, bool or str"},
-        {"=int:1", "override-kv==int:1: not KEY=TYPE:VALUE with a TYPE of int, float, bool or str"},
-        {"a=u32:1", "override-kv=a=u32:1: not KEY=TYPE:VALUE with a TYPE of int, float, bool or str"},
-        {"a=bool:1", "override-kv=a=bool:1: '1' is neither true nor false"},
+        {"a", "'a' is not KEY=TYPE:VALUE with a TYPE of int, float, bool or str"},
+        {"=int:1", "'=int:1' is not KEY=TYPE:VALUE with a TYPE of int, float, bool or str"},
+        {"a=u32:1", "'a=u32:1' is not KEY=TYPE:VALUE with a TYPE of int, float, bool or str"},
+        {"a=bool:1", "'a=bool:1': '1' is neither true nor false"},
     };
     struct error error;
     char text[200];

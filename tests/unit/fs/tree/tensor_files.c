@@ -1,4 +1,5 @@
 /* tensors/: directories by name, those with names that are cut among them. */
+#include "fs/tree/content_options.h"
 #include "fs/tree/tree.h"
 
 #include "tests/unit/check.h"
@@ -27,7 +28,7 @@ static bool visit(void *context, uint64_t index, const char *name, const struct 
 static void long_names(void)
 {
     static const struct open_options options = {0};
-    static const struct tree_options tree_options = {0};
+    static const struct content_options content_options = {0};
     struct error error = {""};
     char *header = malloc(LONG_NAMES * (NAME_BYTES + 64)), *end = header;
     for (int i = 0; i < LONG_NAMES; i++)
@@ -38,7 +39,7 @@ static void long_names(void)
     free(header);
 
     struct checkpoint *checkpoint = checkpoint_open("long.safetensors", &options, &error);
-    struct tree *tree = checkpoint != NULL ? tree_new(checkpoint, &tree_options, &error) : NULL;
+    struct tree *tree = checkpoint != NULL ? tree_new(checkpoint, &content_options, &error) : NULL;
     struct node_attributes tensors, nothing;
     if (!CHECK(tree != NULL && tree_lookup(tree, TREE_ROOT, "tensors", &tensors)))
         return;

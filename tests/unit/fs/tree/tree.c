@@ -1,5 +1,6 @@
 #include "fs/tree/tree.h"
 
+#include "fs/tree/content_options.h"
 #include "tests/unit/check.h"
 #include "tests/unit/files.h"
 
@@ -131,12 +132,12 @@ static void paths(struct tree *tree)
 int main(void)
 {
     struct error error;
-    struct tree_options tree_options = {0};
+    struct content_options content_options = {0};
     alarm(PATIENCE);
     files_begin();
     files_write_safetensors("a.safetensors", header, sizeof header - 1, 4);
     struct checkpoint *checkpoint = checkpoint_open("a.safetensors", &(struct open_options){0}, &error);
-    struct tree *tree = checkpoint == NULL ? NULL : tree_new(checkpoint, &tree_options, &error);
+    struct tree *tree = checkpoint == NULL ? NULL : tree_new(checkpoint, &content_options, &error);
     sem_init(&slow_began, 0, 0);
     sem_init(&slow_may_end, 0, 0);
     if (CHECK(tree != NULL) && CHECK(tree_add_file(tree, TREE_ROOT, "slow", slow, "slow"))) {

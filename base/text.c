@@ -122,6 +122,14 @@ void text_guess_try(struct text_guess *guess, const char *word)
     guess->distance = distance;
 }
 
+const char *text_guess_question(const struct text_guess *guess, char out[TEXT_QUESTION])
+{
+    *out = '\0';
+    if (guess->best != NULL)
+        snprintf(out, TEXT_QUESTION, "; did you mean '%s'?", guess->best);
+    return out;
+}
+
 size_t text_columns(const char *text)
 {
     size_t columns = 0;

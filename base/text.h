@@ -38,6 +38,10 @@ struct text_guess {
 };
 void text_guess_try(struct text_guess *guess, const char *word);
 
+/* "; did you mean 'mount'?" for the end of a message, or nothing where none is near. Returns `out`. */
+enum { TEXT_QUESTION = 300 };
+const char *text_guess_question(const struct text_guess *guess, char out[TEXT_QUESTION]);
+
 /* Compares two texts as bytes, the shorter one first where it starts the other: less than, equal to or greater than 0.
  */
 int text_compare(const char *a, size_t a_length, const char *b, size_t b_length);

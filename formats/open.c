@@ -1,5 +1,7 @@
 #include "formats/open.h"
 
+#include "base/buffer.h"
+#include "base/text.h"
 #include "formats/format.h"
 #include "formats/huggingface/hub_cache.h"
 #include "formats/shard_name.h"
@@ -31,6 +33,8 @@ static bool open_file_input(struct arena *arena, struct input *input, struct err
 static bool open_input(struct arena *arena, struct input *input, struct error *error)
 {
     struct stat identity;
+    if (*input->path == '\0')
+        return error_set(error, "the source is the empty text; is a variable not set?");
     if (stat(input->path, &identity) != 0 && strstr(input->path, "://") != NULL)
         return error_set(error, "%s: an address; wfs downloads nothing, name what 'hf download ORG/NAME' has fetched",
                          input->path);
@@ -99,12 +103,26 @@ static const struct format *choose_format(const struct input *input, struct erro
     return best;
 }
 
+static void unknown_format(const char *name, struct error *error)
+{
+    struct buffer known = {0};
+    struct text_guess guess = {.typed = name};
+    char question[TEXT_QUESTION];
+    for (const struct format *const *format = formats; *format != NULL; format++) {
+        text_guess_try(&guess, (*format)->name);
+        buffer_printf(&known, "%s%s", known.length > 0 ? ", " : "", (*format)->name);
+    }
+    error_set(error, "option format: '%s' is not a format (known: %.*s)%s", name, (int)known.length,
+              (const char *)known.bytes, text_guess_question(&guess, question));
+    buffer_free(&known);
+}
+
 /* The format that the user asks for; for a directory that may also be the format of the files in it. */
 static const struct format *choose_wanted_format(const struct input *input, const char *wanted, struct error *error)
 {
     const struct format *format = format_by_name(wanted);
     if (format == NULL)
-        error_set(error, "-o format=%s: wfs knows no such format", wanted);
+        unknown_format(wanted, error);
     else if (format->probe(input) != PROBE_NO)
         return format;
     else if (input->file == NULL && format->read_file != NULL)

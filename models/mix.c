@@ -2,6 +2,7 @@
 
 #include "base/arena.h"
 #include "base/buffer.h"
+#include "base/text.h"
 #include "models/mix_rules.h"
 
 #include <ctype.h>
@@ -144,17 +145,20 @@ const struct dtype *quantize_type(const char *name, struct error *error)
 {
     struct buffer known = {0};
     const struct dtype *found = NULL;
+    struct text_guess guess = {.typed = name};
+    char question[TEXT_QUESTION];
     for (const struct dtype *const *dtype = dtypes; *dtype != NULL && found == NULL; dtype++) {
         bool target = is_target(*dtype) || *dtype == &f32_dtype || *dtype == &f16_dtype || *dtype == &bf16_dtype;
         if (!target || (*dtype)->ggml_type == GGML_TYPE_NONE)
             continue;
         if (strcasecmp((*dtype)->name, name) == 0)
             found = *dtype;
+        text_guess_try(&guess, (*dtype)->name);
         buffer_printf(&known, "%s%s", known.length > 0 ? " " : "", (*dtype)->name);
     }
     if (found == NULL)
-        error_set(error, "'%.64s' is not a type to quantize to (known: %.*s)", name, (int)known.length,
-                  (const char *)known.bytes);
+        error_set(error, "'%.64s' is not a type to quantize to (known: %.*s)%s", name, (int)known.length,
+                  (const char *)known.bytes, text_guess_question(&guess, question));
     buffer_free(&known);
     return found;
 }

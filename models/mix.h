@@ -15,7 +15,8 @@ struct mix {
     uint32_t file_type;       /* general.file_type */
     const char *default_type; /* name of the dtype most tensors get */
     const struct mix_rule *rules;
-    bool is_lowest; /* the tool's rules for all other mixes do not hold */
+    bool is_lowest;    /* the tool's rules for all other mixes do not hold */
+    const char *alias; /* what the tool also calls it, or NULL */
 };
 
 /* NULL name at the end; the order in which the files are listed. */

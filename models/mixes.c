@@ -40,7 +40,7 @@ const struct mix mixes[] = {
         {FFN_DOWN, MORE_BITS, "Q4_K"},
         {ATTN_OUTPUT, NOT_FALCON | EIGHT_EXPERTS, "Q5_K"},
         {ATTN_OUTPUT, NOT_FALCON, "Q4_K"}
-    )},
+    ), .alias = "Q3_K"},
     {"Q3_K_L", 13, "Q3_K", RULES(
         {ATTN_V, 0, "Q5_K"},
         {FFN_DOWN, FALCON, "Q4_K"},
@@ -59,11 +59,11 @@ const struct mix mixes[] = {
         {FFN_DOWN, FALCON | MORE_BITS, "Q5_K"},
         {FFN_DOWN, NOT_FALCON | MORE_BITS, "Q6_K"},
         {ATTN_OUTPUT, NOT_FALCON | EIGHT_EXPERTS, "Q5_K"}
-    )},
+    ), .alias = "Q4_K"},
     {"Q5_K_S", 16, "Q5_K", no_rules},
     {"Q5_K_M", 17, "Q5_K", RULES(
         {ATTN_V | FFN_DOWN, MORE_BITS, "Q6_K"}
-    )},
+    ), .alias = "Q5_K"},
     {"Q6_K", 18, "Q6_K", no_rules},
     {"IQ1_S", 24, "IQ1_S", RULES(
         {OUTPUT, 0, "Q5_K"},

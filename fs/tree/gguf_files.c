@@ -246,9 +246,13 @@ static void add_output(struct gguf_files *files, node_id directory, node_id spli
 
 static void add_mixes(struct gguf_files *files, node_id directory, node_id split, const struct mix *mix)
 {
-    for (; mix->name != NULL; mix++)
-        add_output(files, directory, split, arena_printf(tree_arena(files->tree), "model-%s.gguf", mix->name), NULL,
-                   mix);
+    struct arena *arena = tree_arena(files->tree);
+    for (; mix->name != NULL; mix++) {
+        const char *name = arena_printf(arena, "model-%s.gguf", mix->name);
+        add_output(files, directory, split, name, NULL, mix);
+        if (mix->alias != NULL)
+            tree_add_alias(files->tree, directory, name, arena_printf(arena, "model-%s.gguf", mix->alias));
+    }
 }
 
 static bool add(struct tree *tree, struct error *error)

@@ -15,7 +15,7 @@ enum plan_state { UNPLANNED, PLANNING, PLANNED, ABSENT };
 
 /* A node that is stored; those of collections are computed. Its number is its index + 1. */
 struct node {
-    const char *name;
+    const char *name, *alias;                               /* NULL: no other name */
     uint32_t parent, first_child, last_child, next_sibling; /* indices; 0 (the root is nobody's child) ends a list */
     uint32_t n_directories;                                 /* among its children */
     bool directory;
@@ -120,7 +120,8 @@ static uint32_t add_node(struct tree *tree, uint32_t parent, const char *name, b
 static uint32_t find_child(const struct tree *tree, const struct node *directory, const char *name)
 {
     for (uint32_t child = directory->first_child; child != 0; child = tree->nodes[child]->next_sibling)
-        if (strcmp(tree->nodes[child]->name, name) == 0)
+        if (strcmp(tree->nodes[child]->name, name) == 0 ||
+            (tree->nodes[child]->alias != NULL && strcmp(tree->nodes[child]->alias, name) == 0))
             return child;
     return 0;
 }
@@ -143,6 +144,13 @@ bool tree_add_file(struct tree *tree, node_id parent, const char *name, plan_fun
     node->plan = plan;
     node->context = context;
     return true;
+}
+
+void tree_add_alias(struct tree *tree, node_id parent, const char *name, const char *alias)
+{
+    uint32_t child = find_child(tree, find_node(tree, parent), name);
+    if (child != 0)
+        tree->nodes[child]->alias = arena_strdup(tree->arena, alias);
 }
 
 void tree_add_collection(struct tree *tree, node_id parent, const char *name, const struct collection *collection,

@@ -90,6 +90,9 @@ node_id tree_add_directory(struct tree *tree, node_id parent, const char *name);
 typedef bool plan_function(const void *context, struct arena *arena, struct vfile *ret_file, struct error *error);
 bool tree_add_file(struct tree *tree, node_id parent, const char *name, plan_function *plan, const void *context);
 
+/* Another name that a file of the directory is found by, but not listed under. */
+void tree_add_alias(struct tree *tree, node_id parent, const char *name, const char *alias);
+
 /* A directory of directories of files that is computed on demand, never stored: tensors/. Items are numbered from 0;
  * each has up to COLLECTION_MAX_SLOTS files, which keep their slot numbers whether present or not. */
 enum { COLLECTION_MAX_SLOTS = 200, TREE_MAX_NAME = 255 };

@@ -164,10 +164,23 @@ tensors/u8
     fails 1 "there is no 'gguf/model-q6_k.gguf'; did you mean model-Q6_K.gguf?" "$WFS" cat "$llama" gguf/model-q6_k.gguf
     fails 2 "unknown command 'muont'; did you mean 'mount'?" "$WFS" muont
     fails 2 "did you mean 'tensor-type'?" "$WFS" ls -o tensor_tpye=a=f32 "$llama"
+    fails 2 "'Q4_KM' is not a type to quantize to (known: F32 " "$WFS" ls -o token-embedding-type=Q4_KM "$llama"
+    [[ $stderr == *"); did you mean 'Q4_K'?" ]]
+    fails 1 "'safetensor' is not a format (known: gguf, huggingface, meta, mistral, safetensors, torch); did you mean 'safetensors'?" \
+        "$WFS" ls -o format=safetensor "$llama"
     fails 1 "hf download ORG/NAME" "$WFS" ls https://huggingface.co/openai-community/gpt2
     HF_HUB_CACHE=$OUT fails 1 "'hf download org/none' fetches it" "$WFS" ls org/none
     [ "$("$WFS" help cat)" = "$("$WFS" cat --help)" ]
     [ "$("$WFS" help)" = "$("$WFS" --help)" ]
+}
+
+@test "llama-quantize's other names of its types find the same file, and are not listed" {
+    local model=$OUT/sample
+    "$PYTHON" "$HERE/../data/make.py" sample "$model"
+    for bits in 3 4 5; do
+        cmp <("$WFS" cat "$model" "gguf/model-Q${bits}_K.gguf") <("$WFS" cat "$model" "gguf/model-Q${bits}_K_M.gguf")
+    done
+    run ! grep -q 'K\.gguf$' <<<"$("$WFS" ls "$model" gguf | grep -v Q[26]_K)"
 }
 
 @test "what wfs does not read is called by its name" {

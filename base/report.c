@@ -2,16 +2,34 @@
 
 #include "base/text.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <syslog.h>
+#include <time.h>
+#include <unistd.h>
 
 enum { REPORT_BYTES = 8192 }; /* more than an error and two paths */
 
 static atomic_bool no_terminal;
+static atomic_int log_file = -1;
+
+/* One write, so that lines of several processes do not mix. */
+static void add_to_log(int file, const char *text)
+{
+    char line[4 * REPORT_BYTES + 64], date[32] = "";
+    struct tm local;
+    time_t now = time(NULL);
+    if (localtime_r(&now, &local) != NULL)
+        strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%S%z", &local);
+    int length = snprintf(line, sizeof line, "%s wfs[%d]: %s\n", date, (int)getpid(), text);
+    ssize_t written = write(file, line, (size_t)length);
+    (void)written; /* there is nobody else to tell */
+}
 
 void report(const char *format, ...)
 {
@@ -21,9 +39,12 @@ void report(const char *format, ...)
     vsnprintf(line, sizeof line, format, arguments);
     va_end(arguments);
     text_printable(line, strlen(line), shown, sizeof shown);
-    if (no_terminal)
+    int file = log_file;
+    if (file >= 0)
+        add_to_log(file, shown);
+    if (no_terminal && file < 0)
         syslog(LOG_WARNING, "%s", shown);
-    else
+    else if (!no_terminal)
         fprintf(stderr, "wfs: %s\n", shown);
 }
 
@@ -31,4 +52,13 @@ void report_to_syslog(void)
 {
     openlog("wfs", LOG_PID, LOG_DAEMON);
     no_terminal = true;
+}
+
+bool report_to_file(const char *path, struct error *error)
+{
+    int file = open(path, O_WRONLY | O_APPEND | O_CREAT | O_NOCTTY | O_CLOEXEC, 0666);
+    if (file < 0)
+        return error_set_errno(error, errno, "%s", path);
+    log_file = file;
+    return true;
 }

@@ -46,16 +46,17 @@ int background_start(struct background *background)
     return -1;
 }
 
-void background_ready(struct background *background)
+void background_ready(struct background *background, bool keep_stderr)
 {
     if (background->ready < 0)
         return;
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+    for (int fd = STDIN_FILENO; fd <= (keep_stderr ? STDOUT_FILENO : STDERR_FILENO); fd++)
         dup2(null, fd);
     close(null);
     setsid();
-    report_to_syslog();
+    if (!keep_stderr)
+        report_to_syslog();
     if (chdir("/") != 0 || write(background->ready, "", 1) != 1)
         report("nobody waits for the mount any more");
     close(background->ready);

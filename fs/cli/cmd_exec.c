@@ -128,11 +128,9 @@ static bool serve(struct execution *execution, struct tree *tree, const struct i
 {
     const struct options *options = invocation->options;
     struct served served = {tree, options->mount.uid, options->mount.gid, options->mount.umask};
-    struct session_options session_options = {
-        .source = tree_checkpoint(tree)->path,
-        .allow_other = options->mount.allow_other,
-        .no_readahead = options->mount.no_readahead,
-    };
+    struct session_options session_options = options->mount.session;
+    if (session_options.source == NULL)
+        session_options.source = tree_checkpoint(tree)->path;
     struct session *session = session_new(&served, execution->mountpoint.path, &session_options, error);
     if (session == NULL)
         return false;
@@ -165,8 +163,9 @@ static int run(const struct invocation *invocation)
         return EXIT_BAD_INPUT;
     struct execution execution = {.status = EXIT_BAD_INPUT};
     struct error error;
-    const char *parent = getenv("TMPDIR");
+    const char *parent = getenv("TMPDIR"), *log = invocation->options->mount.log;
     bool done =
+        (log == NULL || report_to_file(log, &error) || error_prefix(&error, "option log")) &&
         mountpoint_make_temporary(&execution.mountpoint, parent != NULL && *parent == '/' ? parent : "/tmp", &error);
     if (done)
         explain_absences(tree, invocation->program);

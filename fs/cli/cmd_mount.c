@@ -8,11 +8,12 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { FLAG_FOREGROUND, FLAG_REPLACE };
+enum { FLAG_FOREGROUND, FLAG_REPLACE, FLAG_VERBOSE };
 
 struct mounting {
     struct background background;
     struct mountpoint mountpoint;
+    bool verbose;
     const struct checkpoint *checkpoint;
     unsigned n_signals;
 };
@@ -22,7 +23,10 @@ static void ready(void *context)
     struct mounting *mounting = context;
     for (size_t i = 0, n_notes = checkpoint_notes(mounting->checkpoint); i < n_notes; i++)
         report("note: %s", checkpoint_note_text(mounting->checkpoint, i));
-    background_ready(&mounting->background);
+    if (mounting->verbose)
+        report("%s is mounted at %s: %s, %zu tensors", mounting->checkpoint->path, mounting->mountpoint.path,
+               mounting->checkpoint->format, mounting->checkpoint->tensors->n_tensors);
+    background_ready(&mounting->background, mounting->verbose);
 }
 
 /* The first signal asks to end when the last user has left; the second does not wait. */
@@ -74,11 +78,9 @@ static bool serve(struct mounting *mounting, struct tree *tree, const struct inv
     const char *path = tree_checkpoint(tree)->path;
     char *source = realpath(path, NULL);
     struct served served = {tree, options->mount.uid, options->mount.gid, options->mount.umask};
-    struct session_options session_options = {
-        .source = source != NULL ? source : path,
-        .allow_other = options->mount.allow_other,
-        .no_readahead = options->mount.no_readahead,
-    };
+    struct session_options session_options = options->mount.session;
+    if (session_options.source == NULL)
+        session_options.source = source != NULL ? source : path;
     struct session *session = mount_session(mounting, &served, &session_options, invocation, error);
     bool done = false;
     if (session != NULL) {
@@ -99,8 +101,11 @@ static int run(const struct invocation *invocation)
     if (tree == NULL)
         return EXIT_BAD_INPUT;
     struct error error;
+    const char *log = invocation->options->mount.log;
     mounting.checkpoint = tree_checkpoint(tree);
-    bool done = serve(&mounting, tree, invocation, &error);
+    mounting.verbose = invocation->flags[FLAG_VERBOSE];
+    bool done = (log == NULL || report_to_file(log, &error) || error_prefix(&error, "option log")) &&
+                serve(&mounting, tree, invocation, &error);
     if (!done)
         report("%s", error.message);
     command_close(tree);
@@ -124,6 +129,7 @@ const struct command mount_command = {
         (const struct flag[]){
             {'f', "foreground", "stay in the foreground, and report on stderr"},
             {0, "replace", "take away a wfs that is mounted there, alive or dead, first"},
+            {'v', "verbose", "say what is mounted, and go on to report on stderr, from the background too"},
             {0},
         },
     .examples =

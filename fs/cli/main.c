@@ -145,6 +145,7 @@ static int run_mount_helper(int argc, char **argv)
     int found, status = EXIT_SUCCESS;
     bool fake = false, understood = true;
     options_init(&options);
+    options.for_helper = true;
     opterr = 0;
     while ((found = getopt(argc, argv, "sfnvN:o:t:")) != -1) {
         fake |= found == 'f';
@@ -177,10 +178,9 @@ static int unknown_command(const char *name)
     for (const struct command *const *command = commands; *command != NULL; command++)
         if (!(*command)->hidden)
             text_guess_try(&guess, (*command)->name);
-    if (guess.best != NULL)
-        report("unknown command '%s'; did you mean '%s'?", name, guess.best);
-    else
-        report("unknown command '%s'; try 'wfs --help'", name);
+    char question[TEXT_QUESTION];
+    report("unknown command '%s'%s", name,
+           guess.best != NULL ? text_guess_question(&guess, question) : "; try 'wfs --help'");
     return EXIT_MISUSE;
 }
 

@@ -175,6 +175,22 @@ static bool parse_allow_other(void *field, const char *value, struct arena *aren
             error_set(error, "not for ordinary users until /etc/fuse.conf has the line \"user_allow_other\""));
 }
 
+/* The kernel caches what it has seen for all users alike, so that libfuse's own check of who asks would be passed by:
+ * permissions keep all but the owner and root out. */
+static bool parse_allow_root(void *field, const char *value, struct arena *arena, struct error *error)
+{
+    struct mount_options *options = field;
+    options->umask |= 077;
+    return parse_allow_other(&options->session.allow_other, value, arena, error);
+}
+
+static bool parse_subtype(void *field, const char *value, struct arena *arena, struct error *error)
+{
+    (void)field, (void)arena;
+    return strcmp(value, "wfs") == 0 ||
+           error_set(error, "it is wfs; 'wfs umount' would not find a mount of '%s'", value);
+}
+
 static bool parse_number(const char *value, int base, unsigned long limit, unsigned long *ret_number)
 {
     char *end;
@@ -251,23 +267,44 @@ const struct option_row option_rows[] = {
     {"shards", "ENGINE[:PARAMETERS]", "the same for the ranks of an engine: trtllm:tp=2,pp=2 or vllm:tp=4", false,
      parse_layout, FIELD(content.layouts), true},
     {"allow_other", NULL, "let other users in; modes decide what they may read", true, parse_allow_other,
-     FIELD(mount.allow_other)},
+     FIELD(mount.session.allow_other)},
     {"uid", "NUMBER", "owner of all files; the default is who mounts", true, parse_id, FIELD(mount.uid)},
     {"gid", "NUMBER", "group of all files; the default is that of who mounts", true, parse_id, FIELD(mount.gid)},
     {"umask", "OCTAL", "bits taken from the modes, which are those of the sources", true, parse_umask,
      FIELD(mount.umask)},
+    {"allow_root", NULL, "let root in, and nobody else: allow_other with umask=077", true, parse_allow_root,
+     FIELD(mount)},
     {"nonempty", NULL, "mount over a directory that has files in it", true, parse_flag, FIELD(mount.nonempty)},
     {"no_readahead", NULL, "leave the kernel's read-ahead window as it is, instead of raising it to 4 MiB (root)", true,
-     parse_flag, FIELD(mount.no_readahead)},
+     parse_flag, FIELD(mount.session.no_readahead)},
+    {"noexec", NULL, "no file may be run as a program", true, parse_flag, FIELD(mount.session.noexec)},
+    {"auto_unmount", NULL, "fusermount3 takes the mount away where wfs is killed", true, parse_flag,
+     FIELD(mount.session.auto_unmount)},
+    {"fsname", "NAME", "what /proc/mounts and df call the source", true, parse_text, FIELD(mount.session.source)},
+    {"subtype", "wfs", "the type is fuse.wfs, whether it is said or not", true, parse_subtype, FIELD(mount)},
+    {"log", "FILE", "messages go to the end of FILE too, instead of syslog: why a read failed, say", true, parse_text,
+     FIELD(mount.log)},
     {0},
 };
 
-/* What mount(8) hands on from fstab: its own words, and flags that make no difference here. */
+/* Words of mount(8), fstab and FUSE that change nothing: a mount is read-only, has no devices and no programs with the
+ * rights of their owner, checks permissions, and keeps no time of access. */
+/* clang-format off */
 static const char *const ignored_words[] = {
-    "defaults",   "auto",        "noauto",   "user",       "nouser",   "users", "owner",   "group",
-    "nofail",     "_netdev",     "ro",       "rw",         "dev",      "nodev", "suid",    "nosuid",
-    "exec",       "noexec",      "sync",     "async",      "dirsync",  "atime", "noatime", "relatime",
-    "norelatime", "strictatime", "diratime", "nodiratime", "lazytime", NULL,
+    "defaults", "auto", "noauto", "user", "nouser", "users", "owner", "group", "nofail", "_netdev", "silent", "loud",
+    "ro", "nodev", "nosuid", "exec", "default_permissions", "sync", "async", "dirsync",
+    "atime", "noatime", "relatime", "norelatime", "strictatime", "diratime", "nodiratime", "lazytime", "nolazytime",
+    NULL,
+};
+/* clang-format on */
+
+/* Words that ask for another mount than there can be. mount(8) and mount.fuse3 say them where the user did not. */
+static const struct {
+    const char *word, *reason;
+} refused_words[] = {
+    {"rw", "a mount is read-only"},
+    {"suid", "a mount has no programs with the rights of their owner"},
+    {"dev", "a mount has no devices"},
 };
 
 static bool is_ignored(const char *word)
@@ -278,6 +315,15 @@ static bool is_ignored(const char *word)
         if (strcmp(word, *ignored) == 0)
             return true;
     return false;
+}
+
+/* Why there is no such mount; NULL for all other words. */
+static const char *refusal_of(const char *word)
+{
+    for (size_t i = 0; i < sizeof refused_words / sizeof *refused_words; i++)
+        if (strcmp(word, refused_words[i].word) == 0)
+            return refused_words[i].reason;
+    return NULL;
 }
 
 void options_init(struct options *options)
@@ -306,8 +352,11 @@ static bool set_word(struct options *options, const char *word, struct error *er
 {
     size_t length = strcspn(word, "=");
     const char *value = word[length] == '=' ? word + length + 1 : NULL;
-    if (is_ignored(word))
+    const char *refusal = refusal_of(word);
+    if (is_ignored(word) || (refusal != NULL && options->for_helper))
         return true;
+    if (refusal != NULL)
+        return error_set(error, "option %s: %s", word, refusal);
     for (const struct option_row *row = option_rows; row->name != NULL; row++) {
         if (!same_name(row->name, word, length))
             continue;
@@ -321,9 +370,9 @@ static bool set_word(struct options *options, const char *word, struct error *er
     struct text_guess guess = {.typed = arena_strndup(options->arena, word, length)};
     for (const struct option_row *row = option_rows; row->name != NULL; row++)
         text_guess_try(&guess, row->name);
-    if (guess.best != NULL)
-        return error_set(error, "unknown option '%s'; did you mean '%s'?", guess.typed, guess.best);
-    return error_set(error, "unknown option '%s'; wfs mount --help lists them", guess.typed);
+    char question[TEXT_QUESTION];
+    return error_set(error, "unknown option '%s'%s", guess.typed,
+                     guess.best != NULL ? text_guess_question(&guess, question) : "; wfs mount --help lists them");
 }
 
 /* Whether commas belong to a word that begins so. */

@@ -5,21 +5,27 @@
 #pragma once
 
 #include "formats/checkpoint.h"
+#include "fs/mount/session_options.h"
 #include "fs/tree/content_options.h"
 #include "fs/tree/tree.h"
 
 #include <sys/types.h>
 
+struct mount_options {
+    struct session_options session; /* its source may be NULL: that of the checkpoint */
+    bool nonempty;
+    const char *log; /* path, or NULL */
+    uid_t uid;
+    gid_t gid;    /* or NO_GROUP */
+    mode_t umask; /* taken from the modes of files and directories */
+};
+
 struct options {
     struct arena *arena; /* holds the texts */
     struct open_options open;
     struct content_options content;
-    struct {
-        bool allow_other, nonempty, no_readahead;
-        uid_t uid;
-        gid_t gid;    /* or NO_GROUP */
-        mode_t umask; /* taken from the modes of files and directories */
-    } mount;
+    bool for_helper; /* mount(8) hands the words on, and its own with them */
+    struct mount_options mount;
 };
 
 struct option_row {
@@ -42,6 +48,6 @@ void options_init(struct options *options);
 void options_free(struct options *options);
 
 /* Parses the argument of one -o, "word,word=value,...": a comma in a value is written "\,". A word that is not an
- * option is an error that names it; what fstab and mount(8) pass along (ro, defaults, noauto, nofail, _netdev, x-...)
- * is ignored. */
+ * option is an error that names it. Words of mount(8) that change nothing here (ro, defaults, noauto, _netdev, x-...)
+ * are ignored, those that cannot be had (rw) refused, but for a helper of mount(8). */
 bool options_parse(struct options *options, const char *words, struct error *error);

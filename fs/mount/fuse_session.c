@@ -2,6 +2,7 @@
 
 #include "fs/mount/fusermount.h"
 #include "fs/mount/mountpoint.h"
+#include "fs/mount/obstacle.h"
 #include "fs/tree/pool.h"
 
 #include <dlfcn.h>
@@ -80,7 +81,9 @@ static char *mount_options(const struct session_options *options)
     buffer_append_text(&text, "ro,nosuid,nodev,default_permissions,subtype=wfs,fsname=");
     for (const char *c = options->source; *c != '\0'; c++)
         buffer_printf(&text, "%s%c", *c == ',' || *c == '\\' ? "\\" : "", *c);
-    buffer_append(&text, options->allow_other ? ",allow_other" : "", options->allow_other ? 13 : 1);
+    buffer_printf(&text, "%s%s%s", options->allow_other ? ",allow_other" : "", options->noexec ? ",noexec" : "",
+                  options->auto_unmount ? ",auto_unmount" : "");
+    buffer_append(&text, "", 1);
     return (char *)text.bytes;
 }
 
@@ -151,7 +154,7 @@ struct session *session_new(const struct served *served, const char *mountpoint,
     char reason[FUSERMOUNT_WORDS] = "";
     if (fuse == NULL || !fusermount_mount(fuse, mountpoint, reason)) {
         const char *words = *last_words ? last_words : "libfuse does not say why";
-        error_set(error, "%s: cannot mount: %s", mountpoint, *reason ? reason : words);
+        obstacle_explain(mountpoint, *reason ? reason : words, error);
         if (fuse != NULL)
             fuse_session_destroy(fuse);
         free(session);

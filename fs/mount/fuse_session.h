@@ -4,15 +4,11 @@
 #pragma once
 
 #include "fs/mount/fuse_ops.h"
+#include "fs/mount/session_options.h"
 
 #include <signal.h>
 
 struct session;
-
-struct session_options {
-    const char *source; /* what `df` and mountinfo call it */
-    bool allow_other, no_readahead;
-};
 
 /* Mounts at an absolute path, or takes over the mounted descriptor that /dev/fd/N stands for. Blocks the signals that
  * session_serve() waits for: SIGINT, SIGTERM, SIGHUP, SIGCHLD. */

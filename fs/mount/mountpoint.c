@@ -51,11 +51,38 @@ static char *join(char *directory, const char *name)
     return whole;
 }
 
+/* The directory that a path is in, in memory of the caller. */
+static char *directory_above(const char *path)
+{
+    size_t length = strlen(path);
+    while (length > 1 && path[length - 1] == '/')
+        length--;
+    while (length > 0 && path[length - 1] != '/')
+        length--;
+    while (length > 1 && path[length - 1] == '/')
+        length--;
+    return length == 0 ? strdup(".") : strndup(path, length);
+}
+
+static void explain_unresolved(const char *path, int reason, struct error *error)
+{
+    char *above = directory_above(path);
+    if (reason == ENOENT && access(above, F_OK) != 0 && errno == ENOENT)
+        error_set(error, "%s: cannot be made: there is no %s; 'mkdir -p %s' makes it", path, above, above);
+    else
+        error_set_errno(error, reason, "%s", path);
+    free(above);
+}
+
 /* The path without links in it. The last part may be missing, or a mount whose server is dead or stopped: it is not
  * touched, but for asking whether it is a link, which the kernel answers by itself. */
 static char *resolve(const char *path, struct error *error)
 {
     char current[PATH_MAX], target[PATH_MAX], *whole = NULL;
+    if (*path == '\0') {
+        error_set(error, "the mount point is the empty text; is a variable not set?");
+        return NULL;
+    }
     snprintf(current, sizeof current, "%s", path);
     for (int n_links = 0; n_links < MAX_LINKS; n_links++) {
         size_t length = strlen(current);
@@ -66,7 +93,7 @@ static char *resolve(const char *path, struct error *error)
             whole = realpath(current, NULL);
             break;
         }
-        char *above = slash == NULL ? strdup(".") : strndup(current, slash == current ? 1 : (size_t)(slash - current));
+        char *above = directory_above(current);
         char *directory = realpath(above, NULL);
         free(above);
         whole = join(directory, name);
@@ -83,7 +110,7 @@ static char *resolve(const char *path, struct error *error)
             break;
     }
     if (whole == NULL)
-        error_set_errno(error, errno, "%s", path);
+        explain_unresolved(path, errno, error);
     return whole;
 }
 
@@ -176,6 +203,17 @@ static bool take_away(const char *path, const struct mounted *mounted, bool repl
     return error_set(error, "%s: %s is mounted here; --replace takes it away first", path, mounted->source);
 }
 
+static bool explain_unmade(const char *path, int reason, struct error *error)
+{
+    char *above = directory_above(path);
+    if (reason == EACCES)
+        error_set(error, "%s: cannot be made: you may not write to %s", path, above);
+    else
+        error_set_errno(error, reason, "%s: cannot be made", path);
+    free(above);
+    return false;
+}
+
 static bool check_directory(struct mountpoint *mountpoint, bool nonempty, struct error *error)
 {
     struct stat status;
@@ -185,7 +223,7 @@ static bool check_directory(struct mountpoint *mountpoint, bool nonempty, struct
         return true;
     }
     if (errno != EEXIST)
-        return error_set_errno(error, errno, "%s: cannot be made", path);
+        return explain_unmade(path, errno, error);
     if (stat(path, &status) != 0)
         return error_set_errno(error, errno, "%s", path);
     if (!S_ISDIR(status.st_mode))

@@ -117,8 +117,9 @@ serve() {
     is_mounted "${@: -1}" || { cat "$SERVER_LOG" >&2; return 1; }
 }
 
+# A mount that is dead is not served: somebody is about to replace it.
 served_or_dead() {
-    is_mounted "$1" || ! kill -0 "$SERVER" 2>/dev/null
+    { is_mounted "$1" && [ -d "$1/." ]; } || ! kill -0 "$SERVER" 2>/dev/null
 }
 
 # Waits for the server to end by itself; its status must be the one given.

@@ -79,7 +79,13 @@ setup() {
 @test "mount points that will not do" {
     run --separate-stderr "$WFS" mount "$SOURCE" "$BATS_TEST_TMPDIR/no/such"
     [ "$status" -eq 1 ]
-    [[ $stderr == *"/no/such: No such file or directory" ]]
+    [ "$stderr" = "wfs: $BATS_TEST_TMPDIR/no/such: cannot be made: there is no $BATS_TEST_TMPDIR/no; 'mkdir -p $BATS_TEST_TMPDIR/no' makes it" ]
+    (cd "$BATS_TEST_TMPDIR" && run ! "$WFS" mount "$SOURCE" no/such//)
+    run --separate-stderr "$WFS" mount "$SOURCE" ""
+    [ "$status" -eq 1 ]
+    [ "$stderr" = "wfs: the mount point is the empty text; is a variable not set?" ]
+    run --separate-stderr "$WFS" mount "" "$MNT"
+    [ "$stderr" = "wfs: the source is the empty text; is a variable not set?" ]
     touch "$BATS_TEST_TMPDIR/file"
     run --separate-stderr "$WFS" mount "$SOURCE" "$BATS_TEST_TMPDIR/file"
     [ "$status" -eq 1 ]
@@ -111,7 +117,7 @@ setup() {
     chown 65534 "$MNT"
     run --separate-stderr as_other "$BATS_TEST_TMPDIR/wfs" mount "$SOURCE" "$BATS_TEST_TMPDIR/made"
     [ "$status" -eq 1 ]
-    [[ $stderr == *"/made: cannot be made: Permission denied" ]]
+    [ "$stderr" = "wfs: $BATS_TEST_TMPDIR/made: cannot be made: you may not write to $BATS_TEST_TMPDIR" ]
     # Without capabilities to be had fusermount3 cannot help either.
     run --separate-stderr as_other setpriv --no-new-privs "$BATS_TEST_TMPDIR/wfs" mount "$SOURCE" "$MNT"
     [ "$status" -eq 1 ]
@@ -122,13 +128,83 @@ setup() {
     [[ $stderr == *'/etc/fuse.conf has the line "user_allow_other"'* ]]
 }
 
-@test "what fusermount3 says is in the line of what failed" {
+@test "what is in the way of a mount is called by its name" {
+    need_root
+    need unshare
+    local cannot="wfs: $MNT: cannot mount:"
+    run --separate-stderr unshare -m sh -c 'mount -t tmpfs none /dev && exec "$@"' sh "$WFS" mount "$SOURCE" "$MNT"
+    [ "$status" -eq 1 ]
+    [[ $stderr == "$cannot there is no /dev/fuse; 'modprobe fuse' loads it"*"'wfs cp' need no mount" ]]
     need_fuse_for_others
     mkdir "$MNT"
     run --separate-stderr as_other_with_fuse "$BATS_TEST_TMPDIR/wfs" mount "$SOURCE" "$MNT"
     [ "$status" -eq 1 ]
-    [[ $stderr == "wfs: $MNT: cannot mount: fusermount3: "*"$MNT"* ]]
+    [[ $stderr == "$cannot you may not write to this directory"* ]]
     [ "${#stderr_lines[@]}" -eq 1 ]
+    chown 65534 "$MNT"
+    run --separate-stderr unshare -m sh -c 'mount --bind /dev/null "$(command -v fusermount3)" && exec "$@"' sh \
+        unshare -m sh -c 'mount --bind "$0" /dev/fuse && exec setpriv --reuid 65534 --regid 65534 --clear-groups "$@"' \
+        "$BATS_TEST_TMPDIR/fuse" "$BATS_TEST_TMPDIR/wfs" mount "$SOURCE" "$MNT"
+    [ "$status" -eq 1 ]
+    [[ ${stderr_lines[-1]} == "$cannot fusermount3 is missing (package fuse3); "*"'wfs cp' need no mount" ]]
+    chmod 600 "$BATS_TEST_TMPDIR/fuse"
+    run --separate-stderr as_other_with_fuse "$BATS_TEST_TMPDIR/wfs" mount "$SOURCE" "$MNT"
+    [ "$status" -eq 1 ]
+    [[ $stderr == "$cannot /dev/fuse: Permission denied; "* ]]
+}
+
+@test "words of mount(8) and FUSE are applied, refused, or change nothing" {
+    "$WFS" mount -o 'noexec,fsname=a model,default_permissions,subtype=wfs,nofail,_netdev,x-systemd.automount,ro' "$SOURCE" "$MNT"
+    grep -qF 'a\040model '"$MNT"' fuse.wfs ro,nosuid,nodev,noexec,' /proc/self/mounts
+    "$WFS" umount "$MNT"
+    for word in rw dev suid subtype=other; do
+        run --separate-stderr "$WFS" mount -o "$word" "$SOURCE" "$MNT"
+        [ "$status" -eq 2 ]
+        [[ $stderr == "wfs: option ${word%=*}: "* ]]
+        [ ! -e "$MNT" ]
+    done
+}
+
+@test "-o allow_root: root and who mounts, nobody else" {
+    need_root
+    need setpriv
+    open_to_others "$BATS_TEST_TMPDIR"
+    "$WFS" mount -o allow_root "$SOURCE" "$MNT"
+    cat "$MNT/tensors/f32/raw" >/dev/null
+    run ! as_other cat "$MNT/tensors/f32/raw"
+    run ! as_other ls "$MNT"
+    "$WFS" umount "$MNT"
+}
+
+@test "-o auto_unmount: a wfs that is killed leaves no mount" {
+    need fusermount3
+    serve -o auto_unmount "$SOURCE" "$MNT"
+    kill -KILL "$SERVER"
+    wait "$SERVER" || true
+    SERVER=
+    await not_mounted "$MNT"
+}
+
+@test "-o log=FILE and -v: why a read failed, without a syslog" {
+    cp "$SOURCE" "$BATS_TEST_TMPDIR/source.safetensors"
+    (cd "$BATS_TEST_TMPDIR" && "$WFS" mount -v -o log=log source.safetensors "$MNT" 2>said)
+    grep -qE '^wfs: .*source.safetensors is mounted at .*: safetensors, [0-9]+ tensors$' "$BATS_TEST_TMPDIR/said"
+    truncate -s -1 "$BATS_TEST_TMPDIR/source.safetensors"
+    run ! cat "$MNT/tensors/f32/raw"
+    for said in "$BATS_TEST_TMPDIR/said" "$BATS_TEST_TMPDIR/log"; do
+        await grep -q 'source.safetensors.*changed since it was mounted' "$said"
+    done
+    grep -qE '^20[0-9T:+-]+ wfs\[[0-9]+\]: ' "$BATS_TEST_TMPDIR/log"
+    "$WFS" umount "$MNT"
+    run --separate-stderr "$WFS" mount -o "log=$BATS_TEST_TMPDIR/no/log" "$SOURCE" "$MNT"
+    [ "$status" -eq 1 ]
+    [ "$stderr" = "wfs: option log: $BATS_TEST_TMPDIR/no/log: No such file or directory" ]
+    run ! is_mounted "$MNT"
+}
+
+@test "what fusermount3 says is in the line of what failed" {
+    need_fuse_for_others
+    mkdir "$MNT"
     chown 65534 "$MNT"
     run --separate-stderr as_other_with_fuse sh -c '"$0" mount "$1" "$2" && exec 7<"$2/tensors/f32/raw" && ! "$0" umount "$2" &&
         exec 7<&- && "$0" umount "$2"' "$BATS_TEST_TMPDIR/wfs" "$SOURCE" "$MNT"

@@ -41,7 +41,7 @@ static void each_fills_its_field(void)
     CHECK(options.content.shard_size == (uint64_t)2 << 30);
     CHECK_TEXT(parse("uid=7,gid=4294967294,umask=027,nonempty,no-readahead"), "");
     CHECK(options.mount.uid == 7 && options.mount.gid == 4294967294 && options.mount.umask == 027);
-    CHECK(options.mount.nonempty && options.mount.no_readahead && !options.mount.allow_other);
+    CHECK(options.mount.nonempty && options.mount.session.no_readahead && !options.mount.session.allow_other);
 }
 
 static void a_refusal_names_the_option_once(void)

@@ -1,0 +1,63 @@
+#include "fs/mount/obstacle.h"
+
+#include "fs/mount/mountpoint.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char device[] = "/dev/fuse", without[] = "'wfs ls', 'wfs cat' and 'wfs cp' need no mount";
+
+/* 0, or why the device cannot be opened. */
+static int open_device(void)
+{
+    int fd = open(device, O_RDWR | O_CLOEXEC);
+    if (fd < 0)
+        return errno;
+    close(fd);
+    return 0;
+}
+
+/* As libfuse and execvp() look for it. */
+static bool has_fusermount(void)
+{
+    const char *path = getenv("PATH"), *directories = path != NULL ? path : "/usr/bin:/bin";
+    char program[PATH_MAX];
+    if (access("/usr/bin/fusermount3", X_OK) == 0)
+        return true;
+    for (const char *from = directories; *from != '\0'; from += strspn(from, ":")) {
+        size_t length = strcspn(from, ":");
+        snprintf(program, sizeof program, "%.*s/fusermount3", (int)length, from);
+        if (access(program, X_OK) == 0)
+            return true;
+        from += length;
+    }
+    return false;
+}
+
+bool obstacle_explain(const char *mountpoint, const char *words, struct error *error)
+{
+    if (mountpoint_is_descriptor(mountpoint))
+        return error_set(error, "%s: cannot mount: %s", mountpoint, words);
+    int reason = open_device();
+    if (reason == ENOENT || reason == ENODEV || reason == ENXIO)
+        return error_set(error,
+                         "%s: cannot mount: there is no %s; 'modprobe fuse' loads it, a container is given it by "
+                         "'--device /dev/fuse --cap-add SYS_ADMIN'; %s",
+                         mountpoint, device, without);
+    if (reason != 0)
+        return error_set(error,
+                         "%s: cannot mount: %s: %s; a container may use it by '--device /dev/fuse --cap-add "
+                         "SYS_ADMIN'; %s",
+                         mountpoint, device, strerror(reason), without);
+    if (geteuid() != 0 && !has_fusermount())
+        return error_set(error, "%s: cannot mount: fusermount3 is missing (package fuse3); %s", mountpoint, without);
+    if (geteuid() != 0 && access(mountpoint, W_OK) != 0)
+        return error_set(error, "%s: cannot mount: you may not write to this directory; name one of your own, %s",
+                         mountpoint, "or one that is not there yet");
+    return error_set(error, "%s: cannot mount: %s", mountpoint, words);
+}

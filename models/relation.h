@@ -29,8 +29,9 @@ struct relation_row {
     const char *there; /* NULL: left out; `here` may then end with '*' for any rest */
     const char *axes;  /* a rearrangement from here to there; NULL: as it is */
 
-    /* The axes that the ranks of tensor parallelism divide among them: names of the rearrangement. Without one, the
-     * axes of a matrix are "row column", that of a vector is "row". NULL: each rank has all. */
+    /* The axes that the ranks of tensor parallelism divide among them, each for itself: names of the rearrangement, or
+     * "row" or "column" of the matrix here. With "kv_head/query" the ranks that have the same key heads divide their
+     * queries among them. NULL: each rank has all. */
     const char *parallel;
     const struct elementwise *map;
 

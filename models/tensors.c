@@ -52,11 +52,9 @@ static const char *without(struct arena *arena, const char *name, const char *pa
     return shorter;
 }
 
-/* The name that the rows are about; NULL for a tensor that is left out. */
-static const char *family_name(const struct synthesis *synthesis, const struct tensor *tensor, struct arena *arena)
+const char *family_tensor_name(const struct family *family, const struct family_name *hf, const struct facts *facts,
+                               const char *name, struct arena *arena)
 {
-    const struct family *family = synthesis->family;
-    const char *name = tensor->name;
     for (const char *const *prefix = family->dropped_prefixes; prefix != NULL && *prefix != NULL; prefix++)
         if (has_prefix(name, *prefix))
             name += strlen(*prefix);
@@ -69,10 +67,15 @@ static const char *family_name(const struct synthesis *synthesis, const struct t
             return NULL;
     name = without(arena, name, "language_model.");
     if (family->rename != NULL)
-        name = family->rename(arena, &synthesis->facts, FORWARD, name);
-    if (synthesis->hf->prepended != NULL && name != NULL)
-        name = arena_printf(arena, "%s%s", synthesis->hf->prepended, name);
+        name = family->rename(arena, facts, FORWARD, name);
+    if (hf->prepended != NULL && name != NULL)
+        name = arena_printf(arena, "%s%s", hf->prepended, name);
     return name;
+}
+
+static const char *family_name(const struct synthesis *synthesis, const struct tensor *tensor, struct arena *arena)
+{
+    return family_tensor_name(synthesis->family, synthesis->hf, &synthesis->facts, tensor->name, arena);
 }
 
 static int compare_tensors(const void *a, const void *b)

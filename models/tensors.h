@@ -10,3 +10,8 @@
  * to other parts of a multimodal model, as the family relates them. Sets model->auto_type, too. Fails where a tensor
  * has no row, or does not fit. */
 bool tensors_add(struct synthesis *synthesis, struct error *error);
+
+/* The name that the family's rows are about, of one that Hugging Face has: without prefixes of what is around the text
+ * model, and as the family renames it. NULL for a tensor that is left out. */
+const char *family_tensor_name(const struct family *family, const struct family_name *hf, const struct facts *facts,
+                               const char *name, struct arena *arena);

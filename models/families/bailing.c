@@ -23,7 +23,8 @@ static const struct relation_row tensors[] = {
 };
 
 static const struct relation_row tensors2[] = {
-    {"model.layers.{}.attention.query_key_value", "blk.{}.attn_qkv"},
+    {"model.layers.{}.attention.query_key_value", "blk.{}.attn_qkv", "(head d + kv_head d + kv_head d) ...",
+     "head kv_head"},
     {"model.layers.{}.attention.query_layernorm", "blk.{}.attn_q_norm"},
     {"model.layers.{}.attention.key_layernorm", "blk.{}.attn_k_norm"},
     {"model.layers.{}.mlp.gate.expert_bias", "blk.{}.exp_probs_b.bias"},

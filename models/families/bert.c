@@ -8,7 +8,7 @@ static const struct family_name names[] = {
     {"BertModel"}, {"BertForMaskedLM"}, {"BertForSequenceClassification"}, {"CamembertModel"}, {0}};
 
 const struct relation_row bert_tensors[] = {
-    {"embeddings.word_embeddings", "token_embd"},
+    {"embeddings.word_embeddings", "token_embd", .parallel = "row"},
     {"embeddings.position_embeddings", "position_embd"},
     {"embeddings.token_type_embeddings", "token_types"},
     {"embeddings.LayerNorm", "token_embd_norm"},
@@ -28,13 +28,13 @@ const struct relation_row bert_tensors[] = {
     {"encoder.layer.{}.attention.output.LayerNorm.beta", "blk.{}.attn_output_norm.bias", .forward_only = true},
     {"encoder.layer.{}.output.LayerNorm.gamma", "blk.{}.layer_output_norm.weight", .forward_only = true},
     {"encoder.layer.{}.output.LayerNorm.beta", "blk.{}.layer_output_norm.bias", .forward_only = true},
-    {"encoder.layer.{}.attention.self.query", "blk.{}.attn_q"},
-    {"encoder.layer.{}.attention.self.key", "blk.{}.attn_k"},
-    {"encoder.layer.{}.attention.self.value", "blk.{}.attn_v"},
-    {"encoder.layer.{}.attention.output.dense", "blk.{}.attn_output"},
+    {"encoder.layer.{}.attention.self.query", "blk.{}.attn_q", "(head d) ...", "head"},
+    {"encoder.layer.{}.attention.self.key", "blk.{}.attn_k", "(head d) ...", "head"},
+    {"encoder.layer.{}.attention.self.value", "blk.{}.attn_v", "(head d) ...", "head"},
+    {"encoder.layer.{}.attention.output.dense", "blk.{}.attn_output", .parallel = "column"},
     {"encoder.layer.{}.attention.output.LayerNorm", "blk.{}.attn_output_norm"},
-    {"encoder.layer.{}.intermediate.dense", "blk.{}.ffn_up"},
-    {"encoder.layer.{}.output.dense", "blk.{}.ffn_down"},
+    {"encoder.layer.{}.intermediate.dense", "blk.{}.ffn_up", .parallel = "row"},
+    {"encoder.layer.{}.output.dense", "blk.{}.ffn_down", .parallel = "column"},
     {"encoder.layer.{}.output.LayerNorm", "blk.{}.layer_output_norm"},
     {0},
 };

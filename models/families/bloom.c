@@ -4,16 +4,16 @@
 static const struct family_name names[] = {{"BloomForCausalLM"}, {"BloomModel"}, {0}};
 
 static const struct relation_row tensors[] = {
-    {"^word_embeddings", "token_embd"},
+    {"^word_embeddings", "token_embd", .parallel = "row"},
     {"^word_embeddings_layernorm", "token_embd_norm"},
     {"^ln_f", "output_norm"},
-    {"lm_head", "output"},
+    {"lm_head", "output", .parallel = "row"},
     {"^h.{}.input_layernorm", "blk.{}.attn_norm"},
     {"^h.{}.self_attention.query_key_value", "blk.{}.attn_qkv", "(head part d) ... -> (part head d) ...", "head"},
-    {"^h.{}.self_attention.dense", "blk.{}.attn_output"},
+    {"^h.{}.self_attention.dense", "blk.{}.attn_output", .parallel = "column"},
     {"^h.{}.post_attention_layernorm", "blk.{}.ffn_norm"},
-    {"^h.{}.mlp.dense_h_to_4h", "blk.{}.ffn_up"},
-    {"^h.{}.mlp.dense_4h_to_h", "blk.{}.ffn_down"},
+    {"^h.{}.mlp.dense_h_to_4h", "blk.{}.ffn_up", .parallel = "row"},
+    {"^h.{}.mlp.dense_4h_to_h", "blk.{}.ffn_down", .parallel = "column"},
     {0},
 };
 

@@ -7,9 +7,10 @@ static const struct family_name names[] = {
     {"GlmForCausalLM"}, {"ChatGLMModel"}, {"ChatGLMForConditionalGeneration"}, {0}};
 
 static const struct relation_row tensors[] = {
-    {"encoder.layers.{}.self_attention.query_key_value", "blk.{}.attn_qkv"},
+    {"encoder.layers.{}.self_attention.query_key_value", "blk.{}.attn_qkv", "(head d + kv_head d + kv_head d) ...",
+     "head kv_head"},
     {"encoder.layers.{}.self_attention.dense", "blk.{}.attn_output", .parallel = "column", .when = "!hf_names"},
-    {"encoder.layers.{}.mlp.dense_h_to_4h", "blk.{}.ffn_up", .when = "!hf_names"},
+    {"encoder.layers.{}.mlp.dense_h_to_4h", "blk.{}.ffn_up", "(gate + up) ...", "gate up", .when = "!hf_names"},
     {"encoder.layers.{}.mlp.dense_4h_to_h", "blk.{}.ffn_down", .parallel = "column", .when = "!hf_names"},
     {"encoder.layers.{}.input_layernorm", "blk.{}.attn_norm", .when = "!hf_names"},
     {"encoder.layers.{}.post_attention_layernorm", "blk.{}.ffn_norm", .when = "!hf_names"},
@@ -17,7 +18,7 @@ static const struct relation_row tensors[] = {
     {"encoder.final_layernorm", "output_norm", .when = "!hf_names"},
     {"output_layer", "output", .parallel = "row", .when = "!hf_names"},
     {"rotary_pos_emb.inv_freq", NULL},
-    {"model.layers.{}.mlp.gate_up_proj", "blk.{}.ffn_up", .when = "hf_names"},
+    {"model.layers.{}.mlp.gate_up_proj", "blk.{}.ffn_up", "(gate + up) ...", "gate up", .when = "hf_names"},
     {0},
 };
 
@@ -67,8 +68,13 @@ static const struct key_row rope_keys[] = {
 
 static void add_facts(struct facts *facts, const struct hparams *hparams)
 {
+    enum { MAX_HEADS = 1 << 24 };
+    struct error unused;
+    uint64_t n_kv_heads;
     if (hparams_get(hparams, "multi_query_group_num") == NULL && hparams_get(hparams, "seq_length") == NULL)
         facts_set(facts, "hf_names", 1);
+    if (hparams_count(hparams, "multi_query_group_num", 1, MAX_HEADS, &n_kv_heads, &unused))
+        facts_set(facts, "kv_head", n_kv_heads);
 }
 
 static bool pad_vocabulary(struct synthesis *synthesis, const struct vocab_input *input, struct error *error)

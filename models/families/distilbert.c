@@ -9,10 +9,10 @@ static const struct relation_row tensors[] = {
     {"transformer.layer.{}.attention.q_lin", "blk.{}.attn_q", .parallel = "row"},
     {"transformer.layer.{}.attention.k_lin", "blk.{}.attn_k", .parallel = "row"},
     {"transformer.layer.{}.attention.v_lin", "blk.{}.attn_v", .parallel = "row"},
-    {"transformer.layer.{}.attention.out_lin", "blk.{}.attn_output"},
+    {"transformer.layer.{}.attention.out_lin", "blk.{}.attn_output", .parallel = "column"},
     {"transformer.layer.{}.sa_layer_norm", "blk.{}.attn_output_norm"},
     {"transformer.layer.{}.ffn.lin1", "blk.{}.ffn_up", .parallel = "row"},
-    {"transformer.layer.{}.ffn.lin2", "blk.{}.ffn_down"},
+    {"transformer.layer.{}.ffn.lin2", "blk.{}.ffn_down", .parallel = "column"},
     {"transformer.layer.{}.output_layer_norm", "blk.{}.layer_output_norm"},
     {0},
 };

@@ -4,17 +4,17 @@
 static const struct family_name names[] = {{"FalconForCausalLM"}, {"RWForCausalLM"}, {0}};
 
 static const struct relation_row tensors[] = {
-    {"transformer.word_embeddings", "token_embd"},
+    {"transformer.word_embeddings", "token_embd", .parallel = "row"},
     {"transformer.ln_f", "output_norm"},
-    {"lm_head", "output"},
+    {"lm_head", "output", .parallel = "row"},
     {"transformer.h.{}.input_layernorm", "blk.{}.attn_norm", .when = "!has:blk.{}.attn_norm_2"}, /* 7B */
     {"transformer.h.{}.ln_mlp", "blk.{}.attn_norm", .when = "has:blk.{}.attn_norm_2"},           /* 40B */
     {"transformer.h.{}.ln_attn", "blk.{}.attn_norm_2"},
     {"transformer.h.{}.self_attention.query_key_value", "blk.{}.attn_qkv",
-     "(kv_head (query + key + value) d) c -> (kv_head query d + kv_head key d + kv_head value d) c", "kv_head"},
-    {"transformer.h.{}.self_attention.dense", "blk.{}.attn_output"},
-    {"transformer.h.{}.mlp.dense_h_to_4h", "blk.{}.ffn_up"},
-    {"transformer.h.{}.mlp.dense_4h_to_h", "blk.{}.ffn_down"},
+     "(kv_head (query + key + value) d) c -> (kv_head query d + kv_head key d + kv_head value d) c", "kv_head/query"},
+    {"transformer.h.{}.self_attention.dense", "blk.{}.attn_output", .parallel = "column"},
+    {"transformer.h.{}.mlp.dense_h_to_4h", "blk.{}.ffn_up", .parallel = "row"},
+    {"transformer.h.{}.mlp.dense_4h_to_h", "blk.{}.ffn_down", .parallel = "column"},
     {0},
 };
 

@@ -5,8 +5,8 @@
 static const struct family_name names[] = {{"Gemma3ForCausalLM"}, {"Gemma3ForConditionalGeneration"}, {0}};
 
 const struct relation_row gemma3_tensors[] = {
-    {"model.embed_tokens", "token_embd", "(token + unused) c -> token c", "token"},
-    {"lm_head.weight", "output.weight"},
+    {"model.embed_tokens", "token_embd", "(token + unused) c -> token c", "row"},
+    {"lm_head.weight", "output.weight", .parallel = "row"},
     {"model.layers.{}.self_attn.q_norm", "blk.{}.attn_q_norm", .map = &plus_one},
     {"model.layers.{}.self_attn.k_norm", "blk.{}.attn_k_norm", .map = &plus_one},
     {0},

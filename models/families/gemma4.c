@@ -16,9 +16,9 @@ static const struct family_name names[] = {
 #define LAYER "model.layers.{}."
 
 static const struct relation_row tensors[] = {
-    {"model.embed_tokens", "token_embd", "(token + unused) c -> token c", "token"},
+    {"model.embed_tokens", "token_embd", "(token + unused) c -> token c", "row"},
     {"model.embed_tokens_per_layer", "per_layer_token_embd", .parallel = "row"},
-    {"model.per_layer_model_projection", "per_layer_model_proj"},
+    {"model.per_layer_model_projection", "per_layer_model_proj", .parallel = "row"},
     {"model.per_layer_projection_norm", "per_layer_proj_norm"},
     {LAYER "per_layer_input_gate", "blk.{}.inp_gate"},
     {LAYER "per_layer_projection", "blk.{}.proj"},
@@ -30,8 +30,8 @@ static const struct relation_row tensors[] = {
     {LAYER "post_feedforward_layernorm_1", "blk.{}.post_ffw_norm_1"},
     {LAYER "pre_feedforward_layernorm_2", "blk.{}.pre_ffw_norm_2"},
     {LAYER "post_feedforward_layernorm_2", "blk.{}.post_ffw_norm_2"},
-    {LAYER "experts.gate_up_proj", "blk.{}.ffn_gate_up_exps.weight"},
-    {LAYER "experts.down_proj", "blk.{}.ffn_down_exps.weight"},
+    {LAYER "experts.gate_up_proj", "blk.{}.ffn_gate_up_exps.weight", "expert (gate + up) c", "gate up"},
+    {LAYER "experts.down_proj", "blk.{}.ffn_down_exps.weight", .parallel = "column"},
     {LAYER "router.proj", "blk.{}.ffn_gate_inp"},
     {LAYER "router.scale", "blk.{}.ffn_gate_inp.scale"},
     {LAYER "router.per_expert_scale", "blk.{}.ffn_down_exps.scale"},

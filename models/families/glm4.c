@@ -14,7 +14,7 @@ static const struct family_name names[] = {
 static const struct relation_row tensors[] = {
     {"model.layers.{}.self_attn.q_proj", "blk.{}.attn_q", QUERY_PAIRS, "head", .when = "mrope"},
     {"model.layers.{}.self_attn.k_proj", "blk.{}.attn_k", KEY_PAIRS, "kv_head", .when = "mrope"},
-    {"model.layers.{}.mlp.gate_up_proj", "blk.{}.ffn_up"},
+    {"model.layers.{}.mlp.gate_up_proj", "blk.{}.ffn_up", "(gate + up) ...", "gate up"},
     {"model.layers.{}.post_self_attn_layernorm", "blk.{}.post_attention_norm"},
     {"model.layers.{}.post_mlp_layernorm", "blk.{}.post_ffw_norm"},
     {0},

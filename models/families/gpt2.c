@@ -6,10 +6,10 @@
 static const struct family_name names[] = {{"GPT2LMHeadModel"}, {0}};
 
 static const struct relation_row tensors[] = {
-    {"^wte", "token_embd"},
+    {"^wte", "token_embd", .parallel = "row"},
     {"^wpe", "position_embd"},
     {"^ln_f", "output_norm"},
-    {"lm_head", "output"},
+    {"lm_head", "output", .parallel = "row"},
     {"^h.{}.attn.bias", NULL}, /* masks, not biases; the converter fails on them */
     {"^h.{}.attn.masked_bias", NULL},
     {"^h.{}.ln_1", "blk.{}.attn_norm"},

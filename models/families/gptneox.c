@@ -4,16 +4,16 @@
 static const struct family_name names[] = {{"GPTNeoXForCausalLM"}, {0}};
 
 static const struct relation_row tensors[] = {
-    {"gpt_neox.embed_in", "token_embd"},
+    {"gpt_neox.embed_in", "token_embd", .parallel = "row"},
     {"gpt_neox.final_layer_norm", "output_norm"},
-    {"embed_out", "output"},
+    {"embed_out", "output", .parallel = "row"},
     {"gpt_neox.layers.{}.input_layernorm", "blk.{}.attn_norm"},
     {"gpt_neox.layers.{}.attention.query_key_value", "blk.{}.attn_qkv", "(head part d) ... -> (part head d) ...",
      "head"},
-    {"gpt_neox.layers.{}.attention.dense", "blk.{}.attn_output"},
+    {"gpt_neox.layers.{}.attention.dense", "blk.{}.attn_output", .parallel = "column"},
     {"gpt_neox.layers.{}.post_attention_layernorm", "blk.{}.ffn_norm"},
-    {"gpt_neox.layers.{}.mlp.dense_h_to_4h", "blk.{}.ffn_up"},
-    {"gpt_neox.layers.{}.mlp.dense_4h_to_h", "blk.{}.ffn_down"},
+    {"gpt_neox.layers.{}.mlp.dense_h_to_4h", "blk.{}.ffn_up", .parallel = "row"},
+    {"gpt_neox.layers.{}.mlp.dense_4h_to_h", "blk.{}.ffn_down", .parallel = "column"},
     {0},
 };
 

@@ -14,15 +14,15 @@ static const struct family_name names[] = {{"GraniteMoeHybridForCausalLM"}, {"Ba
 static const struct relation_row tensors[] = {
     {"model.final_layernorm", "output_norm", .forward_only = true},
     {"model.layers.{}.pre_ff_layernorm", "blk.{}.ffn_norm", .forward_only = true},
-    {"model.layers.{}.feed_forward.gate_proj", "blk.{}.ffn_gate", .forward_only = true},
-    {"model.layers.{}.feed_forward.up_proj", "blk.{}.ffn_up", .forward_only = true},
-    {"model.layers.{}.feed_forward.down_proj", "blk.{}.ffn_down", .forward_only = true},
+    {"model.layers.{}.feed_forward.gate_proj", "blk.{}.ffn_gate", .parallel = "row", .forward_only = true},
+    {"model.layers.{}.feed_forward.up_proj", "blk.{}.ffn_up", .parallel = "row", .forward_only = true},
+    {"model.layers.{}.feed_forward.down_proj", "blk.{}.ffn_down", .parallel = "column", .forward_only = true},
     {"model.layers.{}.shared_mlp.input_linear", "blk.{}.ffn_gate_shexp, blk.{}.ffn_up_shexp", GATE_UP, "gate up",
      .when = "expert"},
-    {"model.layers.{}.shared_mlp.output_linear", "blk.{}.ffn_down_shexp", .when = "expert"},
+    {"model.layers.{}.shared_mlp.output_linear", "blk.{}.ffn_down_shexp", .parallel = "column", .when = "expert"},
     {"model.layers.{}.shared_mlp.input_linear", "blk.{}.ffn_gate, blk.{}.ffn_up", GATE_UP, "gate up",
      .when = "!expert"},
-    {"model.layers.{}.shared_mlp.output_linear", "blk.{}.ffn_down", .when = "!expert"},
+    {"model.layers.{}.shared_mlp.output_linear", "blk.{}.ffn_down", .parallel = "column", .when = "!expert"},
     {0},
 };
 
@@ -129,7 +129,10 @@ static const struct key_row keys[] = {
 
 static void add_facts(struct facts *facts, const struct hparams *hparams)
 {
-    mamba2_add_groups(facts, hparams, "n_groups|mamba_n_groups");
+    const struct mamba2_sizes sizes = {.groups = "n_groups|mamba_n_groups",
+                                       .state = "state_size|d_state|mamba_state_size|mamba_d_state",
+                                       .heads = "n_heads|mamba_n_heads"};
+    mamba2_add_facts(facts, hparams, &sizes);
 }
 
 static bool pad_vocabulary(struct synthesis *synthesis, const struct vocab_input *input, struct error *error)

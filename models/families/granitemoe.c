@@ -6,10 +6,10 @@ static const struct family_name names[] = {{"GraniteMoeForCausalLM"}, {"GraniteM
 
 const struct relation_row granite_moe_tensors[] = {
     {"model.layers.{}.block_sparse_moe.input_linear", "blk.{}.ffn_gate_exps, blk.{}.ffn_up_exps", GATE_UP, "gate up"},
-    {"model.layers.{}.block_sparse_moe.output_linear", "blk.{}.ffn_down_exps"},
+    {"model.layers.{}.block_sparse_moe.output_linear", "blk.{}.ffn_down_exps", .parallel = "column"},
     {"model.layers.{}.block_sparse_moe.router.layer", "blk.{}.ffn_gate_inp"},
     {"model.layers.{}.shared_mlp.input_linear", "blk.{}.ffn_gate_shexp, blk.{}.ffn_up_shexp", GATE_UP, "gate up"},
-    {"model.layers.{}.shared_mlp.output_linear", "blk.{}.ffn_down_shexp"},
+    {"model.layers.{}.shared_mlp.output_linear", "blk.{}.ffn_down_shexp", .parallel = "column"},
     {0},
 };
 

@@ -11,7 +11,7 @@ static const struct relation_row tensors[] = {
     {"model.layers.{}.attention.wqkv", "blk.{}.attn_q, blk.{}.attn_k, blk.{}.attn_v",
      "(kv_head (share half pair + key half pair + value half pair)) ... -> "
      "(kv_head share pair half) ..., (kv_head key pair half) ..., (kv_head value half pair) ...",
-     "kv_head"},
+     "kv_head/share"},
     {"model.layers.{}.attention.wo", "blk.{}.attn_output", .parallel = "column"},
     {"model.layers.{}.feed_forward.w1", "blk.{}.ffn_gate", .parallel = "row"},
     {"model.layers.{}.feed_forward.w2", "blk.{}.ffn_down", .parallel = "column"},

@@ -8,20 +8,20 @@
 static const struct family_name names[] = {{"MambaForCausalLM"}, {"MambaLMHeadModel"}, {"FalconMambaForCausalLM"}, {0}};
 
 static const struct relation_row tensors[] = {
-    {"backbone.embeddings", "token_embd"},
-    {"backbone.embedding", "token_embd", .forward_only = true}, /* before transformers had it */
+    {"backbone.embeddings", "token_embd", .parallel = "row"},
+    {"backbone.embedding", "token_embd", .parallel = "row", .forward_only = true}, /* before transformers had it */
     {"backbone.norm_f", "output_norm"},
     {"lm_head.weight", NULL, .when = "output_is_embedding"},
-    {"lm_head", "output"},
+    {"lm_head", "output", .parallel = "row"},
     {"backbone.layers.{}.norm", "blk.{}.attn_norm"},
-    {"backbone.layers.{}.mixer.in_proj", "blk.{}.ssm_in"},
+    {"backbone.layers.{}.mixer.in_proj", "blk.{}.ssm_in", "(half row) ...", "row"},
     {"backbone.layers.{}.mixer.conv1d.weight", "blk.{}.ssm_conv1d.weight", "c 1 k -> c k", "c"},
     {"backbone.layers.{}.mixer.conv1d.bias", "blk.{}.ssm_conv1d.bias", .parallel = "row"},
-    {"backbone.layers.{}.mixer.x_proj", "blk.{}.ssm_x"},
-    {"backbone.layers.{}.mixer.dt_proj", "blk.{}.ssm_dt"},
-    {"backbone.layers.{}.mixer.A_log", "blk.{}.ssm_a", .map = &minus_exp},
-    {"backbone.layers.{}.mixer.D", "blk.{}.ssm_d"},
-    {"backbone.layers.{}.mixer.out_proj", "blk.{}.ssm_out"},
+    {"backbone.layers.{}.mixer.x_proj", "blk.{}.ssm_x", .parallel = "column"},
+    {"backbone.layers.{}.mixer.dt_proj", "blk.{}.ssm_dt", .parallel = "row"},
+    {"backbone.layers.{}.mixer.A_log", "blk.{}.ssm_a", .parallel = "row", .map = &minus_exp},
+    {"backbone.layers.{}.mixer.D", "blk.{}.ssm_d", .parallel = "row"},
+    {"backbone.layers.{}.mixer.out_proj", "blk.{}.ssm_out", .parallel = "column"},
     {0},
 };
 

@@ -2,24 +2,34 @@
 #include "models/families/mamba2.h"
 
 #define MIXER(at)                                                                                                      \
-    {at ".A_log", "blk.{}.ssm_a", "row -> row 1", .map = &minus_exp}, {at ".D", "blk.{}.ssm_d", "row -> row 1"},       \
-        {at ".dt_bias", "blk.{}.ssm_dt.bias"}, {at ".conv1d.weight", "blk.{}.ssm_conv1d.weight", "c 1 k -> c k"},      \
-        {at ".conv1d.bias", "blk.{}.ssm_conv1d.bias"}, {at ".in_proj", "blk.{}.ssm_in"},                               \
-        {at ".norm", "blk.{}.ssm_norm", "(group d) -> group d"},                                                       \
+    {at ".A_log", "blk.{}.ssm_a", "row -> row 1", "row", .map = &minus_exp},                                           \
+        {at ".D", "blk.{}.ssm_d", "row -> row 1", "row"}, {at ".dt_bias", "blk.{}.ssm_dt.bias", .parallel = "row"},    \
+        {at ".conv1d.weight", "blk.{}.ssm_conv1d.weight",                                                              \
+         "(channel + half state_group state) 1 k -> (channel + half state_group state) k", "channel state_group"},     \
+        {at ".conv1d.bias", "blk.{}.ssm_conv1d.bias", "(channel + half state_group state)", "channel state_group"},    \
+        {at ".in_proj", "blk.{}.ssm_in", "(half channel + half state_group state + mamba_head) ...",                   \
+         "channel state_group mamba_head"},                                                                            \
+        {at ".norm", "blk.{}.ssm_norm", "(state_group d) -> state_group d", "row"},                                    \
     {                                                                                                                  \
-        at ".out_proj", "blk.{}.ssm_out"                                                                               \
+        at ".out_proj", "blk.{}.ssm_out", .parallel = "column"                                                         \
     }
 
 const struct relation_row mamba2_layer_tensors[] = {MIXER("model.layers.{}.mamba"), {0}};
 const struct relation_row mamba2_backbone_tensors[] = {MIXER("backbone.layers.{}.mixer"), {0}};
 
-void mamba2_add_groups(struct facts *facts, const struct hparams *hparams, const char *keys)
+void mamba2_add_facts(struct facts *facts, const struct hparams *hparams, const struct mamba2_sizes *sizes)
 {
     enum { MOST = 1 << 24 };
-    struct error unused;
-    uint64_t n_groups;
-    if (hparams_count(hparams, keys, 1, MOST, &n_groups, &unused))
-        facts_set(facts, "group", n_groups);
+    const struct {
+        const char *name, *keys;
+    } wanted[] = {{"state_group", sizes->groups}, {"state", sizes->state}, {"mamba_head", sizes->heads}};
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
+        struct error unused;
+        uint64_t size = 0;
+        if (!hparams_count(hparams, wanted[i].keys, 1, MOST, &size, &unused))
+            size = 0;
+        facts_set(facts, wanted[i].name, size);
+    }
 }
 
 bool mamba2_pad_vocabulary(struct synthesis *synthesis, uint64_t multiple, struct error *error)

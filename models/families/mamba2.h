@@ -1,6 +1,7 @@
 /* The mixer of Mamba 2, as hybrid models have it in some of their layers.
  *
- * The fact "group" is the number of groups that ssm_norm is divided into. */
+ * Its rows need the facts "state_group", the number of groups that share a state, and ssm_norm is divided into,
+ * "state" and "mamba_head". */
 #pragma once
 
 #include "models/families/family.h"
@@ -8,8 +9,11 @@
 extern const struct relation_row mamba2_layer_tensors[];    /* below model.layers.{}.mamba */
 extern const struct relation_row mamba2_backbone_tensors[]; /* below backbone.layers.{}.mixer */
 
-/* The fact "group", from the first of these hyperparameters. */
-void mamba2_add_groups(struct facts *facts, const struct hparams *hparams, const char *keys);
+/* Those facts; each from the first of these hyperparameters that is there, and 0 without one. */
+struct mamba2_sizes {
+    const char *groups, *state, *heads;
+};
+void mamba2_add_facts(struct facts *facts, const struct hparams *hparams, const struct mamba2_sizes *sizes);
 
 /* Makes vocab_size a multiple: the embedding has been padded. */
 bool mamba2_pad_vocabulary(struct synthesis *synthesis, uint64_t multiple, struct error *error);

@@ -5,7 +5,7 @@ static const struct family_name names[] = {{"Mamba2ForCausalLM"}, {0}};
 
 static const struct relation_row tensors[] = {
     {"backbone.embeddings", "token_embd", .parallel = "row"},
-    {"backbone.embedding", "token_embd", .forward_only = true},
+    {"backbone.embedding", "token_embd", .parallel = "row", .forward_only = true},
     {"backbone.norm_f", "output_norm"},
     {"backbone.layers.{}.norm", "blk.{}.attn_norm"},
     {"lm_head", "output", .parallel = "row"},
@@ -52,8 +52,10 @@ static const struct key_row keys[] = {
 
 static void add_facts(struct facts *facts, const struct hparams *hparams)
 {
-    facts_set(facts, "group", 1);
-    mamba2_add_groups(facts, hparams, "n_groups");
+    const struct mamba2_sizes sizes = {.groups = "n_groups", .state = "state_size|d_state", .heads = "num_heads"};
+    mamba2_add_facts(facts, hparams, &sizes);
+    if (facts_get(facts, "state_group") == 0)
+        facts_set(facts, "state_group", 1);
 }
 
 static bool pad_vocabulary(struct synthesis *synthesis, const struct vocab_input *input, struct error *error)

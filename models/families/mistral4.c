@@ -5,8 +5,8 @@ static const struct family_name names[] = {{"Mistral3ForConditionalGeneration"},
 
 static const struct relation_row tensors[] = {
     {"lm_head.weight", NULL, .when = "tie_word_embeddings"},
-    {"model.layers.{}.mlp.experts.gate_up_proj", "blk.{}.ffn_gate_up_exps.weight"},
-    {"model.layers.{}.mlp.experts.down_proj", "blk.{}.ffn_down_exps.weight"},
+    {"model.layers.{}.mlp.experts.gate_up_proj", "blk.{}.ffn_gate_up_exps.weight", "expert (gate + up) c", "gate up"},
+    {"model.layers.{}.mlp.experts.down_proj", "blk.{}.ffn_down_exps.weight", .parallel = "column"},
     {0},
 };
 

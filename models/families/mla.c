@@ -5,7 +5,7 @@
 const struct relation_row mla_tensors[] = {
     {"model.layers.{}.self_attn.q_a_proj", "blk.{}.attn_q_a"},
     {"model.layers.{}.self_attn.q_a_layernorm", "blk.{}.attn_q_a_norm"},
-    {"model.layers.{}.self_attn.q_b_proj", "blk.{}.attn_q_b"},
+    {"model.layers.{}.self_attn.q_b_proj", "blk.{}.attn_q_b", "(head d) ...", "head"},
     {"model.layers.{}.self_attn.kv_a_proj_with_mqa", "blk.{}.attn_kv_a_mqa"},
     {"model.layers.{}.self_attn.kv_a_layernorm", "blk.{}.attn_kv_a_norm"},
     {"model.layers.{}.self_attn.kv_b_proj", "blk.{}.attn_k_b, blk.{}.attn_v_b",
@@ -16,16 +16,16 @@ const struct relation_row mla_tensors[] = {
 const struct relation_row deepseek_moe_tensors[] = {
     {"model.layers.{}.mlp.gate", "blk.{}.ffn_gate_inp"},
     {"model.layers.{}.mlp.gate.e_score_correction_bias", "blk.{}.exp_probs_b.bias"},
-    {"model.layers.{}.mlp.shared_experts.down_proj", "blk.{}.ffn_down_shexp"},
-    {"model.layers.{}.mlp.shared_experts.gate_proj", "blk.{}.ffn_gate_shexp"},
-    {"model.layers.{}.mlp.shared_experts.up_proj", "blk.{}.ffn_up_shexp"},
+    {"model.layers.{}.mlp.shared_experts.down_proj", "blk.{}.ffn_down_shexp", .parallel = "column"},
+    {"model.layers.{}.mlp.shared_experts.gate_proj", "blk.{}.ffn_gate_shexp", .parallel = "row"},
+    {"model.layers.{}.mlp.shared_experts.up_proj", "blk.{}.ffn_up_shexp", .parallel = "row"},
     {0},
 };
 
 const struct relation_row deepseek_expert_tensors[] = {
-    {"model.layers.{}.mlp.experts.{expert}.down_proj", "blk.{}.ffn_down_exps"},
-    {"model.layers.{}.mlp.experts.{expert}.gate_proj", "blk.{}.ffn_gate_exps"},
-    {"model.layers.{}.mlp.experts.{expert}.up_proj", "blk.{}.ffn_up_exps"},
+    {"model.layers.{}.mlp.experts.{expert}.down_proj", "blk.{}.ffn_down_exps", .parallel = "column"},
+    {"model.layers.{}.mlp.experts.{expert}.gate_proj", "blk.{}.ffn_gate_exps", .parallel = "row"},
+    {"model.layers.{}.mlp.experts.{expert}.up_proj", "blk.{}.ffn_up_exps", .parallel = "row"},
     {0},
 };
 

@@ -4,19 +4,19 @@
 static const struct family_name names[] = {{"MPTForCausalLM"}, {0}};
 
 static const struct relation_row tensors[] = {
-    {"transformer.wte", "token_embd"},
+    {"transformer.wte", "token_embd", .parallel = "row"},
     {"transformer.wpe", "position_embd"},
     {"transformer.norm_f", "output_norm"},
-    {"lm_head", "output"},
+    {"lm_head", "output", .parallel = "row"},
     {"transformer.blocks.{}.norm_1", "blk.{}.attn_norm"},
-    {"transformer.blocks.{}.attn.Wqkv", "blk.{}.attn_qkv"},
+    {"transformer.blocks.{}.attn.Wqkv", "blk.{}.attn_qkv", "(head d + kv_head d + kv_head d) ...", "head kv_head"},
     {"transformer.blocks.{}.attn.q_ln", "blk.{}.attn_q_norm"},
     {"transformer.blocks.{}.attn.k_ln", "blk.{}.attn_k_norm"},
-    {"transformer.blocks.{}.attn.out_proj", "blk.{}.attn_output"},
+    {"transformer.blocks.{}.attn.out_proj", "blk.{}.attn_output", .parallel = "column"},
     {"transformer.blocks.{}.norm_2", "blk.{}.ffn_norm"},
-    {"transformer.blocks.{}.ffn.up_proj", "blk.{}.ffn_up"},
-    {"transformer.blocks.{}.ffn.down_proj", "blk.{}.ffn_down"},
-    {"transformer.blocks.{}.ffn.act.scales", "blk.{}.ffn.act.scales"},
+    {"transformer.blocks.{}.ffn.up_proj", "blk.{}.ffn_up", .parallel = "row"},
+    {"transformer.blocks.{}.ffn.down_proj", "blk.{}.ffn_down", .parallel = "column"},
+    {"transformer.blocks.{}.ffn.act.scales", "blk.{}.ffn.act.scales", .parallel = "row"},
     {0},
 };
 
@@ -42,6 +42,15 @@ static const struct key_row keys[] = {
     {0},
 };
 
+static void add_facts(struct facts *facts, const struct hparams *hparams)
+{
+    enum { MAX_HEADS = 1 << 24 };
+    struct error unused;
+    uint64_t n_kv_heads;
+    if (hparams_count(hparams, "attn_config.kv_n_heads", 1, MAX_HEADS, &n_kv_heads, &unused))
+        facts_set(facts, "kv_head", n_kv_heads);
+}
+
 const struct family mpt_family = {
     .name = "mpt",
     .summary = "MPT",
@@ -49,4 +58,5 @@ const struct family mpt_family = {
     .tensors = {tensors},
     .keys = {keys},
     .vocabs = {&bpe_vocab},
+    .add_facts = add_facts,
 };

@@ -18,12 +18,12 @@ static const struct relation_row tensors[] = {
     {"backbone.layers.{}.norm", "blk.{}.attn_norm"},
     {"backbone.layers.{}.mixer.q_proj", "blk.{}.attn_q", QUERY_ROTARY, "head"},
     {"backbone.layers.{}.mixer.k_proj", "blk.{}.attn_k", KEY_ROTARY, "kv_head"},
-    {"backbone.layers.{}.mixer.v_proj", "blk.{}.attn_v", .parallel = "row"},
+    {"backbone.layers.{}.mixer.v_proj", "blk.{}.attn_v", "(kv_head d) ...", "kv_head"},
     {"backbone.layers.{}.mixer.o_proj", "blk.{}.attn_output", .parallel = "column"},
     {"backbone.layers.{}.mixer.up_proj", "blk.{}.ffn_up", .parallel = "row"},
     {"backbone.layers.{}.mixer.down_proj", "blk.{}.ffn_down", .parallel = "column"},
-    {"backbone.layers.{}.mixer.experts.{expert}.down_proj", "blk.{}.ffn_down_exps"},
-    {"backbone.layers.{}.mixer.experts.{expert}.up_proj", "blk.{}.ffn_up_exps"},
+    {"backbone.layers.{}.mixer.experts.{expert}.down_proj", "blk.{}.ffn_down_exps", .parallel = "column"},
+    {"backbone.layers.{}.mixer.experts.{expert}.up_proj", "blk.{}.ffn_up_exps", .parallel = "row"},
     {"backbone.layers.{}.mixer.gate", "blk.{}.ffn_gate_inp"},
     {"backbone.layers.{}.mixer.gate.e_score_correction_bias", "blk.{}.exp_probs_b.bias"},
     {"backbone.layers.{}.mixer.shared_experts.down_proj", "blk.{}.ffn_down_shexp", .parallel = "column"},
@@ -155,7 +155,9 @@ static const struct key_row moe_layer_keys[] = {
 static void add_facts(struct facts *facts, const struct hparams *hparams)
 {
     uint64_t n;
-    mamba2_add_groups(facts, hparams, "n_groups");
+    const struct mamba2_sizes sizes = {
+        .groups = "n_groups", .state = "ssm_state_size|state_size|d_state", .heads = "mamba_num_heads"};
+    mamba2_add_facts(facts, hparams, &sizes);
     if (is_moe(hparams) && json_u64(hparams_get(hparams, "num_nextn_predict_layers"), &n) && n == 1) {
         facts_set(facts, "nextn", n);
         facts->n_layers += n;

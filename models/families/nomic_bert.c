@@ -5,12 +5,12 @@ static const struct family_name names[] = {{"NomicBertModel"}, {0}};
 
 static const struct relation_row tensors[] = {
     {"emb_ln", "token_embd_norm"},
-    {"encoder.layers.{}.attn.Wqkv", "blk.{}.attn_qkv"},
-    {"encoder.layers.{}.attn.out_proj", "blk.{}.attn_output"},
+    {"encoder.layers.{}.attn.Wqkv", "blk.{}.attn_qkv", "(part head d) ...", "head"},
+    {"encoder.layers.{}.attn.out_proj", "blk.{}.attn_output", .parallel = "column"},
     {"encoder.layers.{}.norm1", "blk.{}.attn_output_norm"},
     {"encoder.layers.{}.mlp.fc11", "blk.{}.ffn_up", .parallel = "row", .when = "has:blk.{}.ffn_gate"},
-    {"encoder.layers.{}.mlp.fc12", "blk.{}.ffn_gate"},
-    {"encoder.layers.{}.mlp.fc2", "blk.{}.ffn_down"},
+    {"encoder.layers.{}.mlp.fc12", "blk.{}.ffn_gate", .parallel = "row"},
+    {"encoder.layers.{}.mlp.fc2", "blk.{}.ffn_down", .parallel = "column"},
     {"encoder.layers.{}.norm2", "blk.{}.layer_output_norm"},
     {"encoder.layers.{}.mlp.fc1", "blk.{}.ffn_up", .parallel = "row", .when = "!has:blk.{}.ffn_gate"},
     {"encoder.layers.{}.mlp.router.layer", "blk.{}.ffn_gate_inp"},

@@ -7,9 +7,9 @@ static const struct relation_row tensors[] = {
     {"model.layers.{}.self_attn.q_norm", "blk.{}.attn_q_norm"},
     {"model.layers.{}.self_attn.k_norm", "blk.{}.attn_k_norm"},
     {"model.layers.{}.mlp.gate", "blk.{}.ffn_gate_inp"},
-    {"model.layers.{}.mlp.experts.{expert}.down_proj", "blk.{}.ffn_down_exps"},
-    {"model.layers.{}.mlp.experts.{expert}.gate_proj", "blk.{}.ffn_gate_exps"},
-    {"model.layers.{}.mlp.experts.{expert}.up_proj", "blk.{}.ffn_up_exps"},
+    {"model.layers.{}.mlp.experts.{expert}.down_proj", "blk.{}.ffn_down_exps", .parallel = "column"},
+    {"model.layers.{}.mlp.experts.{expert}.gate_proj", "blk.{}.ffn_gate_exps", .parallel = "row"},
+    {"model.layers.{}.mlp.experts.{expert}.up_proj", "blk.{}.ffn_up_exps", .parallel = "row"},
     {0},
 };
 

@@ -5,9 +5,9 @@ static const struct family_name names[] = {{"PhiForCausalLM"}, {0}};
 
 static const struct relation_row tensors[] = {
     {"model.final_layernorm", "output_norm"},
-    {"model.layers.{}.self_attn.dense", "blk.{}.attn_output"},
-    {"model.layers.{}.mlp.fc1", "blk.{}.ffn_up"},
-    {"model.layers.{}.mlp.fc2", "blk.{}.ffn_down"},
+    {"model.layers.{}.self_attn.dense", "blk.{}.attn_output", .parallel = "column"},
+    {"model.layers.{}.mlp.fc1", "blk.{}.ffn_up", .parallel = "row"},
+    {"model.layers.{}.mlp.fc2", "blk.{}.ffn_down", .parallel = "column"},
     {0},
 };
 

@@ -5,9 +5,9 @@ static const struct family_name names[] = {{"PhiMoEForCausalLM"}, {0}};
 
 static const struct relation_row tensors[] = {
     {"model.layers.{}.block_sparse_moe.gate", "blk.{}.ffn_gate_inp"},
-    {"model.layers.{}.block_sparse_moe.experts.{expert}.w1", "blk.{}.ffn_gate_exps"},
-    {"model.layers.{}.block_sparse_moe.experts.{expert}.w2", "blk.{}.ffn_down_exps"},
-    {"model.layers.{}.block_sparse_moe.experts.{expert}.w3", "blk.{}.ffn_up_exps"},
+    {"model.layers.{}.block_sparse_moe.experts.{expert}.w1", "blk.{}.ffn_gate_exps", .parallel = "row"},
+    {"model.layers.{}.block_sparse_moe.experts.{expert}.w2", "blk.{}.ffn_down_exps", .parallel = "column"},
+    {"model.layers.{}.block_sparse_moe.experts.{expert}.w3", "blk.{}.ffn_up_exps", .parallel = "row"},
     {0},
 };
 

@@ -5,17 +5,18 @@ static const struct family_name names[] = {{"Qwen2MoeForCausalLM"}, {0}};
 
 const struct relation_row qwen_moe_tensors[] = {
     {"model.layers.{}.mlp.gate", "blk.{}.ffn_gate_inp"},
-    {"model.layers.{}.mlp.experts.{expert}.down_proj", "blk.{}.ffn_down_exps"},
-    {"model.layers.{}.mlp.experts.{expert}.gate_proj", "blk.{}.ffn_gate_exps"},
-    {"model.layers.{}.mlp.experts.{expert}.up_proj", "blk.{}.ffn_up_exps"},
+    {"model.layers.{}.mlp.experts.{expert}.down_proj", "blk.{}.ffn_down_exps", .parallel = "column"},
+    {"model.layers.{}.mlp.experts.{expert}.gate_proj", "blk.{}.ffn_gate_exps", .parallel = "row"},
+    {"model.layers.{}.mlp.experts.{expert}.up_proj", "blk.{}.ffn_up_exps", .parallel = "row"},
     /* as newer releases of transformers store them */
-    {"model.layers.{}.mlp.experts.down_proj", "blk.{}.ffn_down_exps.weight", .forward_only = true},
+    {"model.layers.{}.mlp.experts.down_proj", "blk.{}.ffn_down_exps.weight", .parallel = "column",
+     .forward_only = true},
     {"model.layers.{}.mlp.experts.gate_up_proj", "blk.{}.ffn_gate_exps.weight, blk.{}.ffn_up_exps.weight", GATE_UP,
      "gate up", .forward_only = true},
     {"model.layers.{}.mlp.shared_expert_gate", "blk.{}.ffn_gate_inp_shexp", "one c"},
-    {"model.layers.{}.mlp.shared_expert.down_proj", "blk.{}.ffn_down_shexp"},
-    {"model.layers.{}.mlp.shared_expert.gate_proj", "blk.{}.ffn_gate_shexp"},
-    {"model.layers.{}.mlp.shared_expert.up_proj", "blk.{}.ffn_up_shexp"},
+    {"model.layers.{}.mlp.shared_expert.down_proj", "blk.{}.ffn_down_shexp", .parallel = "column"},
+    {"model.layers.{}.mlp.shared_expert.gate_proj", "blk.{}.ffn_gate_shexp", .parallel = "row"},
+    {"model.layers.{}.mlp.shared_expert.up_proj", "blk.{}.ffn_up_shexp", .parallel = "row"},
     {0},
 };
 

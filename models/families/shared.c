@@ -24,9 +24,9 @@ const struct relation_row decoder_tensors[] = {
 
 const struct relation_row sparse_moe_tensors[] = {
     {"model.layers.{}.block_sparse_moe.gate", "blk.{}.ffn_gate_inp"},
-    {"model.layers.{}.block_sparse_moe.experts.{expert}.w1", "blk.{}.ffn_gate_exps"},
-    {"model.layers.{}.block_sparse_moe.experts.{expert}.w2", "blk.{}.ffn_down_exps"},
-    {"model.layers.{}.block_sparse_moe.experts.{expert}.w3", "blk.{}.ffn_up_exps"},
+    {"model.layers.{}.block_sparse_moe.experts.{expert}.w1", "blk.{}.ffn_gate_exps", .parallel = "row"},
+    {"model.layers.{}.block_sparse_moe.experts.{expert}.w2", "blk.{}.ffn_down_exps", .parallel = "column"},
+    {"model.layers.{}.block_sparse_moe.experts.{expert}.w3", "blk.{}.ffn_up_exps", .parallel = "row"},
     {0},
 };
 

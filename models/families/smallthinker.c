@@ -4,9 +4,9 @@
 static const struct family_name names[] = {{"SmallThinkerForCausalLM"}, {0}};
 
 static const struct relation_row tensors[] = {
-    {"model.layers.{}.block_sparse_moe.experts.{expert}.down", "blk.{}.ffn_down_exps"},
-    {"model.layers.{}.block_sparse_moe.experts.{expert}.gate", "blk.{}.ffn_gate_exps"},
-    {"model.layers.{}.block_sparse_moe.experts.{expert}.up", "blk.{}.ffn_up_exps"},
+    {"model.layers.{}.block_sparse_moe.experts.{expert}.down", "blk.{}.ffn_down_exps", .parallel = "column"},
+    {"model.layers.{}.block_sparse_moe.experts.{expert}.gate", "blk.{}.ffn_gate_exps", .parallel = "row"},
+    {"model.layers.{}.block_sparse_moe.experts.{expert}.up", "blk.{}.ffn_up_exps", .parallel = "row"},
     {"model.layers.{}.block_sparse_moe.primary_router", "blk.{}.ffn_gate_inp"},
     {0},
 };

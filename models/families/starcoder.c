@@ -4,16 +4,18 @@
 static const struct family_name names[] = {{"GPTBigCodeForCausalLM"}, {0}};
 
 static const struct relation_row tensors[] = {
-    {"transformer.wte", "token_embd"},
+    {"transformer.wte", "token_embd", .parallel = "row"},
     {"transformer.wpe", "position_embd"},
     {"transformer.ln_f", "output_norm"},
-    {"lm_head", "output"},
+    {"lm_head", "output", .parallel = "row"},
     {"transformer.h.{}.ln_1", "blk.{}.attn_norm"},
-    {"transformer.h.{}.attn.c_attn", "blk.{}.attn_qkv"},
-    {"transformer.h.{}.attn.c_proj", "blk.{}.attn_output"},
+    {"transformer.h.{}.attn.c_attn", "blk.{}.attn_qkv", "(head d + kv_head d + kv_head d) ...", "head kv_head",
+     .when = "multi_query"},
+    {"transformer.h.{}.attn.c_attn", "blk.{}.attn_qkv", "(head part d) ...", "head", .when = "!multi_query"},
+    {"transformer.h.{}.attn.c_proj", "blk.{}.attn_output", .parallel = "column"},
     {"transformer.h.{}.ln_2", "blk.{}.ffn_norm"},
-    {"transformer.h.{}.mlp.c_fc", "blk.{}.ffn_up"},
-    {"transformer.h.{}.mlp.c_proj", "blk.{}.ffn_down"},
+    {"transformer.h.{}.mlp.c_fc", "blk.{}.ffn_up", .parallel = "row"},
+    {"transformer.h.{}.mlp.c_proj", "blk.{}.ffn_down", .parallel = "column"},
     {0},
 };
 
@@ -28,6 +30,14 @@ static const struct key_row keys[] = {
     FILE_TYPE_KEY,
     {0},
 };
+
+static void add_facts(struct facts *facts, const struct hparams *hparams)
+{
+    if (!json_bool(hparams_get(hparams, "multi_query"), true))
+        return;
+    facts_set(facts, "multi_query", 1);
+    facts_set(facts, "kv_head", 1);
+}
 
 static const struct config_row config_rows[] = {
     {"activation_function", FROM_TEXT, .text = "'gelu_pytorch_tanh'"},
@@ -49,4 +59,5 @@ const struct family starcoder_family = {
     .forms = forms,
     .keys = {keys},
     .vocabs = {&bpe_vocab},
+    .add_facts = add_facts,
 };

@@ -4,8 +4,8 @@
 static const struct family_name names[] = {{"Starcoder2ForCausalLM"}, {0}};
 
 static const struct relation_row tensors[] = {
-    {"model.layers.{}.mlp.c_fc", "blk.{}.ffn_up"},
-    {"model.layers.{}.mlp.c_proj", "blk.{}.ffn_down"},
+    {"model.layers.{}.mlp.c_fc", "blk.{}.ffn_up", .parallel = "row"},
+    {"model.layers.{}.mlp.c_proj", "blk.{}.ffn_down", .parallel = "column"},
     {0},
 };
 

@@ -1,7 +1,7 @@
 #include "models/layouts/cut.h"
 
-#include "models/families/family.h"
 #include "models/relation.h"
+#include "models/tensors.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -65,11 +65,11 @@ static bool apply(struct cutter *cutter, const struct rearrangement *axes, const
 static bool find_relation(struct cutter *cutter, struct error *error)
 {
     struct scope *scope = cutter->scope;
-    const struct family_name *name;
     if (cutter->looked_for)
         return true;
     cutter->looked_for = true;
-    const struct family *family = scope->hparams != NULL ? family_find(scope->hparams, &name) : NULL;
+    const struct family *family = scope->hparams != NULL ? family_find(scope->hparams, &cutter->hf) : NULL;
+    cutter->family = family;
     if (family == NULL)
         return true;
     if (family->add_facts != NULL)
@@ -78,9 +78,8 @@ static bool find_relation(struct cutter *cutter, struct error *error)
     return cutter->relation != NULL;
 }
 
-/* `text` with `before` in front of the name wherever it is, and `after` behind it. */
-static const char *with_axis(struct arena *arena, const char *text, const char *name, const char *before,
-                             const char *after)
+/* `text` with `before` in front of the name wherever it is. */
+static const char *with_axis(struct arena *arena, const char *text, const char *name, const char *before)
 {
     size_t length = strlen(name);
     const char *result = "", *start = text;
@@ -88,61 +87,96 @@ static const char *with_axis(struct arena *arena, const char *text, const char *
         bool is_start = at == text || (!isalnum((unsigned char)at[-1]) && at[-1] != '_');
         if (!is_start || isalnum((unsigned char)at[length]) || at[length] == '_')
             continue;
-        result = arena_printf(arena, "%s%.*s(%s %s %s)", result, (int)(at - start), start, before, name, after);
+        result = arena_printf(arena, "%s%.*s(%s %s)", result, (int)(at - start), start, before, name);
         start = at + length;
     }
     return arena_printf(arena, "%s%s", result, start);
+}
+
+/* A tensor that is being divided: what its axes are on the side that it is read from, how they are cut, and the sizes
+ * of names that one rank has. */
+struct division {
+    const char *text, *cut;
+    struct axis_size tp, sizes[2 * AXES_MAX];
+    struct axis_sizes known;
+};
+
+/* Cuts one axis in as many parts as there are ranks; one that ranks may share in at most as many as it is long. What is
+ * left of the ranks is in *tp: those that have the same part. */
+static bool cut_axis(struct cutter *cutter, struct division *division, const char *name, struct axis_size *tp,
+                     struct error *error)
+{
+    bool is_shared = strcmp(name, "kv_head") == 0 || strcmp(name, "state_group") == 0;
+    uint64_t size = facts_get(&cutter->scope->facts, name);
+    uint64_t parts = is_shared && size > 0 && size < tp->size ? size : tp->size;
+    const char *part = arena_printf(cutter->arena, "part_of_%s", name);
+    if (tp->size % parts != 0 || size % parts != 0)
+        return error_set(error, "axis %s is %zu, which %zu ranks do not divide", name, (size_t)size, (size_t)tp->size);
+    tp->size /= parts;
+    division->sizes[division->known.n_sizes++] =
+        (struct axis_size){.name = part, .size = parts, .index = tp->index / tp->size};
+    tp->index %= tp->size;
+    if (size > 0)
+        division->sizes[division->known.n_sizes++] = (struct axis_size){.name = name, .size = size / parts};
+    division->cut = with_axis(cutter->arena, division->cut, name, part);
+    return true;
+}
+
+/* Cuts the axes of a list; of those with a '/' between them each among the ranks that have the same part of the one
+ * before. */
+static bool cut_axes(struct cutter *cutter, struct division *division, const char *list, struct error *error)
+{
+    struct axis_size tp = division->tp;
+    for (const char *at = list, *end; *at != '\0'; at = end + (*end != '\0')) {
+        end = at + strcspn(at, " /");
+        if (!cut_axis(cutter, division, arena_strndup(cutter->arena, at, (size_t)(end - at)), &tp, error))
+            return false;
+        if (*end != '/')
+            tp = division->tp;
+    }
+    return true;
 }
 
 /* Whether a name is one of those in a list. */
 static bool is_listed(const char *list, const char *name)
 {
     size_t length = strlen(name);
-    for (const char *at = list; *at != '\0'; at += strcspn(at, " ") + strspn(at + strcspn(at, " "), " "))
-        if (strncmp(at, name, length) == 0 && (at[length] == ' ' || at[length] == '\0'))
+    for (const char *at = list; *at != '\0'; at += strcspn(at, " /"), at += *at != '\0')
+        if (strncmp(at, name, length) == 0 && strcspn(at, " /") == length)
             return true;
     return false;
 }
 
-/* What a relation's rearrangement says of the source alone, and the sizes of its names for one rank. */
-struct division {
-    const struct rearrangement *axes;
-    const char *text, *parallel;
-    struct axis_size tp;
-};
-
-static bool divide(struct cutter *cutter, const struct division *division, const struct view *view,
-                   const struct view **ret_view, struct error *error)
+static bool divide(struct cutter *cutter, struct division *division, const struct rearrangement *axes,
+                   const char *parallel, const struct view *view, const struct view **ret_view, struct error *error)
 {
-    struct arena *arena = cutter->arena;
-    const char *text = division->text;
-    struct axis_size sizes[AXES_MAX + 2] = {division->tp};
-    struct axis_sizes known = {sizes, 1};
-    for (unsigned i = 0; i < division->axes->n_names; i++) {
-        const char *name = division->axes->names[i];
-        uint64_t size = facts_get(&cutter->scope->facts, name), tp = division->tp.size;
-        bool is_cut = is_listed(division->parallel, name);
-        if (is_cut && size > 0 && strcmp(name, "kv_head") == 0 && size < tp && tp % size == 0) {
-            struct axis_size copies[] = {{.name = name, .size = size}, {.name = "copy", .size = tp / size}};
-            const char *copied = with_axis(arena, text, name, "", "copy");
-            const struct rearrangement *copy =
-                rearrangement_parse(arena, arena_printf(arena, "%s -> %s", text, copied), error);
-            if (copy == NULL ||
-                !rearrangement_apply(arena, copy, FORWARD, &(struct axis_sizes){copies, 2}, &view, &view, error))
-                return false;
-            size = tp;
-        }
-        if (is_cut && size % tp != 0)
-            return error_set(error, "axis %s is %zu, which %zu ranks do not divide", name, (size_t)size, (size_t)tp);
-        if (size > 0)
-            sizes[known.n_sizes++] = (struct axis_size){.name = name, .size = is_cut ? size / tp : size};
+    division->known.sizes = division->sizes;
+    division->cut = division->text;
+    if (!cut_axes(cutter, division, parallel, error))
+        return false;
+    for (unsigned i = 0; i < axes->n_names; i++) {
+        uint64_t size = facts_get(&cutter->scope->facts, axes->names[i]);
+        if (size > 0 && !is_listed(parallel, axes->names[i]))
+            division->sizes[division->known.n_sizes++] = (struct axis_size){.name = axes->names[i], .size = size};
     }
-    const char *cut = text;
-    for (unsigned i = 0; i < division->axes->n_names; i++)
-        if (is_listed(division->parallel, division->axes->names[i]))
-            cut = with_axis(arena, cut, division->axes->names[i], "tp", "");
-    const struct rearrangement *axes = rearrangement_parse(arena, arena_printf(arena, "%s -> %s", cut, text), error);
-    return axes != NULL && rearrangement_apply(arena, axes, FORWARD, &known, &view, ret_view, error);
+    axes = rearrangement_parse(cutter->arena, arena_printf(cutter->arena, "%s -> %s", division->cut, division->text),
+                               error);
+    return axes != NULL && rearrangement_apply(cutter->arena, axes, FORWARD, &division->known, &view, ret_view, error);
+}
+
+/* The axes of a tensor as the row has it; those of a plain matrix where these are cut. */
+static const struct rearrangement *source_axes(struct cutter *cutter, const struct relation_row *row,
+                                               const struct view *view, struct error *error)
+{
+    static const char *const plain[] = {"1", "row", "row column", "member row column"};
+    bool names_plain = strcmp(row->parallel, "row") == 0 || strcmp(row->parallel, "column") == 0;
+    const struct rearrangement *axes = row->axes != NULL ? rearrangement_parse(cutter->arena, row->axes, error) : NULL;
+    if (row->axes != NULL && (axes == NULL || !names_plain || rearrangement_axis(axes, row->parallel) >= 0))
+        return axes;
+    if (view->rank < sizeof plain / sizeof *plain)
+        return rearrangement_parse(cutter->arena, plain[view->rank], error);
+    error_set(error, "it has %u dimensions", view->rank);
+    return NULL;
 }
 
 /* The part of the rank, as the family's relation divides that tensor. */
@@ -159,18 +193,17 @@ static bool cut_parallel(struct cutter *cutter, const char *name, const struct v
         return true;
     if (cutter->relation == NULL)
         return error_set(error, "no family is known that says how ranks divide '%.200s'", name);
-    if (!relation_find(cutter->relation, FORWARD, &cutter->scope->facts, NULL, name, &match))
+    const char *own = family_tensor_name(cutter->family, cutter->hf, &cutter->scope->facts, name, cutter->arena);
+    if (own == NULL || !relation_find(cutter->relation, FORWARD, &cutter->scope->facts, NULL, own, &match))
         return error_set(error, "tensor '%.200s' is unknown to the family %s", name, cutter->relation->name);
-    division.parallel = match.entry->row->parallel;
-    if (division.parallel == NULL || (strcmp(division.parallel, "column") == 0 && view->rank == 1))
+    const struct relation_row *row = match.entry->row;
+    if (row->parallel == NULL || (strcmp(row->parallel, "column") == 0 && view->rank == 1))
         return true;
-    division.axes = match.entry->axes[FORWARD];
-    if (division.axes == NULL)
-        division.axes = rearrangement_parse(cutter->arena, view->rank == 1 ? "row" : "row column", error);
-    if (division.axes == NULL)
-        return false;
-    division.text = division.axes->sides[FORWARD][match.which].text;
-    return divide(cutter, &division, view, ret_view, error) || error_prefix(error, "tensor '%.200s'", name);
+    const struct rearrangement *axes = source_axes(cutter, row, view, error);
+    if (axes != NULL)
+        division.text = axes->sides[FORWARD][axes->n_tensors[FORWARD] > 1 ? match.which : 0].text;
+    return (axes != NULL && divide(cutter, &division, axes, row->parallel, view, ret_view, error)) ||
+           error_prefix(error, "tensor '%.200s'", name);
 }
 
 bool cutter_cut(struct cutter *cutter, const struct layout_row *row, const char *const *names,

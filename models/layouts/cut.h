@@ -2,15 +2,19 @@
  *
  * Sizes of axes are those that the layout file gives, and numbers that its expressions know (head, kv_head ...).
  * "parallel" is the part of a rank: what the relation of the model's family divides among the ranks of tensor
- * parallelism, whose number and index are those of the axis tp. Key heads that are fewer than ranks are repeated. */
+ * parallelism, whose number and index are those of the axis tp. Of key heads that are fewer than ranks, and of groups
+ * of states, several ranks have the same. */
 #pragma once
 
+#include "models/families/family.h"
 #include "models/layouts/scope.h"
 
 struct cutter {
     struct scope *scope;
     struct arena *arena;
-    const struct relation *relation; /* of the family; NULL: there is none */
+    const struct family *family; /* NULL: none is known */
+    const struct family_name *hf;
+    const struct relation *relation;
     bool looked_for;
 };
 

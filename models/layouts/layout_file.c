@@ -1,5 +1,6 @@
 #include "models/layouts/layout_file.h"
 
+#include "base/text.h"
 #include "formats/documents.h"
 #include "models/layouts/expression.h"
 
@@ -154,6 +155,14 @@ static bool read_row_values(const struct reading *reading, const struct json *ob
            fail_at(reading, row->place, "keys", "not an object");
 }
 
+/* What a tensor is called that has the name of its source. */
+static const char *name_of_source(struct arena *arena, const char *from)
+{
+    if (!text_ends_with(from, "*"))
+        return from;
+    return arena_printf(arena, "%.*s{rest}", (int)strlen(from) - 1, from);
+}
+
 static bool read_row(const struct reading *reading, const struct json *object, const char *place,
                      struct layout_row *row)
 {
@@ -171,7 +180,7 @@ static bool read_row(const struct reading *reading, const struct json *object, c
     if ((row->n_from > 0) == (row->translated != NULL))
         return fail_at(reading, place, "from", "either this or \"translated\"");
     if (row->to == NULL)
-        row->to = row->translated != NULL ? row->translated : row->from[0];
+        row->to = row->translated != NULL ? row->translated : name_of_source(reading->arena, row->from[0]);
     return read_row_axes(reading, object, row) && read_row_values(reading, object, row);
 }
 

@@ -89,18 +89,60 @@ static void check_ways_back(const struct relation *relation)
         }
 }
 
-/* The axes that ranks divide are axes of the row. */
+/* What is no matrix, and matrices that every rank has whole: routers, projections to a latent space that all heads
+ * share, what reads or makes the whole of a hidden state beside attention and feed-forward. */
+static bool is_whole(const char *name)
+{
+    static const char *const parts[] = {
+        "norm",
+        "ffn_gate_inp",
+        "exp_probs_b",
+        "attn_q_a",
+        "attn_kv_a_mqa",
+        "indexer.",
+        "nextn.eh_proj",
+        "ffn_latent_",
+        ".altup_",
+        ".inp_gate",
+        "layer_output_scale",
+        "token_types",
+        "position_embd",
+        "cls",
+        "attn_output.bias",
+        "ffn_down.bias",
+        "ffn_down_exps.bias",
+        "ffn_down_exps.scale",
+    };
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (strstr(name, parts[i]) != NULL)
+            return true;
+    return strcmp(name, "blk.{}.proj") == 0;
+}
+
+/* The axes that ranks divide are axes of the row, and each of its tensors has one of them. */
 static void check_parallel(const struct relation_entry *entry)
 {
-    for (const char *at = entry->row->parallel; at != NULL && *at != '\0'; at += strspn(at, " ")) {
-        size_t length = strcspn(at, " ");
+    const struct relation_row *row = entry->row;
+    const struct rearrangement *axes = entry->axes[FORWARD];
+    uint32_t found = 0;
+    if (row->there == NULL || is_whole(row->there)) {
+        CHECK_NAMED(row->there == NULL || row->parallel == NULL || strstr(row->there, "ssm_norm") != NULL, row->here);
+        return;
+    }
+    if (!CHECK_NAMED(row->parallel != NULL, row->here))
+        return;
+    for (const char *at = row->parallel; *at != '\0'; at += strspn(at, " /")) {
+        size_t length = strcspn(at, " /");
         char name[32];
         snprintf(name, sizeof name, "%.*s", (int)length, at);
-        bool is_plain = strcmp(name, "row") == 0 || strcmp(name, "column") == 0;
-        CHECK_NAMED(entry->axes[FORWARD] != NULL ? rearrangement_axis(entry->axes[FORWARD], name) >= 0 : is_plain,
-                    entry->row->here);
+        int axis = axes != NULL ? rearrangement_axis(axes, name) : -1;
+        CHECK_NAMED(axis >= 0 || strcmp(name, "row") == 0 || strcmp(name, "column") == 0, row->here);
+        if (axis >= 0)
+            found |= UINT32_C(1) << axis;
         at += length;
     }
+    for (unsigned i = 0; found != 0 && i < axes->n_tensors[FORWARD]; i++)
+        CHECK_NAMED((axes->sides[FORWARD][i].names & found) != 0, row->here);
 }
 
 static void check_tensors(const struct family *family)

@@ -27,24 +27,26 @@ struct trial {
 
 /* Sizes that no two axes share, so that one cannot be taken for another; heads and their keys differ. */
 static const struct axis_size sizes[] = {
-    {"head", 6},      {"kv_head", 3},
-    {"expert", 4},    {"half", 2},
-    {"part", 3},      {"even", 1},
-    {"odd", 1},       {"nope", 5},
-    {"value", 7},     {"query", 2},
-    {"key", 1},       {"padding", 2},
-    {"unused", 0},    {"token", 11},
-    {"gate", 5},      {"up", 5},
-    {"pair", 4},      {"d", 8},
-    {"c", 9},         {"f", 10},
-    {"row", 12},      {"i", 13},
-    {"o", 14},        {"e", 4},
-    {"k", 3},         {"one", 1},
-    {"column", 15},   {"group", 2},
-    {"share", 3},     {"key_dim", 5},
-    {"value_dim", 4}, {"gate_dim", 4},
-    {"added", 3},     {"added_per_layer", 4},
-    {"last", 1},      {"rest", 5},
+    {"head", 6},        {"kv_head", 3},
+    {"expert", 4},      {"half", 2},
+    {"part", 3},        {"even", 1},
+    {"odd", 1},         {"nope", 5},
+    {"value", 7},       {"query", 2},
+    {"key", 1},         {"padding", 2},
+    {"unused", 0},      {"token", 11},
+    {"gate", 5},        {"up", 5},
+    {"pair", 4},        {"d", 8},
+    {"c", 9},           {"f", 10},
+    {"row", 12},        {"i", 13},
+    {"o", 14},          {"e", 4},
+    {"k", 3},           {"one", 1},
+    {"column", 15},     {"group", 2},
+    {"share", 3},       {"key_dim", 5},
+    {"value_dim", 4},   {"gate_dim", 4},
+    {"added", 3},       {"added_per_layer", 4},
+    {"last", 1},        {"rest", 5},
+    {"state_group", 2}, {"state", 3},
+    {"channel", 8},     {"mamba_head", 4},
 };
 
 static uint64_t size_of(const struct trial *trial, const char *name)
@@ -82,10 +84,12 @@ static void collect_conditions(struct trial *trial)
 
 static void set_facts(struct trial *trial)
 {
-    static const char *const known[] = {
-        "head", "kv_head", "expert", "half",  "part",  "even",    "odd",       "nope",     "value", "query",
-        "key",  "padding", "unused", "group", "share", "key_dim", "value_dim", "gate_dim", "added", "added_per_layer",
-        "last", "rest",    "pair",   "d"};
+    static const char *const known[] = {"head",    "kv_head",   "expert",   "half",  "part",
+                                        "even",    "odd",       "nope",     "value", "query",
+                                        "key",     "padding",   "unused",   "group", "share",
+                                        "key_dim", "value_dim", "gate_dim", "added", "added_per_layer",
+                                        "last",    "rest",      "pair",     "d",     "state_group",
+                                        "state",   "mamba_head"};
     trial->facts = (struct facts){.n_layers = N_LAYERS};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         facts_set(&trial->facts, known[i], size_of(trial, known[i]));

@@ -18,19 +18,21 @@ bool gguf_model_take(struct gguf_model *model, struct error *error)
         if (dtype_by_ggml_type((uint32_t)tensor->dtype->ggml_type) != tensor->dtype)
             return error_set(error, "tensor '%s': %s blocks of the other byte order cannot be written", tensor->name,
                              tensor->dtype->name);
-        tensor_set_add_view(model->tensors, tensor->name, tensor_view(tensor, model->arena));
+        struct tensor taken = *tensor;
+        taken.name_length = (uint32_t)strlen(tensor->name);
+        taken.view = tensor_view(tensor, model->arena);
+        tensor_set_add(model->tensors, &taken);
         model->forced[i] = tensor->dtype;
         model->is_quantized |= tensor->dtype->kind == DTYPE_BLOCK;
     }
     return tensor_set_seal(model->tensors, error);
 }
 
-size_t *gguf_source_ends(const struct gguf_model *model, const struct gguf_plan *plan, size_t *ret_n_parts)
+size_t *gguf_source_ends(const struct gguf_plan *plan, size_t *ret_n_parts)
 {
-    const struct tensor *stored = model->checkpoint->tensors->tensors, *first = model->tensors->tensors;
     size_t n_parts = 0, *ends = memory_alloc((plan->n_tensors + 1) * sizeof *ends);
     for (size_t i = 1; i < plan->n_tensors; i++)
-        if (stored[plan->places[i].tensor - first].source != stored[plan->places[i - 1].tensor - first].source)
+        if (plan->places[i].tensor->source != plan->places[i - 1].tensor->source)
             ends[n_parts++] = i;
     ends[n_parts++] = plan->n_tensors;
     *ret_n_parts = n_parts;

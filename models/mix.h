@@ -7,6 +7,7 @@
 #pragma once
 
 #include "models/imatrix.h"
+#include "models/prune.h"
 
 struct mix_rule; /* mix_rules.h */
 
@@ -37,7 +38,8 @@ struct quantize_options {
     struct imatrix_filter filter;                                  /* of its entries */
     /* in the parts and the order of a GGUF that has parts */
     bool keep_split;
-    bool requantize; /* also what is quantized already */
+    bool requantize;          /* also what is quantized already */
+    struct layer_list pruned; /* layers that are left out */
 };
 
 /* The type of that name that a tensor may be written in, in any case, as the tool takes it ("q4_K"). NULL where there

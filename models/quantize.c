@@ -1,6 +1,7 @@
 #include "models/quantize.h"
 
 #include "base/arena.h"
+#include "models/prune.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,9 +12,10 @@ enum { QUANTIZATION_VERSION = 2 };
 
 /* The tool's order: by the layer of "blk.N.", those of no layer first, then by name. */
 
-static int compare_tensors(const void *a, const void *b)
+static int compare_by_layer(const void *a, const void *b)
 {
-    const char *x = (*(const struct tensor *const *)a)->name, *y = (*(const struct tensor *const *)b)->name;
+    const char *x = ((const struct kept_tensor *)a)->original->name;
+    const char *y = ((const struct kept_tensor *)b)->original->name;
     uint64_t x_layer = 0, y_layer = 0;
     bool x_in_layer = mix_layer_of(x, &x_layer), y_in_layer = mix_layer_of(y, &y_layer);
     if (x_in_layer != y_in_layer)
@@ -23,15 +25,37 @@ static int compare_tensors(const void *a, const void *b)
     return strcmp(x, y);
 }
 
-/* Pointers to the model's tensors, in the tool's order or in their own, to be freed by the caller. */
-static const struct tensor **sort_tensors(const struct tensor_set *set, bool keep_order)
+static int compare_by_place(const void *a, const void *b)
 {
-    const struct tensor **sorted = memory_alloc(set->n_tensors * sizeof *sorted);
+    const struct tensor *x = ((const struct kept_tensor *)a)->original, *y = ((const struct kept_tensor *)b)->original;
+    return (x > y) - (x < y);
+}
+
+/* The tensors of a file, in its order. */
+struct kept_tensors {
+    struct kept_tensor *items;
+    size_t n_items;
+    uint64_t n_layers; /* where some were pruned */
+};
+
+/* Takes the model's in the tool's order or in their own, without the layers that are pruned. */
+static bool keep_tensors(const struct gguf_model *model, const struct quantize_options *options, struct arena *arena,
+                         struct kept_tensors *ret_kept, struct error *error)
+{
+    const struct tensor_set *set = model->tensors;
+    struct kept_tensors kept = {.items = arena_array(arena, set->n_tensors, sizeof *kept.items),
+                                .n_items = set->n_tensors};
     for (size_t i = 0; i < set->n_tensors; i++)
-        sorted[i] = &set->tensors[i];
-    if (!keep_order)
-        qsort(sorted, set->n_tensors, sizeof *sorted, compare_tensors);
-    return sorted;
+        kept.items[i] = (struct kept_tensor){&set->tensors[i], &set->tensors[i]};
+    bool is_pruned = options->pruned.n_layers > 0;
+    if (!options->keep_split || is_pruned)
+        qsort(kept.items, kept.n_items, sizeof *kept.items, compare_by_layer);
+    if (is_pruned && !prune_layers(&options->pruned, set, arena, kept.items, &kept.n_items, &kept.n_layers, error))
+        return false;
+    if (options->keep_split && is_pruned)
+        qsort(kept.items, kept.n_items, sizeof *kept.items, compare_by_place);
+    *ret_kept = kept;
+    return true;
 }
 
 /* A whole number among the keys of the architecture, or the first of an array of them; `otherwise` where there is none.
@@ -71,12 +95,12 @@ static const struct dtype *input_type(const struct gguf_model *model, const stru
 
 /* What the matrix says of a tensor that is quantized: it has to fit, and where it says nothing the type has to do
  * without. */
-static bool find_importance(const struct mix *mix, const struct quantize_options *options, struct gguf_place *place,
-                            struct error *error)
+static bool find_importance(const struct mix *mix, const struct quantize_options *options,
+                            const struct kept_tensor *kept, struct gguf_place *place, struct error *error)
 {
-    const struct tensor *tensor = place->tensor;
+    const struct tensor *tensor = kept->tensor;
     const struct dtype *type = place->encoding.dtype;
-    const struct imatrix_entry *entry = imatrix_find(options->imatrix, &options->filter, tensor->name);
+    const struct imatrix_entry *entry = imatrix_find(options->imatrix, &options->filter, kept->original->name);
     const struct importance importance = imatrix_importance(entry, tensor);
     bool is_embedding =
         strcmp(tensor->name, "token_embd.weight") == 0 || strcmp(tensor->name, "per_layer_token_embd.weight") == 0;
@@ -92,30 +116,6 @@ static bool find_importance(const struct mix *mix, const struct quantize_options
                          type->name);
     return error_set(error, "%s says nothing of tensor '%s', which as %s needs an importance matrix",
                      options->imatrix->file, tensor->name, type->name);
-}
-
-/* The tensors of the plan in their order, with their types. */
-static bool plan_tensors(const struct gguf_model *model, const char *architecture, const struct mix *mix,
-                         const struct quantize_options *options, struct gguf_plan *plan, struct error *error)
-{
-    size_t n_tensors = model->tensors->n_tensors;
-    const struct tensor **sorted = sort_tensors(model->tensors, options->keep_split);
-    const struct dtype **types = memory_alloc(n_tensors * sizeof *types);
-    for (size_t i = 0; i < n_tensors; i++)
-        types[i] = input_type(model, sorted[i]);
-    struct mix_model mix_model = describe_model(&plan->kvs, architecture);
-    bool chosen = mix_choose_types(mix, options, &mix_model, sorted, types, n_tensors, error);
-    if (chosen) {
-        plan->n_tensors = n_tensors;
-        plan->places = memory_alloc(n_tensors * sizeof *plan->places);
-        for (size_t i = 0; i < n_tensors && chosen; i++) {
-            plan->places[i] = (struct gguf_place){.tensor = sorted[i], .encoding = encoding_of(types[i])};
-            chosen = types[i] == input_type(model, sorted[i]) || find_importance(mix, options, &plan->places[i], error);
-        }
-    }
-    free(types);
-    free(sorted);
-    return chosen;
 }
 
 /* Keys that the tool does not copy. */
@@ -164,20 +164,47 @@ static void plan_keys(const struct gguf_model *model, const struct mix *mix, con
     add_imatrix_keys(options, &plan->kvs);
 }
 
+/* The tensors of the plan in their order, with their types. */
+static bool plan_tensors(const struct gguf_model *model, const char *architecture, const struct mix *mix,
+                         const struct quantize_options *options, struct gguf_plan *plan, struct error *error)
+{
+    struct kept_tensors kept;
+    if (!keep_tensors(model, options, plan->arena, &kept, error))
+        return false;
+    const struct tensor **tensors = arena_array(plan->arena, kept.n_items, sizeof *tensors);
+    const struct dtype **types = arena_array(plan->arena, kept.n_items, sizeof *types);
+    for (size_t i = 0; i < kept.n_items; i++) {
+        tensors[i] = kept.items[i].tensor;
+        types[i] = input_type(model, kept.items[i].original);
+    }
+    struct mix_model mix_model = describe_model(&plan->kvs, architecture);
+    if (!mix_choose_types(mix, options, &mix_model, tensors, types, kept.n_items, error))
+        return false;
+    if (options->pruned.n_layers > 0)
+        move_number(&plan->kvs, arena_printf(plan->arena, "%s.block_count", architecture), kept.n_layers);
+    plan->n_tensors = kept.n_items;
+    plan->places = memory_alloc(kept.n_items * sizeof *plan->places);
+    bool found = true;
+    for (size_t i = 0; i < kept.n_items && found; i++) {
+        plan->places[i] = (struct gguf_place){.tensor = tensors[i], .encoding = encoding_of(types[i])};
+        found = types[i] == input_type(model, kept.items[i].original) ||
+                find_importance(mix, options, &kept.items[i], &plan->places[i], error);
+    }
+    return found;
+}
+
 bool gguf_plan_quantize(const struct gguf_model *model, const struct mix *mix, const struct quantize_options *options,
                         struct gguf_plan *ret_plan, struct error *error)
 {
     size_t length;
     struct error absent;
-    struct arena *arena = arena_new();
-    struct gguf_plan plan = {.trim_ones = true};
+    struct gguf_plan plan = {.trim_ones = true, .arena = arena_new()};
     plan_keys(model, mix, options, &plan);
-    const char *architecture = gguf_get_string(&plan.kvs, "general.architecture", arena, &length, &absent);
+    const char *architecture = gguf_get_string(&plan.kvs, "general.architecture", plan.arena, &length, &absent);
     bool planned = (model->family != NULL || model->is_gguf) && architecture != NULL
                        ? imatrix_check(options->imatrix, &options->filter, error) &&
                              plan_tensors(model, architecture, mix, options, &plan, error)
                        : error_set(error, "llama-quantize takes only architectures that it knows");
-    arena_free(arena);
     if (planned)
         *ret_plan = plan;
     else

@@ -15,6 +15,7 @@ void gguf_plan_free(struct gguf_plan *plan)
 {
     gguf_kvs_free(&plan->kvs);
     free(plan->places);
+    arena_free(plan->arena);
     *plan = (struct gguf_plan){0};
 }
 

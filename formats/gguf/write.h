@@ -20,7 +20,8 @@ struct gguf_plan {
     struct gguf_kvs kvs;
     struct gguf_place *places; /* in the order of the file */
     size_t n_tensors;
-    bool trim_ones; /* dimensions of 1 before a shape are left out of the tensor's record, as ggml does */
+    struct arena *arena; /* of tensors that are in no model; NULL: there are none */
+    bool trim_ones;      /* dimensions of 1 before a shape are left out of the tensor's record, as ggml does */
 };
 
 void gguf_plan_free(struct gguf_plan *plan);

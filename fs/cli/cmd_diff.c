@@ -228,5 +228,6 @@ const struct command diff_command = {
     .min_arguments = 2,
     .max_arguments = 2,
     .takes_options = true,
+    .compares = true,
     .run = run,
 };

@@ -324,5 +324,6 @@ const struct command verify_command = {
     .min_arguments = 2,
     .max_arguments = 2,
     .takes_options = true,
+    .compares = true,
     .run = run,
 };

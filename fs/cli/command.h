@@ -45,6 +45,7 @@ struct command {
     bool takes_options;                              /* -o */
     bool mounts;                                     /* options for mounts mean something */
     bool takes_program;                              /* "-- CMD ..." */
+    bool compares;                                   /* exits with 1 where two things differ */
     bool hidden;                                     /* from --help */
     int (*run)(const struct invocation *invocation); /* returns the exit status */
 };

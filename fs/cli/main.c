@@ -67,6 +67,12 @@ static int flag_index(const struct command *command, int found)
     return index;
 }
 
+/* To commands that compare, 1 means that something differs. */
+static int bad_input_status(const struct command *command)
+{
+    return command->compares ? EXIT_MISUSE : EXIT_BAD_INPUT;
+}
+
 /* Returns the exit status of what has been said and done already, or -1. */
 static int parse_arguments(int argc, char **argv, struct options *options, struct invocation *invocation)
 {
@@ -87,7 +93,7 @@ static int parse_arguments(int argc, char **argv, struct options *options, struc
             if (options_parse(options, optarg, &error))
                 break;
             report("%s", error.message);
-            return EXIT_MISUSE;
+            return options->has_bad_file ? bad_input_status(command) : EXIT_MISUSE;
         case ':':
             return misuse(command, "an argument must follow ", argv[optind - 1]);
         case '?':

@@ -64,6 +64,11 @@ static bool parse_tensor_type(void *field, const char *value, struct arena *aren
     return true;
 }
 
+static bool parse_layers(void *field, const char *value, struct arena *arena, struct error *error)
+{
+    return layer_list_parse(value, arena, field, error);
+}
+
 static bool parse_override_kv(void *field, const char *value, struct arena *arena, struct error *error)
 {
     if (!gguf_override_check(value, error))
@@ -241,20 +246,22 @@ const struct option_row option_rows[] = {
     {"leave-output-tensor", NULL, "quantized files: do not quantize the output tensor", false, parse_flag,
      FIELD(content.quantize.leave_output_tensor)},
     {"imatrix", "FILE", "quantized files: go by this importance matrix, as llama-imatrix writes them", false,
-     parse_imatrix, FIELD(content.quantize.imatrix)},
+     parse_imatrix, FIELD(content.quantize.imatrix), .reads_file = true},
     {"include-weights", "TEXT", "of the importance matrix only what TEXT is part of the name of; may be repeated",
      false, parse_include_weights, FIELD(content.quantize.filter)},
     {"exclude-weights", "TEXT", "of the importance matrix nothing that TEXT is part of the name of; may be repeated",
      false, parse_exclude_weights, FIELD(content.quantize.filter)},
     {"keep-split", NULL, "gguf/split/: quantized files in the parts that the source, a GGUF, is in", false, parse_flag,
      FIELD(content.quantize.keep_split)},
+    {"prune-layers", "N,N,...", "quantized files: without these layers, counted from 0", false, parse_layers,
+     FIELD(content.quantize.pruned), COMMAS_BEFORE_DIGITS},
     {"requantize", NULL, "quantized files: also of a GGUF that is quantized already, at a loss", false, parse_flag,
      FIELD(content.quantize.requantize)},
     {"override-kv", "KEY=TYPE:VALUE",
      "GGUF files: give a key another value, an int, float, bool or str; may be repeated", false, parse_override_kv,
      FIELD(content.edits.override_kvs)},
     {"chat-template", "FILE", "GGUF files: the text of FILE as tokenizer.chat_template", false, parse_chat_template,
-     FIELD(content.edits)},
+     FIELD(content.edits), .reads_file = true},
     {"split", "SIZE|N", "gguf/split/: every GGUF file in parts of at most SIZE (500M, 2G) or N tensors", false,
      parse_split, FIELD(content.split)},
     {"dtype", "TYPE", "model.safetensors and hf/: floating-point tensors as f32, f16 or bf16", false, parse_float_type,
@@ -263,9 +270,9 @@ const struct option_row option_rows[] = {
      FIELD(content.shard_size)},
     {"layout", "NAME[:PARAMETERS]",
      "layouts/NAME/: the model as that layout or file says; may be repeated, each with its -o", false, parse_layout,
-     FIELD(content.layouts), true},
+     FIELD(content.layouts), COMMAS_AFTER_COLON},
     {"shards", "ENGINE[:PARAMETERS]", "the same for the ranks of an engine: trtllm:tp=2,pp=2 or vllm:tp=4", false,
-     parse_layout, FIELD(content.layouts), true},
+     parse_layout, FIELD(content.layouts), COMMAS_AFTER_COLON},
     {"allow_other", NULL, "let other users in; modes decide what they may read", true, parse_allow_other,
      FIELD(mount.session.allow_other)},
     {"uid", "NUMBER", "owner of all files; the default is who mounts", true, parse_id, FIELD(mount.uid)},
@@ -364,8 +371,10 @@ static bool set_word(struct options *options, const char *word, struct error *er
             return error_set(error, "option %s takes no value", row->name);
         if (row->argument != NULL && (value == NULL || *value == '\0'))
             return error_set(error, "option %s: '=%s' is missing", row->name, row->argument);
-        return row->parse((char *)options + row->field, value, options->arena, error) ||
-               error_prefix(error, "option %s", row->name);
+        if (row->parse((char *)options + row->field, value, options->arena, error))
+            return true;
+        options->has_bad_file = row->reads_file;
+        return error_prefix(error, "option %s", row->name);
     }
     struct text_guess guess = {.typed = arena_strndup(options->arena, word, length)};
     for (const struct option_row *row = option_rows; row->name != NULL; row++)
@@ -375,13 +384,17 @@ static bool set_word(struct options *options, const char *word, struct error *er
                      guess.best != NULL ? text_guess_question(&guess, question) : "; wfs mount --help lists them");
 }
 
-/* Whether commas belong to a word that begins so. */
-static bool takes_rest(const char *word, size_t length)
+/* Whether the comma between the beginning of a word and what follows belongs to the word. */
+static bool takes_comma(const char *word, size_t length, const char *after)
 {
     size_t name = strcspn(word, "=");
-    for (const struct option_row *row = option_rows; row->name != NULL; row++)
-        if (row->takes_rest && name < length && same_name(row->name, word, name))
+    for (const struct option_row *row = option_rows; row->name != NULL; row++) {
+        if (row->commas == COMMAS_END || name >= length || !same_name(row->name, word, name))
+            continue;
+        if (row->commas == COMMAS_AFTER_COLON)
             return memchr(word, ':', length) != NULL;
+        return *after >= '0' && *after <= '9';
+    }
     return false;
 }
 
@@ -391,7 +404,7 @@ bool options_parse(struct options *options, const char *words, struct error *err
     for (const char *from = words;; from++) {
         if (*from == '\\' && from[1] == ',') {
             *end++ = *++from;
-        } else if (*from == ',' && takes_rest(word, (size_t)(end - word))) {
+        } else if (*from == ',' && takes_comma(word, (size_t)(end - word), from + 1)) {
             *end++ = *from;
         } else if (*from != ',' && *from != '\0') {
             *end++ = *from;

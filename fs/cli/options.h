@@ -22,10 +22,18 @@ struct mount_options {
 
 struct options {
     struct arena *arena; /* holds the texts */
+    bool has_bad_file;   /* what could not be parsed is in a file: bad input rather than misuse */
     struct open_options open;
     struct content_options content;
     bool for_helper; /* mount(8) hands the words on, and its own with them */
     struct mount_options mount;
+};
+
+/* Which commas belong to a value. */
+enum commas {
+    COMMAS_END,         /* none */
+    COMMAS_AFTER_COLON, /* all, to the end of the -o, where it has a ':' */
+    COMMAS_BEFORE_DIGITS,
 };
 
 struct option_row {
@@ -36,8 +44,9 @@ struct option_row {
     /* Fills the field; the error says what is wrong with the value, and gets the option's name before it. What it makes
      * is in the arena, where `value` is, too. */
     bool (*parse)(void *field, const char *value, struct arena *arena, struct error *error);
-    size_t field;    /* its place in struct options */
-    bool takes_rest; /* the value goes on after commas, to the end of the -o, where it has a ':' */
+    size_t field; /* its place in struct options */
+    enum commas commas;
+    bool reads_file;
 };
 
 /* Ended by a row without a name. */

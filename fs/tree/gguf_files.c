@@ -202,7 +202,7 @@ static void add_parts(const struct gguf_output *output, node_id directory, const
     if (!make_plan(output, whole, &error))
         return;
     tree_on_free(tree, release_plan, whole);
-    size_t *ends = splitter == SPLITTER_QUANTIZE ? gguf_source_ends(output->files->model, whole, &n_parts)
+    size_t *ends = splitter == SPLITTER_QUANTIZE ? gguf_source_ends(whole, &n_parts)
                                                  : split_ends(whole, &tree_options(tree)->split, &n_parts, &error);
     if (ends == NULL)
         checkpoint_note(tree_checkpoint(tree), "gguf/split: %s is left out: %s", name, error.message);
@@ -267,6 +267,9 @@ static bool add(struct tree *tree, struct error *error)
     directories[GGUF] = tree_add_directory(tree, TREE_ROOT, "gguf");
     if (tree_options(tree)->quantize.keep_split && !keeps_split(tree))
         checkpoint_note(tree_checkpoint(tree), "keep-split: the source is not a GGUF in parts");
+    if (tree_options(tree)->quantize.pruned.n_layers > 0)
+        checkpoint_note(tree_checkpoint(tree), "gguf/: prune-layers: each layer has, as in what llama-quantize writes, "
+                                               "the values of the layer that had its new number");
     if (split_is_asked(tree) || keeps_split(tree))
         split = tree_add_directory(tree, directories[GGUF], "split");
     if (gguf_is_source(tree_checkpoint(tree))) {

@@ -64,8 +64,18 @@ fails() {
     run ! "$WFS" cat -o imatrix="$matrix",include-weights=a,exclude-weights=b "$SOURCE" metadata.json
     [[ $output == *"option exclude-weights: not together with include-weights"* ]]
     echo "this is not an importance matrix" >"$text"
-    run ! "$WFS" cat -o imatrix="$text" "$SOURCE" metadata.json
+    run -1 "$WFS" cat -o imatrix="$text" "$SOURCE" metadata.json
     [[ $output == *"not an importance matrix"* ]]
+    run -2 "$WFS" diff -o imatrix="$text" "$SOURCE" "$SOURCE"
+}
+
+@test "prune-layers: quantized files without them, which say how many are left" {
+    "$WFS" info -o requantize,prune-layers=1,7,imatrix="$HERE/../data/gguf/imatrix.gguf" "$SOURCE" | grep -F 'prune-layers: each layer has'
+    "$WFS" cat -o requantize,prune-layers=0 "$SOURCE" gguf/model-Q8_0.gguf >"$BATS_TEST_TMPDIR/pruned.gguf"
+    run "$WFS" ls "$BATS_TEST_TMPDIR/pruned.gguf" tensors
+    [[ $output != *blk.* ]]
+    run -2 "$WFS" ls -o prune-layers=one "$SOURCE"
+    [[ $output == *"option prune-layers: 'one' is not numbers of layers with commas between them"* ]]
 }
 
 @test "info --quantization: a row for each type, or why there is none, and which to take" {

@@ -88,24 +88,6 @@ static void append_escaped(struct buffer *buffer, unsigned char byte)
         buffer_printf(buffer, "\\u%04x", byte);
 }
 
-void buffer_append_json_string(struct buffer *buffer, const char *text, size_t length)
-{
-    buffer_append(buffer, "\"", 1);
-    for (size_t at = 0; at < length;) {
-        size_t run = plain_run(text + at, length - at), taken = run;
-        if (run == 0)
-            taken = text_character(text + at, length - at);
-        if (run != 0 || taken > 1)
-            buffer_append(buffer, text + at, taken);
-        else if (taken == 0)
-            buffer_append_text(buffer, "\xef\xbf\xbd");
-        else
-            append_escaped(buffer, (unsigned char)text[at]);
-        at += taken ? taken : 1;
-    }
-    buffer_append(buffer, "\"", 1);
-}
-
 /* A character of `length` bytes as \uXXXX, above U+FFFF as a pair of surrogates. */
 static void append_code_units(struct buffer *buffer, const char *character, size_t length)
 {

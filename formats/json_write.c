@@ -23,11 +23,15 @@ static void begin(struct json_writer *writer, const char *key, size_t key_length
     if (writer->has_members[level])
         buffer_append(writer->out, ",", 1);
     writer->has_members[level] = true;
-    new_line(writer);
+    if (!writer->compact)
+        new_line(writer);
+    else if (writer->break_line)
+        buffer_append(writer->out, "\n", 1);
+    writer->break_line = false;
     if (!writer->is_object[level])
         return;
     buffer_append_json_text(writer->out, key, key_length, writer->letters);
-    buffer_append(writer->out, ": ", 2);
+    buffer_append(writer->out, ": ", writer->compact ? 1 : 2);
 }
 
 static void begin_text(struct json_writer *writer, const char *key)
@@ -57,14 +61,22 @@ void json_begin_array(struct json_writer *writer, const char *key)
 void json_end(struct json_writer *writer)
 {
     unsigned level = --writer->depth;
-    if (writer->has_members[level])
+    if (writer->has_members[level] && !writer->compact)
         new_line(writer);
     buffer_append(writer->out, writer->is_object[level] ? "}" : "]", 1);
 }
 
+void json_break_line(struct json_writer *writer)
+{
+    writer->break_line = true;
+}
+
 void json_put_text(struct json_writer *writer, const char *key, const char *text)
 {
-    json_put_text_n(writer, key, text, strlen(text));
+    if (text != NULL)
+        json_put_text_n(writer, key, text, strlen(text));
+    else
+        json_put_null(writer, key);
 }
 
 void json_put_text_n(struct json_writer *writer, const char *key, const char *text, size_t length)
@@ -77,6 +89,12 @@ void json_put_number(struct json_writer *writer, const char *key, uint64_t numbe
 {
     begin_text(writer, key);
     buffer_printf(writer->out, "%" PRIu64, number);
+}
+
+void json_put_i64(struct json_writer *writer, const char *key, int64_t number)
+{
+    begin_text(writer, key);
+    buffer_printf(writer->out, "%" PRId64, number);
 }
 
 void json_put_number_of(struct json_writer *writer, const char *key, size_t key_length, uint64_t number)
@@ -99,6 +117,12 @@ void json_put_raw(struct json_writer *writer, const char *key, const char *text)
 {
     begin_text(writer, key);
     buffer_append_text(writer->out, text);
+}
+
+void json_put_f64(struct json_writer *writer, const char *key, double value, int digits)
+{
+    begin_text(writer, key);
+    buffer_printf(writer->out, isfinite(value) ? "%.*g" : "null", digits, value);
 }
 
 void json_put_f32(struct json_writer *writer, const char *key, float value)

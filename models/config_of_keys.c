@@ -104,7 +104,7 @@ static const char *value_text(struct draft *draft, const struct gguf_kv *kv)
     double number;
     if ((kv->type == GGUF_F32 || kv->type == GGUF_F64) && gguf_get_f64(draft->kvs, kv->key, &number))
         return float_text(draft, number, kv->type == GGUF_F32);
-    gguf_append_json(&text, kv, MOST_ELEMENTS);
+    gguf_put_json(&(struct json_writer){.out = &text, .letters = JSON_ASCII, .compact = true}, NULL, kv, MOST_ELEMENTS);
     const char *copy = arena_strndup(draft->arena, (const char *)text.bytes, text.length);
     buffer_free(&text);
     return copy;

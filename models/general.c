@@ -440,7 +440,7 @@ static void append_card_array(struct buffer *out, const struct gguf_kvs *kvs, co
     if (kv == NULL || !gguf_array_outline(kv, &type, &count) || count > MOST_ELEMENTS)
         return;
     buffer_printf(out, "%s: ", name);
-    gguf_append_json(out, kv, MOST_ELEMENTS);
+    gguf_put_json(&(struct json_writer){.out = out, .letters = JSON_ASCII, .compact = true}, NULL, kv, MOST_ELEMENTS);
     buffer_append_text(out, "\n");
 }
 

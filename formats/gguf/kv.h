@@ -14,6 +14,7 @@
 #include "base/buffer.h"
 #include "base/text_index.h"
 #include "formats/gguf/cursor.h"
+#include "formats/json_write.h"
 
 enum gguf_type {
     GGUF_U8,
@@ -131,11 +132,11 @@ bool gguf_array_array(const struct gguf_array *array, uint64_t index, struct are
 /* Type and number of elements of an array, without reading them; false for what is none. */
 bool gguf_array_outline(const struct gguf_kv *kv, enum gguf_type *ret_type, uint64_t *ret_count);
 
-/* Appends the value as JSON. An array of more than `most` elements becomes {"type":"string","length":280000}. What
+/* Writes the value as JSON. An array of more than `most` elements becomes {"type":"string","length":280000}. What
  * cannot be read becomes null. */
-void gguf_append_json(struct buffer *out, const struct gguf_kv *kv, uint64_t most);
+void gguf_put_json(struct json_writer *writer, const char *key, const struct gguf_kv *kv, uint64_t most);
 
-/* The same for people: a string as it is, without quotes and escapes. */
+/* Appends the same for people: a string as it is, without quotes and escapes. */
 void gguf_append_text(struct buffer *out, const struct gguf_kv *kv, uint64_t most);
 
 /* Writing. Appends the value, or one entry (key, type, value), as the reference writes it: version 3, little-endian,

@@ -489,79 +489,76 @@ bool gguf_array_outline(const struct gguf_kv *kv, enum gguf_type *ret_type, uint
 /* Showing. */
 
 /* The shortest decimal that gives the number back. JSON has none for what is not finite. */
-static void append_float(struct buffer *out, double value, bool is_single)
+static void put_float(struct json_writer *writer, const char *key, double value, bool is_single)
 {
     char text[32];
-    if (!isfinite(value)) {
-        buffer_append_text(out, "null");
-        return;
-    }
-    for (int digits = is_single ? 6 : 15; digits <= 17; digits++) {
+    int digits = is_single ? 6 : 15;
+    do
         snprintf(text, sizeof text, "%.*g", digits, value);
-        if (is_single ? strtof(text, NULL) == (float)value : strtod(text, NULL) == value)
-            break;
-    }
-    buffer_append_text(out, text);
+    while ((is_single ? strtof(text, NULL) != (float)value : strtod(text, NULL) != value) && ++digits <= 17);
+    json_put_raw(writer, key, isfinite(value) ? text : "null");
 }
 
-/* Appends the value at `bytes`, which is not an array; returns its length. */
-static uint64_t append_simple(struct buffer *out, enum gguf_type type, const unsigned char *bytes)
+/* Writes the value at `bytes`, which is not an array; returns its length. */
+static uint64_t put_simple(struct json_writer *writer, const char *key, enum gguf_type type, const unsigned char *bytes)
 {
     struct integer integer;
     double number;
     bool truth;
     if (type == GGUF_STRING) {
         uint64_t length = read_le(bytes, 8);
-        buffer_append_json_string(out, (const char *)bytes + 8, length);
+        json_put_text_n(writer, key, (const char *)bytes + 8, length);
         return 8 + length;
     }
     if (take_bool(type, bytes, &truth))
-        buffer_append_text(out, truth ? "true" : "false");
+        json_put_bool(writer, key, truth);
     else if (take_f64(type, bytes, &number))
-        append_float(out, number, type == GGUF_F32);
+        put_float(writer, key, number, type == GGUF_F32);
     else if (take_integer(type, bytes, &integer) && integer.is_negative)
-        buffer_printf(out, "%" PRId64, (int64_t)integer.bits);
+        json_put_i64(writer, key, (int64_t)integer.bits);
     else
-        buffer_printf(out, "%" PRIu64, integer.bits);
+        json_put_number(writer, key, integer.bits);
     return types[type].size;
 }
 
-static void append_array(struct buffer *out, const unsigned char *bytes)
+static void put_array(struct json_writer *writer, const char *key, const unsigned char *bytes)
 {
     struct level levels[GGUF_MAX_DEPTH];
     unsigned depth = 0;
     uint64_t at = 0;
     do {
-        levels[depth++] = (struct level){(enum gguf_type)read_le(bytes + at, 4), read_le(bytes + at + 4, 8)};
+        levels[depth] = (struct level){(enum gguf_type)read_le(bytes + at, 4), read_le(bytes + at + 4, 8)};
+        json_begin_array(writer, depth++ == 0 ? key : NULL);
         at += 12;
-        buffer_append_text(out, "[");
         while (depth > 0 && (levels[depth - 1].type != GGUF_ARRAY || levels[depth - 1].remaining == 0)) {
             struct level *level = &levels[--depth];
-            for (; level->remaining > 0; level->remaining--) {
-                at += append_simple(out, level->type, bytes + at);
-                buffer_append_text(out, level->remaining > 1 ? "," : "");
-            }
-            buffer_append_text(out, depth > 0 && levels[depth - 1].remaining > 0 ? "]," : "]");
+            for (; level->remaining > 0; level->remaining--)
+                at += put_simple(writer, NULL, level->type, bytes + at);
+            json_end(writer);
         }
         if (depth > 0)
             levels[depth - 1].remaining--;
     } while (depth > 0);
 }
 
-void gguf_append_json(struct buffer *out, const struct gguf_kv *kv, uint64_t most)
+void gguf_put_json(struct json_writer *writer, const char *key, const struct gguf_kv *kv, uint64_t most)
 {
     struct error error;
     struct buffer value = {0};
     enum gguf_type type;
     uint64_t count;
-    if (gguf_array_outline(kv, &type, &count) && count > most)
-        buffer_printf(out, "{\"type\":\"%s\",\"length\":%" PRIu64 "}", gguf_type_name(type), count);
-    else if (!load(kv, false, &value, &error))
-        buffer_append_text(out, "null");
-    else if (kv->type == GGUF_ARRAY)
-        append_array(out, value.bytes);
-    else
-        append_simple(out, kv->type, value.bytes);
+    if (gguf_array_outline(kv, &type, &count) && count > most) {
+        json_begin_object(writer, key);
+        json_put_text(writer, "type", gguf_type_name(type));
+        json_put_number(writer, "length", count);
+        json_end(writer);
+    } else if (!load(kv, false, &value, &error)) {
+        json_put_null(writer, key);
+    } else if (kv->type == GGUF_ARRAY) {
+        put_array(writer, key, value.bytes);
+    } else {
+        put_simple(writer, key, kv->type, value.bytes);
+    }
     buffer_free(&value);
 }
 
@@ -570,7 +567,7 @@ void gguf_append_text(struct buffer *out, const struct gguf_kv *kv, uint64_t mos
     struct error error;
     struct buffer value = {0};
     if (kv->type != GGUF_STRING)
-        gguf_append_json(out, kv, most);
+        gguf_put_json(&(struct json_writer){.out = out, .letters = JSON_UTF8, .compact = true}, NULL, kv, most);
     else if (load(kv, false, &value, &error))
         buffer_append(out, value.bytes + 8, value.length - 8);
     buffer_free(&value);

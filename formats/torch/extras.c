@@ -114,7 +114,7 @@ static bool write_big_integer(struct writer *writer, const struct pickle_node *n
     if (!node->old && length <= MAX_DIGITS_BYTES)
         write_digits(writer, (const unsigned char *)node->text.bytes, length);
     else if (node->old && length <= 3 * MAX_DIGITS_BYTES)
-        buffer_append_json_string(&writer->json, node->text.bytes, length);
+        buffer_append_json_text(&writer->json, node->text.bytes, length, JSON_UTF8);
     else
         buffer_printf(&writer->json, "\"an integer of %zu %s\"", length, node->old ? "digits" : "bytes");
     return true;
@@ -156,7 +156,7 @@ static void write_key(struct writer *writer, const struct pickle_node *key)
                                   : key->kind == PICKLE_FALSE ? "False"
                                   : key->kind == PICKLE_NONE  ? "None"
                                                               : "?");
-    buffer_append_json_string(&writer->json, (const char *)text.bytes, text.length);
+    buffer_append_json_text(&writer->json, (const char *)text.bytes, text.length, JSON_UTF8);
     buffer_free(&text);
 }
 
@@ -233,7 +233,7 @@ static void write_global(struct writer *writer, const struct pickle_node *node)
     buffer_append_text(&text, node->global.module);
     buffer_append_text(&text, ".");
     buffer_append_text(&text, node->global.name);
-    buffer_append_json_string(&writer->json, (const char *)text.bytes, text.length);
+    buffer_append_json_text(&writer->json, (const char *)text.bytes, text.length, JSON_UTF8);
     buffer_free(&text);
 }
 
@@ -374,7 +374,7 @@ static bool write_leaf(struct writer *writer, const struct pickle_node *node)
     case PICKLE_FLOAT:
         return write_number(writer, node->number);
     case PICKLE_TEXT:
-        buffer_append_json_string(json, node->text.bytes, node->text.length);
+        buffer_append_json_text(json, node->text.bytes, node->text.length, JSON_UTF8);
         return true;
     case PICKLE_BIG_INTEGER:
         return write_big_integer(writer, node);

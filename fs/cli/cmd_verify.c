@@ -167,80 +167,67 @@ static void print_all(const struct verification *verification)
 
 /* JSON */
 
-static void json_text(struct buffer *out, const char *key, const char *text, size_t length)
+static void put_tensor(struct json_writer *writer, const struct tensor_finding *finding)
 {
-    buffer_printf(out, "\"%s\":", key);
-    buffer_append_json_string(out, text, length);
-}
-
-/* JSON has no infinity. */
-static void json_number(struct buffer *out, const char *key, double number)
-{
-    buffer_printf(out, isfinite(number) ? ",\"%s\":%.9g" : ",\"%s\":null", key, number);
-}
-
-static void json_tensor(struct buffer *out, const struct tensor_finding *finding)
-{
+    enum { DIGITS = 9 };
     const struct tensor *named = finding->found != NULL ? finding->found : finding->expected;
-    buffer_append_text(out, "{");
-    json_text(out, "name", named->name, named->name_length);
-    buffer_printf(out, ",\"verdict\":\"%s\"", verdict_names[finding->verdict]);
+    json_break_line(writer);
+    json_begin_object(writer, NULL);
+    json_put_text_n(writer, "name", named->name, named->name_length);
+    json_put_text(writer, "verdict", verdict_names[finding->verdict]);
     if (finding->found != NULL)
-        buffer_printf(out, ",\"dtype\":\"%s\"", finding->found->dtype->name);
+        json_put_text(writer, "dtype", finding->found->dtype->name);
     if (finding->expected != NULL)
-        buffer_printf(out, ",\"expected\":\"%s\"", finding->expected->dtype->name);
+        json_put_text(writer, "expected", finding->expected->dtype->name);
     if (finding->weighed) {
-        json_number(out, "error", finding->error);
-        json_number(out, "relative_error", finding->relative);
+        json_put_f64(writer, "error", finding->error, DIGITS);
+        json_put_f64(writer, "relative_error", finding->relative, DIGITS);
         if (finding->cost_is_known)
-            json_number(out, "cost", finding->cost);
+            json_put_f64(writer, "cost", finding->cost, DIGITS);
     }
-    buffer_append_text(out, "}");
+    json_end(writer);
 }
 
-static void json_keys(struct buffer *out, const struct key_matches *keys)
+static void put_key(struct json_writer *writer, const struct key_match *match)
 {
-    for (size_t i = 0; i < keys->n_matches; i++) {
-        const struct key_match *match = &keys->matches[i];
-        const char *key = match->a != NULL ? match->a->key : match->b->key;
-        buffer_append_text(out, i ? ",\n{" : "\n{");
-        json_text(out, "key", key, strlen(key));
-        if (match->b != NULL) {
-            buffer_append_text(out, ",\"value\":");
-            gguf_append_json(out, match->b, SHOWN_ELEMENTS);
-        }
-        if (match->a != NULL) {
-            buffer_append_text(out, ",\"expected\":");
-            gguf_append_json(out, match->a, SHOWN_ELEMENTS);
-        }
-        buffer_append_text(out, "}");
-    }
+    json_break_line(writer);
+    json_begin_object(writer, NULL);
+    json_put_text(writer, "key", match->a != NULL ? match->a->key : match->b->key);
+    if (match->b != NULL)
+        gguf_put_json(writer, "value", match->b, SHOWN_ELEMENTS);
+    if (match->a != NULL)
+        gguf_put_json(writer, "expected", match->a, SHOWN_ELEMENTS);
+    json_end(writer);
 }
 
 static void print_json(const struct verification *verification, const char *file, const char *source)
 {
     struct buffer out = {0};
-    const char *path = verification->identical != NULL ? verification->identical : verification->nearest;
-    size_t n_shown = 0;
-    buffer_append_text(&out, "{");
-    json_text(&out, "file", file, strlen(file));
-    buffer_append_text(&out, ",");
-    json_text(&out, "source", source, strlen(source));
-    buffer_printf(&out, ",\"identical\":%s,", verification->identical != NULL ? "true" : "false");
-    json_text(&out, "nearest", path, strlen(path));
-    buffer_append_text(&out, ",\n\"counts\":{");
+    struct json_writer writer = {.out = &out, .letters = JSON_UTF8, .compact = true};
+    json_begin_object(&writer, NULL);
+    json_put_text(&writer, "file", file);
+    json_put_text(&writer, "source", source);
+    json_put_bool(&writer, "identical", verification->identical != NULL);
+    json_put_text(&writer, "nearest",
+                  verification->identical != NULL ? verification->identical : verification->nearest);
+    json_break_line(&writer);
+    json_begin_object(&writer, "counts");
     for (size_t i = 0; verification->identical == NULL && i < TENSOR_VERDICTS; i++)
-        buffer_printf(&out, "%s\"%s\":%zu", i ? "," : "", verdict_names[i], verification->counts[i]);
-    buffer_append_text(&out, "},\n\"tensors\":[");
-    for (size_t i = 0; i < verification->n_tensors; i++) {
-        if (verification->tensors[i].verdict == TENSOR_SAME)
-            continue;
-        buffer_append_text(&out, n_shown++ ? ",\n" : "\n");
-        json_tensor(&out, &verification->tensors[i]);
-    }
-    buffer_append_text(&out, "],\n\"keys\":[");
-    json_keys(&out, &verification->keys);
-    buffer_append_text(&out, "]}\n");
+        json_put_number(&writer, verdict_names[i], verification->counts[i]);
+    json_end(&writer);
+    json_break_line(&writer);
+    json_begin_array(&writer, "tensors");
+    for (size_t i = 0; i < verification->n_tensors; i++)
+        if (verification->tensors[i].verdict != TENSOR_SAME)
+            put_tensor(&writer, &verification->tensors[i]);
+    json_end(&writer);
+    json_break_line(&writer);
+    json_begin_array(&writer, "keys");
+    for (size_t i = 0; i < verification->keys.n_matches; i++)
+        put_key(&writer, &verification->keys.matches[i]);
+    json_end(&writer);
+    json_end(&writer);
+    buffer_append_text(&out, "\n");
     fwrite(out.bytes, 1, out.length, stdout);
     buffer_free(&out);
 }

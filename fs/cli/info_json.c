@@ -1,47 +1,55 @@
 #include "fs/cli/info_pages.h"
 
-#include <inttypes.h>
+#include "formats/json_write.h"
+
 #include <stdio.h>
 #include <string.h>
 
-static void append_text(struct buffer *out, const char *before, const char *text)
+/* What is not known is 0. */
+static void put_known(struct json_writer *writer, const char *key, uint64_t number)
 {
-    buffer_append_text(out, before);
-    if (text != NULL)
-        buffer_append_json_string(out, text, strlen(text));
-    else
-        buffer_append_text(out, "null");
-}
-
-static void append_number(struct buffer *out, const char *before, uint64_t number)
-{
-    buffer_append_text(out, before);
     if (number != 0)
-        buffer_printf(out, "%" PRIu64, number);
+        json_put_number(writer, key, number);
     else
-        buffer_append_text(out, "null");
+        json_put_null(writer, key);
 }
 
-static void append_dtypes(struct buffer *out, const struct profile *profile)
+static void put_dtypes(struct json_writer *writer, const struct profile *profile)
 {
-    buffer_append_text(out, ",\n\"dtypes\":[");
+    json_break_line(writer);
+    json_begin_array(writer, "dtypes");
     for (size_t i = 0; i < profile->n_dtypes; i++) {
         const struct dtype_total *total = &profile->by_dtype[i];
-        buffer_printf(out,
-                      "%s{\"dtype\":\"%s\",\"tensors\":%" PRIu64 ",\"parameters\":%" PRIu64 ",\"bytes\":%" PRIu64 "}",
-                      i ? "," : "", total->dtype->name, total->n_tensors, total->n_elements, total->n_bytes);
+        json_begin_object(writer, NULL);
+        json_put_text(writer, "dtype", total->dtype->name);
+        json_put_number(writer, "tensors", total->n_tensors);
+        json_put_number(writer, "parameters", total->n_elements);
+        json_put_number(writer, "bytes", total->n_bytes);
+        json_end(writer);
     }
-    buffer_append_text(out, "]");
+    json_end(writer);
+}
+
+static void put_sources(struct json_writer *writer, const struct checkpoint *checkpoint)
+{
+    json_break_line(writer);
+    json_begin_array(writer, "sources");
+    for (size_t i = 0; i < checkpoint->n_sources; i++) {
+        json_begin_object(writer, NULL);
+        json_put_text(writer, "name", source_name(checkpoint->sources[i]));
+        json_put_number(writer, "size", source_size(checkpoint->sources[i]));
+        json_end(writer);
+    }
+    json_end(writer);
 }
 
 struct listing {
     struct tree *tree;
-    struct buffer *out;
+    struct json_writer *writer;
     const char *directory;
-    bool *is_first;
 };
 
-static bool append_file(void *context, uint64_t index, const char *name, const struct node_attributes *attributes)
+static bool put_file(void *context, uint64_t index, const char *name, const struct node_attributes *attributes)
 {
     (void)index;
     const struct listing *listing = context;
@@ -52,65 +60,80 @@ static bool append_file(void *context, uint64_t index, const char *name, const s
     if (attributes->directory) {
         struct listing below = *listing;
         below.directory = path;
-        tree_list(listing->tree, attributes->id, 0, append_file, &below);
+        tree_list(listing->tree, attributes->id, 0, put_file, &below);
         return true;
     }
-    append_text(listing->out, *listing->is_first ? "\n{\"path\":" : ",\n{\"path\":", path);
-    buffer_printf(listing->out, ",\"size\":%" PRIu64 "}", attributes->size);
-    *listing->is_first = false;
+    json_break_line(listing->writer);
+    json_begin_object(listing->writer, NULL);
+    json_put_text(listing->writer, "path", path);
+    json_put_number(listing->writer, "size", attributes->size);
+    json_end(listing->writer);
     return true;
 }
 
-static void append_files(struct buffer *out, struct tree *tree)
+static void put_files(struct json_writer *writer, struct tree *tree)
 {
-    bool is_first = true;
-    buffer_append_text(out, ",\n\"files\":[");
-    tree_list(tree, TREE_ROOT, 0, append_file, &(struct listing){tree, out, "", &is_first});
-    buffer_append_text(out, "]");
+    json_break_line(writer);
+    json_begin_array(writer, "files");
+    tree_list(tree, TREE_ROOT, 0, put_file, &(struct listing){tree, writer, ""});
+    json_end(writer);
 }
 
-static void append_left_out(struct buffer *out, const struct checkpoint *checkpoint)
+static void put_left_out(struct json_writer *writer, const struct checkpoint *checkpoint)
 {
-    buffer_append_text(out, ",\n\"hidden\":[");
+    json_break_line(writer);
+    json_begin_array(writer, "hidden");
     for (size_t i = 0; i < checkpoint->n_hidden; i++) {
-        append_text(out, i ? ",\n{\"name\":" : "\n{\"name\":", checkpoint->hidden[i].name);
-        append_text(out, ",\"reason\":", checkpoint->hidden[i].reason);
-        buffer_append_text(out, "}");
+        json_break_line(writer);
+        json_begin_object(writer, NULL);
+        json_put_text(writer, "name", checkpoint->hidden[i].name);
+        json_put_text(writer, "reason", checkpoint->hidden[i].reason);
+        json_end(writer);
     }
-    buffer_append_text(out, "],\n\"notes\":[");
-    for (size_t i = 0, n_notes = checkpoint_notes(checkpoint); i < n_notes; i++)
-        append_text(out, i ? ",\n" : "\n", checkpoint_note_text(checkpoint, i));
-    buffer_append_text(out, "]");
+    json_end(writer);
+    json_break_line(writer);
+    json_begin_array(writer, "notes");
+    for (size_t i = 0, n_notes = checkpoint_notes(checkpoint); i < n_notes; i++) {
+        json_break_line(writer);
+        json_put_text(writer, NULL, checkpoint_note_text(checkpoint, i));
+    }
+    json_end(writer);
+}
+
+static void put_model(struct json_writer *writer, const struct profile *profile)
+{
+    json_break_line(writer);
+    json_put_text(writer, "architecture", profile->architecture);
+    json_put_text(writer, "family", profile->family);
+    json_put_text(writer, "gguf", profile->gguf);
+    json_put_text(writer, "file_type", profile->file_type);
+    json_put_text(writer, "tokenizer", profile->tokenizer);
+    put_known(writer, "tokens", profile->n_tokens);
+    put_known(writer, "layers", profile->n_layers);
+    put_known(writer, "context_length", profile->context_length);
+    json_break_line(writer);
+    json_put_number(writer, "tensors", profile->all.n_tensors);
+    json_put_number(writer, "parameters", profile->all.n_elements);
+    json_put_number(writer, "bytes", profile->all.n_bytes);
 }
 
 void print_info_json(struct tree *tree, const struct profile *profile)
 {
     const struct checkpoint *checkpoint = tree_checkpoint(tree);
     struct buffer out = {0};
-    append_text(&out, "{\"wfs\":", WFS_VERSION);
-    append_text(&out, ",\"name\":", checkpoint->model_name);
-    append_text(&out, ",\"path\":", checkpoint->path);
-    append_text(&out, ",\"format\":", checkpoint->format);
-    append_text(&out, ",\n\"architecture\":", profile->architecture);
-    append_text(&out, ",\"family\":", profile->family);
-    append_text(&out, ",\"gguf\":", profile->gguf);
-    append_text(&out, ",\"file_type\":", profile->file_type);
-    append_text(&out, ",\"tokenizer\":", profile->tokenizer);
-    append_number(&out, ",\"tokens\":", profile->n_tokens);
-    append_number(&out, ",\"layers\":", profile->n_layers);
-    append_number(&out, ",\"context_length\":", profile->context_length);
-    buffer_printf(&out, ",\n\"tensors\":%" PRIu64 ",\"parameters\":%" PRIu64 ",\"bytes\":%" PRIu64,
-                  profile->all.n_tensors, profile->all.n_elements, profile->all.n_bytes);
-    append_dtypes(&out, profile);
-    buffer_append_text(&out, ",\n\"sources\":[");
-    for (size_t i = 0; i < checkpoint->n_sources; i++) {
-        append_text(&out, i ? ",{\"name\":" : "{\"name\":", source_name(checkpoint->sources[i]));
-        buffer_printf(&out, ",\"size\":%" PRIu64 "}", source_size(checkpoint->sources[i]));
-    }
-    buffer_append_text(&out, "]");
-    append_files(&out, tree);
-    append_left_out(&out, checkpoint);
-    buffer_append_text(&out, "}\n");
+    struct json_writer writer = {.out = &out, .letters = JSON_UTF8, .compact = true};
+    json_begin_object(&writer, NULL);
+    json_put_text(&writer, "wfs", WFS_VERSION);
+    json_put_text(&writer, "name", checkpoint->model_name);
+    json_put_text(&writer, "path", checkpoint->path);
+    json_put_text(&writer, "format", checkpoint->format);
+    put_model(&writer, profile);
+    put_dtypes(&writer, profile);
+    put_sources(&writer, checkpoint);
+    put_files(&writer, tree);
+    put_left_out(&writer, checkpoint);
+    json_end(&writer);
+    buffer_append_text(&out, "\n");
     fwrite(out.bytes, 1, out.length, stdout);
     buffer_free(&out);
 }

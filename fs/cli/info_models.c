@@ -109,21 +109,27 @@ static void print_rows_json(const struct quantization *rows, size_t n_rows)
 {
     const struct quantization *choice = quantization_choice(rows, n_rows);
     struct buffer out = {0};
+    struct json_writer writer = {.out = &out, .letters = JSON_UTF8, .compact = true};
+    json_begin_array(&writer, NULL);
     for (const struct quantization *row = rows; row < rows + n_rows; row++) {
-        buffer_printf(&out, "%s{\"type\":\"%s\",", row > rows ? ",\n" : "[", row->mix->name);
+        json_break_line(&writer);
+        json_begin_object(&writer, NULL);
+        json_put_text(&writer, "type", row->mix->name);
         if (is_possible(row)) {
-            buffer_printf(&out,
-                          "\"bytes\":%" PRIu64 ",\"bits_per_weight\":%.6g,\"rmse\":%.6g,\"relative_error\":%.6g,"
-                          "\"largest_error\":%.6g,\"loss\":\"%s\",\"recommended\":%s",
-                          row->file_bytes, row->bits_per_weight, row->rmse, row->relative_error, row->largest_error,
-                          quantization_word(row->relative_error), row == choice ? "true" : "false");
+            json_put_number(&writer, "bytes", row->file_bytes);
+            json_put_f64(&writer, "bits_per_weight", row->bits_per_weight, 6);
+            json_put_f64(&writer, "rmse", row->rmse, 6);
+            json_put_f64(&writer, "relative_error", row->relative_error, 6);
+            json_put_f64(&writer, "largest_error", row->largest_error, 6);
+            json_put_text(&writer, "loss", quantization_word(row->relative_error));
+            json_put_bool(&writer, "recommended", row == choice);
         } else {
-            buffer_append_text(&out, "\"reason\":");
-            buffer_append_json_string(&out, row->reason.message, strlen(row->reason.message));
+            json_put_text(&writer, "reason", row->reason.message);
         }
-        buffer_append_text(&out, "}");
+        json_end(&writer);
     }
-    buffer_append_text(&out, "]\n");
+    json_end(&writer);
+    buffer_append_text(&out, "\n");
     fwrite(out.bytes, 1, out.length, stdout);
     buffer_free(&out);
 }

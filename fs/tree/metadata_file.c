@@ -4,46 +4,38 @@
 #include "fs/tree/pool.h"
 #include "fs/tree/tensor_views.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { SHOWN_ELEMENTS = 16 }; /* of an array in the metadata; of a longer one, its length */
 
-static void key_text(struct buffer *out, const char *key, const char *text)
+static void put_sources(const struct checkpoint *checkpoint, struct json_writer *writer)
 {
-    buffer_printf(out, "\"%s\":", key);
-    buffer_append_json_string(out, text, strlen(text));
-}
-
-static void append_sources(const struct checkpoint *checkpoint, struct buffer *out)
-{
-    buffer_append_text(out, ",\n\"sources\":[");
+    json_break_line(writer);
+    json_begin_array(writer, "sources");
     for (size_t i = 0; i < checkpoint->n_sources; i++) {
-        buffer_append_text(out, i ? ",{" : "{");
-        key_text(out, "name", source_name(checkpoint->sources[i]));
-        buffer_printf(out, ",\"size\":%" PRIu64 "}", source_size(checkpoint->sources[i]));
+        json_begin_object(writer, NULL);
+        json_put_text(writer, "name", source_name(checkpoint->sources[i]));
+        json_put_number(writer, "size", source_size(checkpoint->sources[i]));
+        json_end(writer);
     }
-    buffer_append_text(out, "]");
+    json_end(writer);
 }
 
-static void append_metadata(const struct checkpoint *checkpoint, struct buffer *out)
+static void put_metadata(const struct checkpoint *checkpoint, struct json_writer *writer)
 {
-    buffer_append_text(out, ",\n\"metadata\":{");
-    for (size_t i = 0; i < checkpoint->metadata.n_kvs; i++) {
-        const struct gguf_kv *kv = &checkpoint->metadata.kvs[i];
-        buffer_append_text(out, i ? "," : "");
-        buffer_append_json_string(out, kv->key, strlen(kv->key));
-        buffer_append_text(out, ":");
-        gguf_append_json(out, kv, SHOWN_ELEMENTS);
-    }
-    buffer_append_text(out, "}");
+    json_break_line(writer);
+    json_begin_object(writer, "metadata");
+    for (size_t i = 0; i < checkpoint->metadata.n_kvs; i++)
+        gguf_put_json(writer, checkpoint->metadata.kvs[i].key, &checkpoint->metadata.kvs[i], SHOWN_ELEMENTS);
+    json_end(writer);
+    json_break_line(writer);
     if (checkpoint->extras != NULL)
-        buffer_printf(out, ",\n\"extras\":%s", checkpoint->extras);
+        json_put_raw(writer, "extras", checkpoint->extras);
 }
 
-static void append_totals(const struct checkpoint *checkpoint, struct buffer *out)
+static void put_totals(const struct checkpoint *checkpoint, struct json_writer *writer)
 {
     uint64_t parameters = 0, bytes = 0;
     const struct tensor_set *set = checkpoint->tensors;
@@ -52,19 +44,20 @@ static void append_totals(const struct checkpoint *checkpoint, struct buffer *ou
         parameters += tensor_elements(tensor);
         bytes += dtype_bytes(tensor->dtype, tensor_elements(tensor));
     }
-    buffer_printf(out, ",\n\"parameters\":%" PRIu64 ",\"bytes\":%" PRIu64, parameters, bytes);
+    json_break_line(writer);
+    json_put_number(writer, "parameters", parameters);
+    json_put_number(writer, "bytes", bytes);
 }
 
 /* The files of the tree but for metadata.json itself and those below tensors/, which the tensors' entries list. */
 
 struct file_list {
     struct tree *tree;
-    struct buffer *out;
+    struct json_writer *writer;
     char path[4096];
-    bool any;
 };
 
-static bool append_file(void *context, uint64_t index, const char *name, const struct node_attributes *attributes)
+static bool put_file(void *context, uint64_t index, const char *name, const struct node_attributes *attributes)
 {
     (void)index;
     struct file_list *list = context;
@@ -73,23 +66,25 @@ static bool append_file(void *context, uint64_t index, const char *name, const s
         return true;
     snprintf(list->path + length, sizeof list->path - length, "%s%s", length ? "/" : "", name);
     if (attributes->directory) {
-        tree_list(list->tree, attributes->id, 0, append_file, list);
+        tree_list(list->tree, attributes->id, 0, put_file, list);
     } else {
-        buffer_append_text(list->out, list->any ? ",\n{" : "\n{");
-        key_text(list->out, "path", list->path);
-        buffer_printf(list->out, ",\"size\":%" PRIu64 "}", attributes->size);
-        list->any = true;
+        json_break_line(list->writer);
+        json_begin_object(list->writer, NULL);
+        json_put_text(list->writer, "path", list->path);
+        json_put_number(list->writer, "size", attributes->size);
+        json_end(list->writer);
     }
     list->path[length] = '\0';
     return true;
 }
 
-static void append_files(struct tree *tree, struct buffer *out)
+static void put_files(struct tree *tree, struct json_writer *writer)
 {
-    struct file_list list = {.tree = tree, .out = out};
-    buffer_append_text(out, ",\n\"files\":[");
-    tree_list(tree, TREE_ROOT, 0, append_file, &list);
-    buffer_append_text(out, "]");
+    struct file_list list = {.tree = tree, .writer = writer};
+    json_break_line(writer);
+    json_begin_array(writer, "files");
+    tree_list(tree, TREE_ROOT, 0, put_file, &list);
+    json_end(writer);
 }
 
 static int compare_texts(const void *a, const void *b)
@@ -98,33 +93,55 @@ static int compare_texts(const void *a, const void *b)
 }
 
 /* Sorted: in which order files were planned is chance. */
-static void append_notes(const struct checkpoint *checkpoint, struct buffer *out)
+static void put_notes(const struct checkpoint *checkpoint, struct json_writer *writer)
 {
     size_t n_notes = checkpoint_notes(checkpoint);
     const char **notes = memory_alloc(n_notes * sizeof *notes);
     for (size_t i = 0; i < n_notes; i++)
         notes[i] = checkpoint_note_text(checkpoint, i);
     qsort(notes, n_notes, sizeof *notes, compare_texts);
-    buffer_append_text(out, ",\n\"notes\":[");
+    json_break_line(writer);
+    json_begin_array(writer, "notes");
     for (size_t i = 0; i < n_notes; i++) {
-        buffer_append_text(out, i ? ",\n" : "\n");
-        buffer_append_json_string(out, notes[i], strlen(notes[i]));
+        json_break_line(writer);
+        json_put_text(writer, NULL, notes[i]);
     }
-    buffer_append_text(out, "]");
+    json_end(writer);
     free(notes);
 }
 
-static void append_hidden(const struct checkpoint *checkpoint, struct buffer *out)
+static void put_hidden(const struct checkpoint *checkpoint, struct json_writer *writer)
 {
-    buffer_append_text(out, ",\n\"hidden\":[");
+    json_break_line(writer);
+    json_begin_array(writer, "hidden");
     for (size_t i = 0; i < checkpoint->n_hidden; i++) {
-        buffer_append_text(out, i ? ",{" : "{");
-        key_text(out, "name", checkpoint->hidden[i].name);
-        buffer_append_text(out, ",");
-        key_text(out, "reason", checkpoint->hidden[i].reason);
-        buffer_append_text(out, "}");
+        json_begin_object(writer, NULL);
+        json_put_text(writer, "name", checkpoint->hidden[i].name);
+        json_put_text(writer, "reason", checkpoint->hidden[i].reason);
+        json_end(writer);
     }
-    buffer_append_text(out, "]");
+    json_end(writer);
+}
+
+/* All but the tensors, whose list it begins and leaves open. */
+static void write_head(struct tree *tree, struct buffer *out)
+{
+    const struct checkpoint *checkpoint = tree_checkpoint(tree);
+    struct json_writer writer = {.out = out, .letters = JSON_UTF8, .compact = true};
+    json_begin_object(&writer, NULL);
+    json_put_text(&writer, "wfs", WFS_VERSION);
+    json_break_line(&writer);
+    json_put_text(&writer, "format", checkpoint->format);
+    json_break_line(&writer);
+    json_put_text(&writer, "name", checkpoint->model_name);
+    put_sources(checkpoint, &writer);
+    put_metadata(checkpoint, &writer);
+    put_totals(checkpoint, &writer);
+    put_files(tree, &writer);
+    put_hidden(checkpoint, &writer);
+    put_notes(checkpoint, &writer);
+    json_break_line(&writer);
+    json_begin_array(&writer, "tensors");
 }
 
 static void tensor_text(const void *context, size_t index, struct buffer *out)
@@ -164,20 +181,7 @@ static bool plan(const void *context, struct arena *arena, struct vfile *ret_fil
     struct tree *tree = (struct tree *)context;
     const struct checkpoint *checkpoint = tree_checkpoint(tree);
     struct buffer head = {0};
-    buffer_append_text(&head, "{");
-    key_text(&head, "wfs", WFS_VERSION);
-    buffer_append_text(&head, ",\n");
-    key_text(&head, "format", checkpoint->format);
-    buffer_append_text(&head, ",\n");
-    key_text(&head, "name", checkpoint->model_name);
-    append_sources(checkpoint, &head);
-    append_metadata(checkpoint, &head);
-    append_totals(checkpoint, &head);
-    append_files(tree, &head);
-    append_hidden(checkpoint, &head);
-    append_notes(checkpoint, &head);
-    buffer_append_text(&head, ",\n\"tensors\":[");
-
+    write_head(tree, &head);
     size_t n_tensors = tree_shown(tree)->set->n_tensors;
     struct measuring measuring = {tree, arena_array(arena, n_tensors, sizeof(uint32_t)), n_tensors};
     pool_run((n_tensors + TENSORS_PER_TASK - 1) / TENSORS_PER_TASK, measure, &measuring);

@@ -1,12 +1,12 @@
 #include "fs/tree/tensor_views.h"
 
+#include "formats/json_write.h"
 #include "formats/layout.h"
 #include "formats/numpy/write.h"
 #include "fs/tree/content_options.h"
 #include "fs/tree/name.h"
 #include "quant/convert.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -62,72 +62,70 @@ bool tensor_file_at(const struct tensor *tensor, const struct content_options *o
     return true;
 }
 
-static void append_list(struct buffer *out, const char *key, const uint64_t *values, unsigned n_values)
+static void put_list(struct json_writer *writer, const char *key, const uint64_t *values, unsigned n_values)
 {
-    buffer_printf(out, ",\"%s\":[", key);
+    json_begin_array(writer, key);
     for (unsigned i = 0; i < n_values; i++)
-        buffer_printf(out, "%s%" PRIu64, i ? "," : "", values[i]);
-    buffer_append_text(out, "]");
+        json_put_number(writer, NULL, values[i]);
+    json_end(writer);
 }
 
-static void append_text(struct buffer *out, const char *key, const char *text, size_t length)
+static void put_views(const struct tensor *tensor, const struct content_options *options, const char *directory,
+                      struct json_writer *writer)
 {
-    buffer_printf(out, ",\"%s\":", key);
-    buffer_append_json_string(out, text, length);
-}
-
-static void append_views(const struct tensor *tensor, const struct content_options *options, const char *directory,
-                         struct buffer *out)
-{
-    bool first = true;
-    buffer_append_text(out, ",\"views\":[");
+    json_begin_array(writer, "views");
     for (unsigned slot = SLOT_RAW, n_slots = tensor_slots(); slot < n_slots; slot++) {
         struct tensor_file file;
         char path[TREE_MAX_NAME + 32];
         if (!tensor_file_at(tensor, options, slot, &file))
             continue;
-        int length = snprintf(path, sizeof path, "tensors/%s/%s%s", directory, file.name, file.numpy ? ".npy" : "");
-        buffer_append_text(out, first ? "{\"path\":" : ",{\"path\":");
-        buffer_append_json_string(out, path, (size_t)length);
-        buffer_printf(out, ",\"dtype\":\"%s\",\"size\":%" PRIu64 ",\"stored\":%s}", file.encoding.dtype->name,
-                      file.size, file.stored ? "true" : "false");
-        first = false;
+        snprintf(path, sizeof path, "tensors/%s/%s%s", directory, file.name, file.numpy ? ".npy" : "");
+        json_begin_object(writer, NULL);
+        json_put_text(writer, "path", path);
+        json_put_text(writer, "dtype", file.encoding.dtype->name);
+        json_put_number(writer, "size", file.size);
+        json_put_bool(writer, "stored", file.stored);
+        json_end(writer);
     }
-    buffer_append_text(out, "]");
+    json_end(writer);
 }
 
 /* What a weight is put together of, and what that gives. */
-static void append_packing(const struct tensor *tensor, const struct unpacked *unpacked, struct buffer *out)
+static void put_packing(const struct tensor *tensor, const struct unpacked *unpacked, struct json_writer *writer)
 {
-    buffer_printf(out, ",\"packing\":{\"name\":\"%s\"", unpacked->packing->name);
+    json_begin_object(writer, "packing");
+    json_put_text(writer, "name", unpacked->packing->name);
     if (tensor->refusal == NULL) {
-        buffer_printf(out, ",\"bits\":%u,\"dtype\":\"%s\"", unpacked->bits, tensor->dtype->name);
-        append_list(out, "shape", tensor->shape, tensor->rank);
+        json_put_number(writer, "bits", unpacked->bits);
+        json_put_text(writer, "dtype", tensor->dtype->name);
+        put_list(writer, "shape", tensor->shape, tensor->rank);
     }
-    buffer_append_text(out, ",\"parts\":[");
-    for (unsigned i = 0; i < unpacked->n_parts; i++) {
-        buffer_append_text(out, i ? "," : "");
-        buffer_append_json_string(out, unpacked->parts[i]->name, unpacked->parts[i]->name_length);
-    }
-    buffer_append_text(out, "]}");
+    json_begin_array(writer, "parts");
+    for (unsigned i = 0; i < unpacked->n_parts; i++)
+        json_put_text_n(writer, NULL, unpacked->parts[i]->name, unpacked->parts[i]->name_length);
+    json_end(writer);
+    json_end(writer);
 }
 
 /* What is stored under the name counts, where something is: the packing says what is made of it. */
-static void append_place(const struct tensor *stored, struct buffer *out)
+static void put_place(const struct tensor *stored, struct json_writer *writer)
 {
     uint64_t row_major[LAYOUT_MAX_RANK];
     struct view view = outline(stored);
     layout_row_major_strides(stored->shape, stored->rank, row_major);
-    buffer_printf(out, ",\"dtype\":\"%s\"", stored->dtype->name);
-    append_list(out, "shape", stored->shape, stored->rank);
-    append_list(out, "strides", stored->strides ? stored->strides : row_major, stored->rank);
-    buffer_printf(out, ",\"elements\":%" PRIu64 ",\"bytes\":%" PRIu64, view.n_elements, view_bytes(&view));
+    json_put_text(writer, "dtype", stored->dtype->name);
+    put_list(writer, "shape", stored->shape, stored->rank);
+    put_list(writer, "strides", stored->strides ? stored->strides : row_major, stored->rank);
+    json_put_number(writer, "elements", view.n_elements);
+    json_put_number(writer, "bytes", view_bytes(&view));
     if (stored->view == NULL && stored->source != NULL) {
-        const char *source = source_name(stored->source);
-        append_text(out, "source", source, strlen(source));
-        buffer_printf(out, ",\"offset\":%" PRIu64 ",\"length\":%" PRIu64, stored->offset, stored->length);
+        json_put_text(writer, "source", source_name(stored->source));
+        json_put_number(writer, "offset", stored->offset);
+        json_put_number(writer, "length", stored->length);
     } else {
-        buffer_append_text(out, ",\"source\":null,\"offset\":null,\"length\":null");
+        json_put_null(writer, "source");
+        json_put_null(writer, "offset");
+        json_put_null(writer, "length");
     }
 }
 
@@ -135,15 +133,16 @@ void tensor_metadata(const struct shown *shown, size_t index, const struct conte
 {
     const struct tensor *tensor = &shown->set->tensors[index];
     char directory[NAME_MAX_BYTES + 1];
+    struct json_writer writer = {.out = out, .letters = JSON_UTF8, .compact = true};
     name_escape(tensor->name, tensor->name_length, directory);
-    buffer_append_text(out, "{\"name\":");
-    buffer_append_json_string(out, tensor->name, tensor->name_length);
-    append_text(out, "directory", directory, strlen(directory));
-    append_place(tensor->part != NULL ? tensor->part : tensor, out);
+    json_begin_object(&writer, NULL);
+    json_put_text_n(&writer, "name", tensor->name, tensor->name_length);
+    json_put_text(&writer, "directory", directory);
+    put_place(tensor->part != NULL ? tensor->part : tensor, &writer);
     if (shown->unpacked != NULL && shown->unpacked[index] != NULL)
-        append_packing(tensor, shown->unpacked[index], out);
+        put_packing(tensor, shown->unpacked[index], &writer);
     if (tensor->refusal != NULL)
-        append_text(out, "refused", tensor->refusal, strlen(tensor->refusal));
-    append_views(tensor, options, directory, out);
-    buffer_append_text(out, "}");
+        json_put_text(&writer, "refused", tensor->refusal);
+    put_views(tensor, options, directory, &writer);
+    json_end(&writer);
 }

@@ -98,7 +98,7 @@ static struct json_document *parse_lines(const char *text, size_t length, struct
         size_t line = end != NULL ? (size_t)(end - text) - at : length - at;
         size_t kept = line > 0 && text[at + line - 1] == '\r' ? line - 1 : line;
         buffer_append_text(&object, id == 0 ? "{" : ",");
-        buffer_append_json_string(&object, text + at, kept);
+        buffer_append_json_text(&object, text + at, kept, JSON_UTF8);
         buffer_printf(&object, ":%" PRIu64, id);
         at += line + 1;
     }

@@ -28,7 +28,8 @@ static void check_values(const struct gguf_kvs *kvs)
     struct gguf_kvs again = {0};
     struct error error;
     for (size_t i = 0; i < kvs->n_kvs; i++) {
-        gguf_append_json(&text, &kvs->kvs[i], 16);
+        gguf_put_json(&(struct json_writer){.out = &text, .letters = JSON_UTF8, .compact = true}, NULL, &kvs->kvs[i],
+                      16);
         gguf_append_text(&text, &kvs->kvs[i], UINT64_MAX);
         require(gguf_write_kv(&first, &kvs->kvs[i], &error));
     }

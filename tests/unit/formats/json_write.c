@@ -42,6 +42,31 @@ static void documents(void)
     buffer_free(&utf8);
 }
 
+/* json.dumps(separators=(",", ":")), but for the new lines. */
+static void compact(void)
+{
+    struct buffer out = {0};
+    struct json_writer writer = {.out = &out, .letters = JSON_UTF8, .compact = true};
+    json_begin_object(&writer, NULL);
+    json_begin_array(&writer, "a");
+    json_put_i64(&writer, NULL, -1);
+    json_break_line(&writer);
+    json_put_f64(&writer, NULL, 1.0 / 3, 6);
+    json_put_f64(&writer, NULL, 1.0 / 0.0, 6);
+    json_end(&writer);
+    json_break_line(&writer);
+    json_begin_object(&writer, "b");
+    json_put_text(&writer, "c", NULL);
+    json_put_text(&writer, "d", "\n");
+    json_end(&writer);
+    json_begin_array(&writer, "e");
+    json_end(&writer);
+    json_end(&writer);
+    buffer_append(&out, "", 1);
+    CHECK_TEXT((const char *)out.bytes, "{\"a\":[-1,\n0.333333,null],\n\"b\":{\"c\":null,\"d\":\"\\n\"},\"e\":[]}");
+    buffer_free(&out);
+}
+
 static void numbers(void)
 {
     static const char *const rows[] = {
@@ -57,6 +82,7 @@ static void numbers(void)
 int main(void)
 {
     documents();
+    compact();
     numbers();
     return check_done();
 }

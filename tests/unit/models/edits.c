@@ -9,7 +9,8 @@ static const char *shown(const struct gguf_kvs *kvs)
     size_t length = 0;
     for (size_t i = 0; i < kvs->n_kvs; i++) {
         struct buffer value = {0};
-        gguf_append_json(&value, &kvs->kvs[i], 16);
+        gguf_put_json(&(struct json_writer){.out = &value, .letters = JSON_UTF8, .compact = true}, NULL, &kvs->kvs[i],
+                      16);
         length += (size_t)snprintf(text + length, sizeof text - length, "%s%s %s %.*s", i ? ", " : "", kvs->kvs[i].key,
                                    gguf_type_name(kvs->kvs[i].type), (int)value.length, (const char *)value.bytes);
         buffer_free(&value);

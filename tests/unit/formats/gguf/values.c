@@ -142,7 +142,8 @@ static void check_json(const struct gguf_kvs *kvs)
     };
     for (size_t i = 0; i < N_KEYS; i++) {
         struct buffer text = {0};
-        gguf_append_json(&text, &kvs->kvs[i], 16);
+        gguf_put_json(&(struct json_writer){.out = &text, .letters = JSON_UTF8, .compact = true}, NULL, &kvs->kvs[i],
+                      16);
         buffer_append(&text, "", 1);
         CHECK_TEXT((const char *)text.bytes, expected[i]);
         buffer_free(&text);

@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "models/factors.h"
 #include "models/packings/packing.h"
+#include "models/pattern.h"
 #include "quant/convert.h"
 
 #include <stdlib.h>
@@ -218,6 +219,64 @@ static void put_first(struct gguf_model *model, size_t n_before, size_t n_first)
     free(forced);
 }
 
+/* Where a tensor stands among those of the names: by its layer, and by the number of its name in a layer. */
+struct place {
+    uint64_t layer;
+    size_t which, at;
+};
+
+static int compare_places(const void *a, const void *b)
+{
+    const struct place *x = a, *y = b;
+    if (x->layer != y->layer)
+        return x->layer < y->layer ? -1 : 1;
+    return (x->which > y->which) - (x->which < y->which);
+}
+
+static size_t find_places(const struct tensor_set *set, const char *const *names, struct place *places)
+{
+    size_t n_places = 0;
+    for (size_t i = 0; i < set->n_tensors; i++)
+        for (size_t which = 0; names[which] != NULL; which++) {
+            uint64_t numbers[PATTERN_NUMBERS];
+            const struct tensor *tensor = &set->tensors[i];
+            if (!pattern_match(names[which], tensor->name, tensor->name_length, numbers))
+                continue;
+            places[n_places++] = (struct place){numbers[0], which, i};
+            break;
+        }
+    return n_places;
+}
+
+void synthesis_put_first(struct synthesis *synthesis, const char *const *names)
+{
+    struct gguf_model *model = synthesis->model;
+    size_t n = model->tensors->n_tensors, n_done;
+    struct tensor *tensors = memory_alloc((n + 1) * sizeof *tensors);
+    const struct dtype **forced = memory_alloc((n + 1) * sizeof *forced);
+    struct place *places = memory_alloc((n + 1) * sizeof *places);
+    bool *is_placed = memory_alloc(n + 1);
+    memset(is_placed, 0, n + 1);
+    size_t n_places = find_places(model->tensors, names, places);
+    qsort(places, n_places, sizeof *places, compare_places);
+    for (n_done = 0; n_done < n_places; n_done++) {
+        tensors[n_done] = model->tensors->tensors[places[n_done].at];
+        forced[n_done] = model->forced[places[n_done].at];
+        is_placed[places[n_done].at] = true;
+    }
+    for (size_t i = 0; i < n; i++)
+        if (!is_placed[i]) {
+            tensors[n_done] = model->tensors->tensors[i];
+            forced[n_done++] = model->forced[i];
+        }
+    memcpy(model->tensors->tensors, tensors, n * sizeof *tensors);
+    memcpy(model->forced, forced, n * sizeof *forced);
+    free(tensors);
+    free(forced);
+    free(places);
+    free(is_placed);
+}
+
 static bool relate(struct synthesis *synthesis, const struct renamed *renamed, struct error *error)
 {
     struct arena *arena = synthesis->model->arena;
@@ -242,6 +301,8 @@ static bool relate(struct synthesis *synthesis, const struct renamed *renamed, s
     if (related && n_before > 0 && relating.n_first > 0)
         put_first(synthesis->model, n_before, relating.n_first);
     factors_free(factors);
+    if (related && family->arrange != NULL)
+        family->arrange(synthesis);
     return related;
 }
 
@@ -259,7 +320,8 @@ static bool add_unpacked(struct synthesis *synthesis, const struct packing_confi
     enum { FILE_TYPE_MXFP4 = 38, FILE_TYPE_NVFP4 = 39 };
     struct gguf_model *model = synthesis->model;
     struct tensor_set *stored = stored_in_order(synthesis, scratch);
-    const struct packing_input input = {model->arena, stored, config->quantization, config->method, config->dtype};
+    const struct packing_input input = {model->arena,   stored,        config->quantization,
+                                        config->method, config->dtype, .keeps_mxfp4 = synthesis->family->keeps_mxfp4};
     struct plain_set plain;
     if (!tensor_set_seal(stored, error) || !packings_unpack(&input, &plain, error))
         return false;

@@ -16,6 +16,7 @@ extern const struct family deepseek_family;
 extern const struct family deepseek2_family;
 extern const struct family deepseek2_ocr_family;
 extern const struct family deepseek32_family;
+extern const struct family deepseek4_family;
 extern const struct family distilbert_family;
 extern const struct family dots1_family;
 extern const struct family ernie4_5_family;
@@ -118,6 +119,7 @@ const struct family *const families[] = {
     &deepseek2_family,
     &deepseek2_ocr_family,
     &deepseek32_family,
+    &deepseek4_family,
     &distilbert_family,
     &dots1_family,
     &ernie4_5_family,

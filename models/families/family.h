@@ -71,6 +71,8 @@ struct family {
     const struct config_form *forms;
     const char *tokenizer_model;
 
+    bool keeps_mxfp4; /* packed MXFP4 is written as it is, where the converter reads it of no other family */
+
     /* Hooks; all may be NULL. */
 
     /* Whether it is this family, for a Hugging Face architecture that several rows name. */
@@ -88,6 +90,9 @@ struct family {
 
     /* A last look at the facts, with the checkpoint at hand. */
     bool (*adjust)(struct synthesis *synthesis, struct error *error);
+
+    /* A last look at the tensors: another order than the checkpoint's, types whatever the precision. */
+    void (*arrange)(struct synthesis *synthesis);
 
     /* Keys before and after the tokenizer's own. */
     bool (*before_vocab)(struct synthesis *synthesis, const struct vocab_input *input, struct error *error);
@@ -115,6 +120,10 @@ struct synthesis {
 /* For hooks: one more tensor. `name` and `view` live in the model's arena. */
 void synthesis_add_tensor(struct synthesis *synthesis, const char *name, const struct view *view,
                           const struct dtype *forced);
+
+/* For family.arrange: puts the tensors of these names, patterns up to a NULL, before all others: layer by layer, and in
+ * each in the order of the names. */
+void synthesis_put_first(struct synthesis *synthesis, const char *const *names);
 
 /* The name of a key of the architecture, in the model's arena: "llama.block_count". */
 const char *synthesis_key(const struct synthesis *synthesis, const char *key);
@@ -159,3 +168,8 @@ bool compute_rotary_of_head(const struct synthesis *synthesis, double *ret_value
 
 /* rope_freqs.weight, where the rope is scaled the Llama 3 way. */
 bool add_rope_freqs(struct synthesis *synthesis, struct error *error);
+
+/* For families to whose models the converter gives a chat template of its own, which is not known here: add_extras
+ * keeps its place among the keys for that of the files, and after_vocab says so where they have none. */
+bool hold_chat_template(struct synthesis *synthesis, struct error *error);
+bool release_chat_template(struct synthesis *synthesis, const struct vocab_input *input, struct error *error);

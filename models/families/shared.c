@@ -261,3 +261,26 @@ bool compute_rotary_of_head(const struct synthesis *synthesis, double *ret_value
         trunc(factor * (double)(facts_get(&synthesis->facts, "hidden") / facts_get(&synthesis->facts, "head")));
     return true;
 }
+
+static const char template_key[] = "tokenizer.chat_template";
+
+bool hold_chat_template(struct synthesis *synthesis, struct error *error)
+{
+    (void)error;
+    gguf_set_bool(&synthesis->model->kvs, template_key, false);
+    return true;
+}
+
+bool release_chat_template(struct synthesis *synthesis, const struct vocab_input *input, struct error *error)
+{
+    struct gguf_kvs *kvs = &synthesis->model->kvs;
+    const struct gguf_kv *kv = gguf_kvs_find(kvs, template_key);
+    (void)error;
+    if (kv != NULL && kv->type == GGUF_STRING)
+        return true;
+    gguf_kvs_remove(kvs, template_key);
+    checkpoint_note(input->checkpoint,
+                    "model.gguf: the files have no chat template, and the one that the converter has "
+                    "for this model is not known here: it has none");
+    return true;
+}

@@ -1,10 +1,9 @@
 /* MXFP4 as gpt-oss stores it.
  *
  * A weight [..., n, rows] is two tensors: blocks U8 [..., rows, n / 32, 16], whose byte j holds element 2j in its low
- * half and 2j
- * + 1 in its high half, and scales U8 [..., rows, n / 32]. The last two axes are exchanged, as transformers has them
- * once it has unpacked the weight. In ggml's block the scale comes first, and byte j holds elements j and j + 16: only
- * bits move.
+ * half and 2j + 1 in its high half, and scales U8 [..., rows, n / 32]. The last two axes are exchanged, as transformers
+ * has them once it has unpacked the weight. In ggml's block the scale comes first, and byte j holds elements j and j +
+ * 16: only bits move.
  *
  * The converter writes these weights before all others, and keeps them in every output. */
 #include "base/checked.h"
@@ -52,8 +51,7 @@ static bool mxfp4_read(const struct view *view, uint64_t first, uint64_t count, 
 
 static const struct view_op mxfp4_op = {"mxfp4", mxfp4_read, NULL};
 
-/* ggml's blocks; NULL where the two shapes are not of one weight. */
-static const struct view *make_blocks(struct arena *arena, const struct view *blocks, const struct view *scales)
+const struct view *packed_mxfp4_blocks(struct arena *arena, const struct view *blocks, const struct view *scales)
 {
     uint64_t shape[VIEW_MAX_RANK], n_elements;
     unsigned rank = scales->rank;
@@ -105,7 +103,7 @@ static bool unpack(const struct packing_input *input, const struct tensor *key, 
     const struct view *scales = packed_need(&packed, other, BYTES | E8M0);
     if (scales == NULL)
         return false;
-    const struct view *blocks = make_blocks(arena, tensor_view(key, arena), scales);
+    const struct view *blocks = packed_mxfp4_blocks(arena, tensor_view(key, arena), scales);
     if (blocks == NULL)
         return error_set(error, "blocks and scales are not those of one MXFP4 tensor");
     unsigned order[VIEW_MAX_RANK];

@@ -71,6 +71,10 @@ const struct view *packed_cut(struct arena *arena, const struct view *view, uint
  * whose bias is 127 and which has no code for what is no number. The columns of scales fit those of bytes. */
 const struct view *packed_mxfp4(struct arena *arena, const struct view *bytes, const struct view *scales);
 
+/* The same as ggml's blocks: bytes [..., n, 16], exponents [..., n] become MXFP4 [..., n * 32]. NULL where the two
+ * shapes are not of one weight. */
+const struct view *packed_mxfp4_blocks(struct arena *arena, const struct view *bytes, const struct view *scales);
+
 static inline uint64_t rounded_up(uint64_t number, uint64_t divisor)
 {
     return number / divisor + (number % divisor != 0);

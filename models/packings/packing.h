@@ -25,6 +25,7 @@ struct packing_input {
     const struct dtype *dtype;    /* of the model before it was packed */
     /* what is wanted is the model unpacked and saved again, whatever the converter knows */
     bool is_saved_again;
+    bool keeps_mxfp4; /* of the model's family the converter writes packed MXFP4 as it is */
 };
 
 /* Where plain tensors stand in the order of the converter. */

@@ -3,15 +3,37 @@
  *
  * A weight W is W [..., rows, columns] in FP8 or I8 and W_scale_inv or W_scale: one number, one for each row or column,
  * or one for each block. The scale is a factor, whatever its name. Integers may have a zero point in I8, of the shape
- * of the scales. */
+ * of the scales. DeepSeek V4 has B.weight and B.scale, exponents of 2, which the converter writes as Q8_0. */
 #include "models/packings/packed.h"
+#include "quant/convert.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 extern const struct packing scaled_packing;
 
-static const char *const suffixes[] = {"_scale_inv", "_scale"};
+/* Of the weight's name the end that the scale's has not, and what the scale's has there. */
+static const struct spelling {
+    const char *own, *scale;
+    bool is_known; /* to the converter, whatever the method */
+} spellings[] = {{"", "_scale_inv", true}, {"", "_scale", false}, {".weight", ".scale", true}};
+
+enum { N_SPELLINGS = sizeof spellings / sizeof *spellings, EXPONENTS = 2 };
+
+static const struct spelling *find_spelling(const struct packing_input *input, const struct tensor *tensor)
+{
+    for (size_t i = 0; i < N_SPELLINGS; i++) {
+        const struct spelling *spelling = &spellings[i];
+        const struct tensor *scale = packing_has_suffix(tensor, spelling->own)
+                                         ? packing_partner(input, tensor, spelling->own, spelling->scale)
+                                         : NULL;
+        bool fits = i != EXPONENTS ||
+                    (*tensor->dtype->name == 'F' && scale != NULL && strcmp(scale->dtype->name, "F8_E8M0") == 0);
+        if (scale != NULL && fits)
+            return spelling;
+    }
+    return NULL;
+}
 
 static bool is_key(const struct packing_input *input, const struct tensor *tensor)
 {
@@ -19,8 +41,7 @@ static bool is_key(const struct packing_input *input, const struct tensor *tenso
     if (tensor->dtype->block_bytes != 1 ||
         (strncmp(dtype, "F8_E4M3", 8) != 0 && strcmp(dtype, "F8_E5M2") != 0 && strcmp(dtype, "I8") != 0))
         return false;
-    return packing_partner(input, tensor, "", suffixes[0]) != NULL ||
-           packing_partner(input, tensor, "", suffixes[1]) != NULL;
+    return find_spelling(input, tensor) != NULL;
 }
 
 /* The sides of blocks, of a JSON array. */
@@ -103,32 +124,40 @@ static const struct view *fit(const struct packed *packed, const char *suffix, c
 }
 
 /* What the converter does not read. */
-static const char *find_beyond(const struct packing_input *input, bool is_inverse, bool has_zeros,
+static const char *find_beyond(const struct packing_input *input, const struct spelling *spelling, bool has_zeros,
                                const struct view *scale)
 {
     if (has_zeros)
         return "weights with zero points";
-    if (!is_inverse && strcmp(input->method, "fp8") == 0)
+    if (!spelling->is_known && strcmp(input->method, "fp8") == 0)
         return "scales that are not called weight_scale_inv";
     if (scale->dtype->kind == DTYPE_INTEGER)
         return "MXFP8";
     return NULL;
 }
 
+/* Q8_0 of rows that are whole blocks; NULL of others. */
+static const struct view *as_blocks(struct arena *arena, const struct view *view)
+{
+    const struct dtype *q8_0 = dtype_by_name("Q8_0");
+    const char *reason;
+    return convert_possible(view, encoding_of(q8_0), &reason) ? view_convert(arena, view, q8_0) : NULL;
+}
+
 static bool unpack(const struct packing_input *input, const struct tensor *key, struct unpacked *unpacked,
                    struct error *error)
 {
-    struct packed packed = packed_begin(input, key, "", unpacked, error);
+    const struct spelling *spelling = find_spelling(input, key);
+    struct packed packed = packed_begin(input, key, spelling->own, unpacked, error);
     struct arena *arena = input->arena;
     const struct view *weight = tensor_view(key, arena), *scale, *zeros;
     struct sharing sharing;
-    packed_name(&packed, "");
-    bool is_inverse = packing_partner(input, key, "", suffixes[0]) != NULL;
-    const char *suffix = suffixes[is_inverse ? 0 : 1];
+    packed_name(&packed, spelling->own);
+    const char *suffix = spelling->scale;
     scale = packed_need(&packed, suffix, F16_F32 | E8M0 | F8 | U8);
     if (scale == NULL || !packed_find(&packed, "_zero_point", I8, &zeros))
         return false;
-    unpacked->beyond = find_beyond(input, is_inverse, zeros != NULL, scale);
+    unpacked->beyond = find_beyond(input, spelling, zeros != NULL, scale);
     if (weight->rank == 0 || weight->n_elements == 0)
         return error_set(error, "it has no rows");
     if (scale->dtype->kind == DTYPE_INTEGER &&
@@ -148,6 +177,8 @@ static bool unpack(const struct packing_input *input, const struct tensor *key, 
     }
     unpacked->view = view_combine(arena, weight, MULTIPLY, scale, &sharing);
     unpacked->bits = 8;
+    if (spelling == &spellings[EXPONENTS] && weight->rank >= 2)
+        unpacked->blocks = as_blocks(arena, unpacked->view);
     return true;
 }
 

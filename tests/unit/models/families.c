@@ -102,6 +102,9 @@ static bool is_whole(const char *name)
         "indexer.",
         "nextn.eh_proj",
         "ffn_latent_",
+        "hc_",
+        "compressor_",
+        "ffn_gate_tid2eid",
         ".altup_",
         ".inp_gate",
         "layer_output_scale",
@@ -116,7 +119,7 @@ static bool is_whole(const char *name)
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (strstr(name, parts[i]) != NULL)
             return true;
-    return strcmp(name, "blk.{}.proj") == 0;
+    return strcmp(name, "blk.{}.proj") == 0 || strcmp(name, "blk.{}.attn_kv") == 0;
 }
 
 /* The axes that ranks divide are axes of the row, and each of its tensors has one of them. */

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 /* Tensors, one a line: "NAME ROWSxCOLUMNS", a [0-3] in the name for every number from 0 to 3. All are BF16, unless
- * there is an F before the shape: F32. */
+ * there is a letter before the shape (stored_dtypes). */
 struct order {
     const char *name, *config, *tensors;
 
@@ -17,7 +17,8 @@ struct order {
      * string, a array; U32 is nothing. */
     const char *keys;
 
-    /* Tensors without blk.N. and .weight; a '*' where they are BF16, a '!' where there is no suffix. */
+    /* Tensors without blk.N. and .weight; a '*' where they are BF16, a '!' where there is no suffix, ":Q8_0" where they
+     * are of another type than F32. */
     const char *there;
     const char *note;      /* a part of what is noted besides; NULL: nothing in particular */
     const char *tokenizer; /* tokenizer.json; NULL: a byte-level one */
@@ -31,13 +32,24 @@ struct file {
     struct buffer header, data;
 };
 
+static const struct stored_dtype {
+    char letter;
+    const char *name;
+    unsigned bytes;
+} stored_dtypes[] = {{'F', "F32", 4},     {'H', "F16", 2},     {'I', "I64", 8}, {'B', "I8", 1},
+                     {'Q', "F8_E4M3", 1}, {'E', "F8_E8M0", 1}, {'U', "U8", 1}};
+
 static void add_tensor(struct file *file, const char *name, const char *shape)
 {
-    bool wide = *shape == 'F';
-    uint64_t bytes = wide ? 4 : 2, begin = file->data.length;
+    struct stored_dtype dtype = {0, "BF16", 2};
+    for (size_t i = 0; i < sizeof stored_dtypes / sizeof *stored_dtypes; i++)
+        if (stored_dtypes[i].letter == *shape)
+            dtype = stored_dtypes[i];
+    bool is_marked = dtype.letter != 0;
+    uint64_t bytes = dtype.bytes, begin = file->data.length;
     buffer_printf(&file->header, "%s\"%s\":{\"dtype\":\"%s\",\"shape\":[", file->header.length > 8 ? "," : "{", name,
-                  wide ? "F32" : "BF16");
-    for (const char *at = shape + wide; *at != '\0';) {
+                  dtype.name);
+    for (const char *at = shape + is_marked; *at != '\0';) {
         char *end;
         unsigned long size = strtoul(at, &end, 10);
         buffer_printf(&file->header, "%lu%s", size, *end == 'x' ? "," : "");
@@ -123,6 +135,7 @@ static const char *tensors_of(const struct gguf_plan *plan, struct arena *arena)
     long layer = -1;
     for (size_t i = 0; i < plan->n_tensors; i++) {
         const char *name = plan->places[i].tensor->name;
+        const struct dtype *dtype = plan->places[i].encoding.dtype;
         long number = strncmp(name, "blk.", 4) == 0 ? strtol(name + 4, NULL, 10) : -1;
         if (number != layer && i > 0)
             buffer_append_text(&text, " /");
@@ -134,7 +147,9 @@ static const char *tensors_of(const struct gguf_plan *plan, struct arena *arena)
         size_t length = strlen(name);
         bool is_weight = length > 7 && strcmp(name + length - 7, ".weight") == 0, has_dot = strchr(name, '.') != NULL;
         buffer_printf(&text, "%s%.*s%s%s", text.length ? " " : "", (int)(length - (is_weight ? 7 : 0)), name,
-                      is_weight || has_dot ? "" : "!", plan->places[i].encoding.dtype == &bf16_dtype ? "*" : "");
+                      is_weight || has_dot ? "" : "!", dtype == &bf16_dtype ? "*" : "");
+        if (dtype != &bf16_dtype && dtype != &f32_dtype)
+            buffer_printf(&text, ":%s", dtype->name);
     }
     const char *tensors = arena_strndup(arena, (const char *)text.bytes, text.length);
     buffer_free(&text);

@@ -178,6 +178,10 @@ static const struct {
     {"{\"group_size\":24}", "a.weight U32 [2,2] 16;a.scales F16 [2,1] 4;a.biases F16 [2,1] 4",
      "not of whole bits for 24 columns"},
     {"{\"quant_method\":\"mxfp4\"}", "a_blocks U8 [2,1,16] 32;a_scales U8 [1,2] 2", "not those of one MXFP4 tensor"},
+    {FP8_CONFIG("[4,8]"), "a.weight F8_E4M3 [8,16] 128;a.scale F8_E8M0 [2,2] 4", NULL},
+    {FP8_CONFIG("[4,8]"), "a.weight F8_E4M3 [8,16] 128;a.scale F8_E8M0 [3,1] 3", "'a.scale' is F8_E8M0 [3, 1]"},
+    {FP8_CONFIG("[4,8]"), "a.weight I8 [2,16] 32;a.scale F8_E8M0 [2,1] 2", NULL},
+    {FP8_CONFIG("[4,8]"), "a.weight I8 [2,16] 32;a.scale F8_E8M0 [1,2] 2", "is F8_E8M0 [1, 2], not [2, 1]"},
 };
 
 /* A safetensors file of what `tensors` lists, one after the other. */

@@ -1,0 +1,184 @@
+/* DeepSeek V4: keys compressed in time, hyper-connections, layers whose experts are looked up by the token.
+ * conversion/deepseek.py.
+ *
+ * What is stored as F32 or BF16 stays so in every output, as FP8 becomes Q8_0 and packed MXFP4 keeps its bits. The
+ * converter writes tables and experts before all else. */
+#include "models/families/layers.h"
+#include "quant/unpack.h"
+
+#include <string.h>
+
+static const struct family_name names[] = {{"DeepseekV4ForCausalLM"}, {0}};
+
+static const struct relation_row tensors[] = {
+    {"mtp.*", NULL},
+    {"embed", "token_embd", .parallel = "row"},
+    {"norm", "output_norm"},
+    {"head", "output", .parallel = "row"},
+    {"hc_head_fn", "output_hc_fn.weight"},
+    {"hc_head_base", "output_hc_base.weight"},
+    {"hc_head_scale", "output_hc_scale.weight"},
+    {"layers.{}.hc_attn_fn", "blk.{}.hc_attn_fn.weight"},
+    {"layers.{}.hc_attn_base", "blk.{}.hc_attn_base.weight"},
+    {"layers.{}.hc_attn_scale", "blk.{}.hc_attn_scale.weight"},
+    {"layers.{}.hc_ffn_fn", "blk.{}.hc_ffn_fn.weight"},
+    {"layers.{}.hc_ffn_base", "blk.{}.hc_ffn_base.weight"},
+    {"layers.{}.hc_ffn_scale", "blk.{}.hc_ffn_scale.weight"},
+    {"layers.{}.attn_norm", "blk.{}.attn_norm"},
+    {"layers.{}.attn.attn_sink", "blk.{}.attn_sinks.weight", .parallel = "row"},
+    {"layers.{}.attn.wq_a", "blk.{}.attn_q_a"},
+    {"layers.{}.attn.q_norm", "blk.{}.attn_q_a_norm"},
+    {"layers.{}.attn.wq_b", "blk.{}.attn_q_b", "(head d) ...", "head"},
+    {"layers.{}.attn.wkv", "blk.{}.attn_kv"},
+    {"layers.{}.attn.kv_norm", "blk.{}.attn_kv_a_norm"},
+    {"layers.{}.attn.wo_a", "blk.{}.attn_output_a", "(group d) ...", "group"},
+    {"layers.{}.attn.wo_b", "blk.{}.attn_output_b", "row (group d) -> row (group d)", "group"},
+    {"layers.{}.attn.compressor.ape", "blk.{}.attn_compressor_ape.weight"},
+    {"layers.{}.attn.compressor.wkv", "blk.{}.attn_compressor_kv"},
+    {"layers.{}.attn.compressor.wgate", "blk.{}.attn_compressor_gate"},
+    {"layers.{}.attn.compressor.norm", "blk.{}.attn_compressor_norm"},
+    {"layers.{}.attn.indexer.wq_b", "blk.{}.indexer.attn_q_b"},
+    {"layers.{}.attn.indexer.weights_proj", "blk.{}.indexer.proj"},
+    {"layers.{}.attn.indexer.compressor.ape", "blk.{}.indexer_compressor_ape.weight"},
+    {"layers.{}.attn.indexer.compressor.wkv", "blk.{}.indexer_compressor_kv"},
+    {"layers.{}.attn.indexer.compressor.wgate", "blk.{}.indexer_compressor_gate"},
+    {"layers.{}.attn.indexer.compressor.norm", "blk.{}.indexer_compressor_norm"},
+    {"layers.{}.ffn_norm", "blk.{}.ffn_norm"},
+    {"layers.{}.ffn.gate.weight", "blk.{}.ffn_gate_inp.weight"},
+    {"layers.{}.ffn.gate.bias", "blk.{}.exp_probs_b.bias"},
+    {"layers.{}.ffn.gate.tid2eid", "blk.{}.ffn_gate_tid2eid.weight"},
+    {"layers.{}.ffn.experts.{expert}.w1", "blk.{}.ffn_gate_exps", .parallel = "row"},
+    {"layers.{}.ffn.experts.{expert}.w2", "blk.{}.ffn_down_exps", .parallel = "column"},
+    {"layers.{}.ffn.experts.{expert}.w3", "blk.{}.ffn_up_exps", .parallel = "row"},
+    {"layers.{}.ffn.shared_experts.w1", "blk.{}.ffn_gate_shexp", .parallel = "row"},
+    {"layers.{}.ffn.shared_experts.w2", "blk.{}.ffn_down_shexp", .parallel = "column"},
+    {"layers.{}.ffn.shared_experts.w3", "blk.{}.ffn_up_shexp", .parallel = "row"},
+    {0},
+};
+
+static const char table[] = "blk.{}.ffn_gate_tid2eid.weight";
+
+static bool set_number_of_each(struct synthesis *synthesis, const char *key, double number, struct error *error)
+{
+    struct layers layers;
+    if (!layers_new(synthesis, &layers, error))
+        return false;
+    for (uint64_t i = 0; i < layers.n; i++)
+        layers.values[i] = number;
+    layers_set(synthesis, key, GGUF_F32, &layers);
+    return true;
+}
+
+static bool emit_clamps(struct synthesis *synthesis, struct error *error)
+{
+    double limit;
+    if (!json_double(hparams_get(synthesis->model->hparams, "swiglu_limit"), &limit))
+        return error_set(error, "config.json: swiglu_limit is missing, or not a number");
+    return set_number_of_each(synthesis, "swiglu_clamp_exp", limit, error) &&
+           set_number_of_each(synthesis, "swiglu_clamp_shexp", limit, error);
+}
+
+static bool compute_width_out(const struct synthesis *synthesis, double *ret_value, struct error *error)
+{
+    double width, copies;
+    if (!synthesis_number(synthesis, "hidden_size", -1, &width, error) ||
+        !synthesis_number(synthesis, "hc_mult", -1, &copies, error))
+        return false;
+    *ret_value = width * copies;
+    return (width >= 0 && copies >= 0) || error_set(error, "config.json: hidden_size or hc_mult is missing");
+}
+
+static const struct key_row keys[] = {
+    {"rope.dimension_count", GGUF_U32, REQUIRED, "qk_rope_head_dim"},
+    {"attention.q_lora_rank", GGUF_U32, REQUIRED, "q_lora_rank"},
+    {"attention.sliding_window", GGUF_U32, REQUIRED, "sliding_window"},
+    {"expert_feed_forward_length", GGUF_U32, REQUIRED, "moe_intermediate_size"},
+    {"expert_shared_count", GGUF_U32, REQUIRED, "n_shared_experts"},
+    {"expert_weights_scale", GGUF_F32, REQUIRED, "routed_scaling_factor"},
+    {"expert_weights_norm", GGUF_BOOL, REQUIRED, "norm_topk_prob"},
+    {.emit = emit_clamps},
+    {"attention.indexer.head_count", GGUF_U32, REQUIRED, "index_n_heads"},
+    {"attention.indexer.key_length", GGUF_U32, REQUIRED, "index_head_dim"},
+    {"attention.indexer.top_k", GGUF_U32, REQUIRED, "index_topk"},
+    {"attention.output_group_count", GGUF_U32, REQUIRED, "o_groups"},
+    {"attention.output_lora_rank", GGUF_U32, REQUIRED, "o_lora_rank"},
+    {"attention.compress_ratios", GGUF_U32, REQUIRED, "compress_ratios"},
+    {"attention.compress_rope_freq_base", GGUF_F32, REQUIRED, "compress_rope_theta"},
+    {"hyper_connection.count", GGUF_U32, REQUIRED, "hc_mult"},
+    {"hyper_connection.sinkhorn_iterations", GGUF_U32, REQUIRED, "hc_sinkhorn_iters"},
+    {"hyper_connection.epsilon", GGUF_F32, REQUIRED, "hc_eps"},
+    {"hash_layer_count", GGUF_U32, REQUIRED, "num_hash_layers"},
+    {"embedding_length_out", GGUF_U32, .compute = compute_width_out},
+    {0},
+};
+
+static void add_facts(struct facts *facts, const struct hparams *hparams)
+{
+    enum { MOST = 1 << 16 };
+    struct error unused;
+    uint64_t n_groups, n_looked_up = 0;
+    if (hparams_count(hparams, "o_groups", 1, MOST, &n_groups, &unused))
+        facts_set(facts, "group", n_groups);
+    hparams_count(hparams, "num_hash_layers", 0, MOST, &n_looked_up, &unused);
+    facts_set(facts, "looked_up", n_looked_up);
+}
+
+/* Images are another model's, and where experts are looked up nothing corrects the router. */
+static const char *rename_tensor(struct arena *arena, const struct facts *facts, enum direction direction,
+                                 const char *name)
+{
+    uint64_t numbers[PATTERN_NUMBERS];
+    (void)arena;
+    if (direction == BACKWARD)
+        return name;
+    if (strncmp(name, "aligner.", 8) == 0 || strncmp(name, "image_", 6) == 0)
+        return NULL;
+    bool is_bias = pattern_match("layers.{}.ffn.gate.bias", name, strlen(name), numbers);
+    return is_bias && numbers[0] < facts_get(facts, "looked_up") ? NULL : name;
+}
+
+/* Whole numbers of 64 bits cut to 32. */
+static const struct view *low_halves(struct arena *arena, const struct view *view)
+{
+    view = view_reinterpret(arena, view, dtype_by_name("I32"));
+    return view_slice(arena, view, view->rank - 1, 0, view->shape[view->rank - 1] / 2, 2);
+}
+
+static void arrange(struct synthesis *synthesis)
+{
+    enum { FILE_TYPE_MXFP4 = 38 };
+    static const char *const experts[] = {"blk.{}.ffn_gate_exps.weight", "blk.{}.ffn_down_exps.weight",
+                                          "blk.{}.ffn_up_exps.weight", NULL};
+    static const char *const tables[] = {table, NULL};
+    struct gguf_model *model = synthesis->model;
+    uint64_t numbers[PATTERN_NUMBERS];
+    synthesis_put_first(synthesis, experts);
+    synthesis_put_first(synthesis, tables);
+    for (size_t i = 0; i < model->tensors->n_tensors; i++) {
+        struct tensor *tensor = &model->tensors->tensors[i];
+        const struct dtype *dtype = tensor->view->dtype;
+        bool is_table = pattern_match(table, tensor->name, tensor->name_length, numbers);
+        if (is_table && tensor->view->rank > 0 && strcmp(dtype->name, "I64") == 0)
+            tensor->view = low_halves(model->arena, tensor->view);
+        if (is_table)
+            model->forced[i] = dtype_by_name("I32");
+        else if (dtype == &f32_dtype || (dtype == &bf16_dtype && tensor->view->rank >= 2))
+            model->forced[i] = dtype;
+    }
+    model->packed_file_type = FILE_TYPE_MXFP4;
+}
+
+const struct family deepseek4_family = {
+    .name = "deepseek4",
+    .summary = "DeepSeek V4",
+    .hf = names,
+    .tensors = {tensors},
+    .keys = {base_keys, keys},
+    .vocabs = {&bpe_vocab},
+    .keeps_mxfp4 = true,
+    .add_facts = add_facts,
+    .add_extras = hold_chat_template,
+    .rename = rename_tensor,
+    .arrange = arrange,
+    .after_vocab = release_chat_template,
+};

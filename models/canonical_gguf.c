@@ -90,6 +90,8 @@ static bool take(struct canonical_model *model, const struct tensor_set *set, co
 
 /* Where the tensors that come back go. */
 struct way_back {
+    const struct family *family;
+    const struct facts *facts;
     struct arena *arena;
     struct tensor_set *set;
 };
@@ -106,6 +108,8 @@ static const struct view *read_view(void *context, const struct tensor *tensor, 
 static void write_view(void *context, const char *name, const struct view *view)
 {
     const struct way_back *into = context;
+    if (into->family->rename != NULL)
+        name = into->family->rename(into->arena, into->facts, BACKWARD, name);
     tensor_set_add_view(into->set, name, view);
 }
 
@@ -154,7 +158,7 @@ static bool come_back(struct canonical_model *model, const struct choice *choice
     struct tensor_set *weights = tensor_set_new(model->arena);
     struct buffer config = {0};
     struct facts facts;
-    struct way_back into = {model->arena, back};
+    struct way_back into = {family, &facts, model->arena, back};
     if (family == NULL)
         return error_set(error, "no family of this architecture is known");
     if (!find_weights(model, weights, error) ||

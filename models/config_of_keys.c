@@ -1,6 +1,7 @@
 #include "models/config_of_keys.h"
 
 #include "formats/json.h"
+#include "formats/json_write.h"
 #include "models/config_class.h"
 #include "models/families/family.h"
 #include "models/rope_of_tensors.h"
@@ -175,6 +176,18 @@ static void add_key_row(struct draft *draft, const struct key_row *row)
                                        : arena_printf(draft->arena, "%.0f", number / row->times));
 }
 
+/* Layers that predict more than one token are blocks of a GGUF, and no layers of config.json. */
+static void leave_out_predicting(struct draft *draft)
+{
+    uint64_t n_blocks, n_predicting;
+    if (!gguf_get_u64(draft->kvs, key_name(draft, "nextn_predict_layers"), &n_predicting) ||
+        !gguf_get_u64(draft->kvs, key_name(draft, "block_count"), &n_blocks) || n_predicting > n_blocks)
+        return;
+    set_line(draft, hyperparameter(draft, "num_hidden_layers|" BLOCK_COUNT),
+             arena_printf(draft->arena, "%" PRIu64, n_blocks - n_predicting));
+    set_line(draft, "num_nextn_predict_layers", arena_printf(draft->arena, "%" PRIu64, n_predicting));
+}
+
 /* Rows of config.json. */
 
 static const char *computed(struct draft *draft, const struct config_row *row)
@@ -189,7 +202,52 @@ static const char *computed(struct draft *draft, const struct config_row *row)
         return NULL;
     if (row->from == FROM_QUOTIENT)
         return b != 0 ? arena_printf(draft->arena, "%.0f", a / b) : NULL;
-    return arena_printf(draft->arena, "%.0f", row->from == FROM_SUM ? a + b : a - b);
+    return arena_printf(draft->arena, "%.0f", row->from == FROM_SUM ? a + b + row->plus : a - b);
+}
+
+/* The texts of an array numbered, as transformers has the labels of a classifier. */
+static const char *labels(struct draft *draft, const struct config_row *row)
+{
+    const struct gguf_kv *kv = gguf_kvs_find(draft->kvs, key_name(draft, row->key));
+    struct json_document *texts = NULL;
+    struct error unused;
+    struct buffer out = {0};
+    const char *array = kv != NULL ? value_text(draft, kv) : NULL;
+    if (array != NULL)
+        texts = json_parse(array, strlen(array), &unused);
+    if (texts == NULL || !json_is(json_root(texts), JSON_ARRAY)) {
+        json_free(texts);
+        return NULL;
+    }
+    uint64_t number = 0;
+    struct json_writer writer = {.out = &out, .indent = 1};
+    json_begin_object(&writer, NULL);
+    for (const struct json *item = json_first(json_root(texts)); item != NULL; item = json_next(item), number++) {
+        size_t length = 0;
+        const char *text = json_string(item, &length);
+        if (row->from == FROM_NUMBERS)
+            json_put_number_of(&writer, text ? text : "", length, number);
+        else
+            json_put_text_n(&writer, arena_printf(draft->arena, "%" PRIu64, number), text ? text : "", length);
+    }
+    json_end(&writer);
+    const char *object = arena_strndup(draft->arena, (const char *)out.bytes, out.length);
+    buffer_free(&out);
+    json_free(texts);
+    return object;
+}
+
+/* `text` with the values of keys in it. */
+static const char *filled_in(struct draft *draft, const char *text)
+{
+    const char *result = "", *open, *close;
+    for (; (open = strchr(text, '<')) != NULL && (close = strchr(open, '>')) != NULL; text = close + 1) {
+        const char *key = arena_strndup(draft->arena, open + 1, (size_t)(close - open - 1));
+        const struct gguf_kv *kv = gguf_kvs_find(draft->kvs, key_name(draft, key));
+        result = arena_printf(draft->arena, "%s%.*s%s", result, (int)(open - text), text,
+                              kv != NULL ? value_text(draft, kv) : "null");
+    }
+    return spelled(draft, arena_printf(draft->arena, "%s%s", result, text));
 }
 
 static const char *row_value(struct draft *draft, const struct config_row *row)
@@ -201,7 +259,10 @@ static const char *row_value(struct draft *draft, const struct config_row *row)
         kv = gguf_kvs_find(draft->kvs, key_name(draft, row->key));
         return kv != NULL ? value_text(draft, kv) : NULL;
     case FROM_TEXT:
-        return spelled(draft, row->text);
+        return filled_in(draft, row->text);
+    case FROM_LABELS:
+    case FROM_NUMBERS:
+        return labels(draft, row);
     case FROM_TENSOR:
         return tensor != NULL ? "true" : "false";
     case FROM_NO_TENSOR:
@@ -315,6 +376,7 @@ bool config_of_keys(const struct family *family, const struct gguf_kvs *kvs, con
         for (const struct key_row *row = family->keys[i]; row->key != NULL || row->emit != NULL; row++)
             if (!is_set_again(&draft, i, row))
                 add_key_row(&draft, row);
+    leave_out_predicting(&draft);
     add_rope(&draft);
     for (const struct config_row *row = common_rows; row->name != NULL; row++)
         add_row(&draft, row);

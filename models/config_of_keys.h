@@ -24,6 +24,8 @@ enum config_from {
     FROM_DIFFERENCE, /* `key` less `other` */
     FROM_QUOTIENT,   /* `key` divided by `other`, a whole number */
     FROM_HEAD_SHARE, /* `key` as a part of the size of a head: embedding_length / head_count */
+    FROM_LABELS,     /* the texts of `key` as an object, by number */
+    FROM_NUMBERS,    /* the same the other way: numbers by text */
 };
 
 /* One line of config.json. Keys go without the architecture's name, tensors with their suffix. */
@@ -31,7 +33,9 @@ struct config_row {
     const char *name;
     enum config_from from;
     const char *key, *other;
-    const char *text; /* of FROM_TEXT; of others what stands where the key is absent, NULL: no line */
+    const char *text; /* of FROM_TEXT, with <KEY> for the value of a key, null without it; of others what stands where
+                         the key is absent, NULL: no line */
+    int plus;         /* added to a sum */
 };
 
 /* A class that the family may be: the first one whose condition holds. */

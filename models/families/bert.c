@@ -1,6 +1,8 @@
 /* BERT. conversion/bert.py. */
 #include "models/families/bert.h"
 
+#include "base/text.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -99,6 +101,23 @@ void bert_add_facts(struct facts *facts, const struct hparams *hparams)
 {
     if (labels(hparams) != NULL)
         facts_set(facts, "labels", 1);
+    const char *architecture = hparams_architecture(hparams);
+    if (architecture != NULL && text_ends_with(architecture, "ForSequenceClassification"))
+        facts_set(facts, "classifies", 1);
+}
+
+const char *bert_rename(struct arena *arena, const struct facts *facts, enum direction direction, const char *name,
+                        const char *prefix)
+{
+    bool is_below =
+        direction == BACKWARD && facts_get(facts, "classifies") != 0 && strncmp(name, "classifier", 10) != 0;
+    return is_below ? arena_printf(arena, "%s%s", prefix, name) : name;
+}
+
+static const char *rename_tensor(struct arena *arena, const struct facts *facts, enum direction direction,
+                                 const char *name)
+{
+    return bert_rename(arena, facts, direction, name, "bert.");
 }
 
 static const char *const prefixes[] = {"bert.", NULL};
@@ -110,7 +129,25 @@ static const struct config_row config_rows[] = {
     {0},
 };
 
+static const struct config_row config_head_rows[] = {
+    {"hidden_act", FROM_TEXT, .text = "'gelu'"},
+    {"max_position_embeddings", FROM_ROWS, "position_embd.weight"},
+    {"type_vocab_size", FROM_ROWS, "token_types.weight"},
+    BERT_LABEL_ROWS,
+    {0},
+};
+
+static const struct config_row config_two_rows[] = {
+    {"hidden_act", FROM_TEXT, .text = "'gelu'"},
+    {"max_position_embeddings", FROM_ROWS, "position_embd.weight"},
+    {"type_vocab_size", FROM_ROWS, "token_types.weight"},
+    {"num_labels", FROM_ROWS, "cls.weight"},
+    {0},
+};
+
 static const struct config_form forms[] = {
+    {"BertForSequenceClassification", "bert", "tensor:cls.output.weight", config_head_rows},
+    {"BertForSequenceClassification", "bert", "tensor:cls.weight", config_two_rows},
     {"BertModel", "bert", NULL, config_rows},
     {0},
 };
@@ -125,5 +162,6 @@ const struct family bert_family = {
     .keys = {base_keys, bert_keys},
     .vocabs = {&wordpiece_vocab},
     .dropped_prefixes = prefixes,
+    .rename = rename_tensor,
     .add_facts = bert_add_facts,
 };

@@ -4,7 +4,19 @@
 #include "models/families/family.h"
 
 extern const struct relation_row bert_tensors[];
+
+/* Lines of config.json of a model that classifies. */
+#define BERT_LABEL_ROWS                                                                                                \
+    {"num_labels", FROM_ROWS, "cls.output.weight"}, {"id2label", FROM_LABELS, "classifier.output_labels"},             \
+    {                                                                                                                  \
+        "label2id", FROM_NUMBERS, "classifier.output_labels"                                                           \
+    }
+
 extern const struct key_row bert_keys[]; /* after base_keys */
 
 /* "labels": config.json has labels of its own. */
 void bert_add_facts(struct facts *facts, const struct hparams *hparams);
+
+/* What is around a classifier has the prefix of its class; for family.rename. */
+const char *bert_rename(struct arena *arena, const struct facts *facts, enum direction direction, const char *name,
+                        const char *prefix);

@@ -51,11 +51,33 @@ static void add_facts(struct facts *facts, const struct hparams *hparams)
         facts_set(facts, "kv_head", n_kv_heads);
 }
 
+static const struct config_row config_rows[] = {
+    {"expansion_ratio", FROM_QUOTIENT, "feed_forward_length", "embedding_length"},
+    {"attn_config", FROM_TEXT,
+     .text = "{'alibi': true, 'alibi_bias_max': <attention.max_alibi_bias>, 'clip_qkv': <attention.clamp_kqv>,"
+             " 'kv_n_heads': <attention.head_count_kv>}"},
+    {0},
+};
+
+static const struct config_row config_learned_rows[] = {
+    {"expansion_ratio", FROM_QUOTIENT, "feed_forward_length", "embedding_length"},
+    {"attn_config", FROM_TEXT,
+     .text = "{'alibi': false, 'clip_qkv': <attention.clamp_kqv>, 'kv_n_heads': <attention.head_count_kv>}"},
+    {0},
+};
+
+static const struct config_form forms[] = {
+    {"MPTForCausalLM", "mpt", "tensor:position_embd.weight", config_learned_rows},
+    {"MPTForCausalLM", "mpt", NULL, config_rows},
+    {0},
+};
+
 const struct family mpt_family = {
     .name = "mpt",
     .summary = "MPT",
     .hf = names,
     .tensors = {tensors},
+    .forms = forms,
     .keys = {keys},
     .vocabs = {&bpe_vocab},
     .add_facts = add_facts,

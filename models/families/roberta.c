@@ -53,16 +53,51 @@ static bool after_vocab(struct synthesis *synthesis, const struct vocab_input *i
 
 static const char *const prefixes[] = {"roberta.", "bert.", NULL};
 
+static const char *rename_tensor(struct arena *arena, const struct facts *facts, enum direction direction,
+                                 const char *name)
+{
+    return bert_rename(arena, facts, direction, name, "roberta.");
+}
+
+static const struct config_row config_rows[] = {
+    {"hidden_act", FROM_TEXT, .text = "'gelu'"},
+    {"max_position_embeddings", FROM_SUM, "context_length", ".tokenizer.ggml.padding_token_id", .plus = 1},
+    {"type_vocab_size", FROM_ROWS, "token_types.weight"},
+    {0},
+};
+
+static const struct config_row config_head_rows[] = {
+    {"hidden_act", FROM_TEXT, .text = "'gelu'"},
+    {"max_position_embeddings", FROM_SUM, "context_length", ".tokenizer.ggml.padding_token_id", .plus = 1},
+    {"type_vocab_size", FROM_ROWS, "token_types.weight"},
+    BERT_LABEL_ROWS,
+    {0},
+};
+
+static const struct config_form roberta_forms[] = {
+    {"RobertaForSequenceClassification", "roberta", "tensor:cls.output.weight", config_head_rows},
+    {"RobertaModel", "roberta", NULL, config_rows},
+    {0},
+};
+
+static const struct config_form xlm_forms[] = {
+    {"XLMRobertaForSequenceClassification", "xlm-roberta", "tensor:cls.output.weight", config_head_rows},
+    {"XLMRobertaModel", "xlm-roberta", NULL, config_rows},
+    {0},
+};
+
 const struct family roberta_family = {
     .name = "roberta",
     .architecture = "bert",
     .summary = "RoBERTa",
     .hf = roberta_names,
     .tensors = {tensors, bert_tensors},
+    .forms = roberta_forms,
     .tokenizer_model = "gpt2",
     .keys = {base_keys, keys, bert_keys},
     .vocabs = {&bpe_vocab, &wordpiece_vocab},
     .dropped_prefixes = prefixes,
+    .rename = rename_tensor,
     .add_facts = add_facts,
     .after_vocab = after_vocab,
 };
@@ -73,10 +108,12 @@ const struct family xlm_roberta_family = {
     .summary = "XLM-RoBERTa, bge-m3, multilingual E5",
     .hf = xlm_names,
     .tensors = {tensors, bert_tensors},
+    .forms = xlm_forms,
     .tokenizer_model = "t5",
     .keys = {base_keys, keys, bert_keys},
     .vocabs = {&xlmr_vocab},
     .dropped_prefixes = prefixes,
+    .rename = rename_tensor,
     .add_facts = add_facts,
     .adjust = refuse_adapters,
 };

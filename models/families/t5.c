@@ -85,11 +85,38 @@ static const struct key_row t5_tail_keys[] = {
 
 static const struct key_row encoder_tail_keys[] = {FILE_TYPE_KEY, {0}};
 
+static const struct config_row config_rows[] = {
+    {"feed_forward_proj", FROM_TEXT, .text = "'relu'"},
+    {"is_encoder_decoder", FROM_TEXT, .text = "true"},
+    {0},
+};
+
+static const struct config_row config_gated_rows[] = {
+    {"feed_forward_proj", FROM_TEXT, .text = "'gated-gelu'"},
+    {"is_encoder_decoder", FROM_TEXT, .text = "true"},
+    {0},
+};
+
+/* mT5 is T5 in another class; UMT5 has positions in every layer. */
+static const struct config_form t5_forms[] = {
+    {"UMT5ForConditionalGeneration", "umt5", "tensor:enc.blk.1.attn_rel_b.weight", config_gated_rows},
+    {"T5ForConditionalGeneration", "t5", "tensor:enc.blk.0.ffn_gate.weight", config_gated_rows},
+    {"T5ForConditionalGeneration", "t5", NULL, config_rows},
+    {0},
+};
+
+static const struct config_form encoder_forms[] = {
+    {"T5EncoderModel", "t5", "tensor:enc.blk.0.ffn_gate.weight", config_gated_rows},
+    {"T5EncoderModel", "t5", NULL, config_rows},
+    {0},
+};
+
 const struct family t5_family = {
     .name = "t5",
     .summary = "T5, mT5, UMT5",
     .hf = t5_names,
     .tensors = {encoder_tensors, t5_decoder_tensors},
+    .forms = t5_forms,
     .keys = {head_keys, decoder_block_keys, attention_keys, t5_tail_keys},
     .vocabs = {&t5_vocab, &spm_vocab},
 };
@@ -99,6 +126,7 @@ const struct family t5encoder_family = {
     .summary = "T5's encoder",
     .hf = encoder_names,
     .tensors = {encoder_tensors},
+    .forms = encoder_forms,
     .keys = {head_keys, attention_keys, encoder_tail_keys},
     .vocabs = {&t5_vocab, &spm_vocab},
 };

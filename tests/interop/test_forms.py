@@ -1,0 +1,113 @@
+"""A model made by transformers, as an F32 GGUF, and back: AutoConfig and AutoModel open hf/ of the GGUF, all parameters are there, and the
+outputs are those of the model. One for each class that the way back writes and that is not among the golden checkpoints."""
+import pathlib
+import shutil
+import sys
+import tempfile
+
+import interop
+
+try:
+    import sentencepiece
+    import torch
+    import transformers
+    from safetensors.torch import save_file
+except ImportError as error:
+    interop.skip(str(error))
+
+SIZES = {"hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
+         "head_dim": 16, "max_position_embeddings": 64, "num_experts": 4, "num_local_experts": 4, "n_routed_experts": 4,
+         "num_experts_per_tok": 2, "moe_intermediate_size": 32, "pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2}  # fmt: skip
+T5 = {"d_model": 32, "d_ff": 48, "d_kv": 8, "num_layers": 2, "num_heads": 4, "decoder_start_token_id": 0, "pad_token_id": 0,
+      "eos_token_id": 1}  # fmt: skip
+LABELS = {"id2label": {0: "bad", 1: "so so", 2: "good"}, "label2id": {"bad": 0, "so so": 1, "good": 2}}
+
+# Class, its tokenizer, hyperparameters, parameters that GGUF does not hold.
+MODELS = [
+    ("RobertaModel", "bpe", {"max_position_embeddings": 66, "type_vocab_size": 1}, ["pooler"]),
+    ("XLMRobertaModel", "unigram", {"max_position_embeddings": 66, "type_vocab_size": 1}, ["pooler"]),
+    ("RobertaForSequenceClassification", "bpe", {"max_position_embeddings": 66, "type_vocab_size": 1, **LABELS}, []),
+    ("XLMRobertaForSequenceClassification", "unigram", {"max_position_embeddings": 66, "type_vocab_size": 1, **LABELS}, []),
+    ("BertForSequenceClassification", "wordpiece", LABELS, ["pooler"]),
+    ("BertForSequenceClassification", "wordpiece", {}, ["pooler"]),
+    ("MptForCausalLM", "bpe", {"d_model": 64, "n_heads": 4, "n_layers": 2, "max_seq_len": 64}, []),
+    ("T5ForConditionalGeneration", "unigram", {**T5, "feed_forward_proj": "relu"}, []),
+    ("T5ForConditionalGeneration", "unigram", {**T5, "feed_forward_proj": "gated-gelu", "tie_word_embeddings": False}, []),
+    ("UMT5ForConditionalGeneration", "unigram", {**T5, "tie_word_embeddings": False}, []),
+    ("T5EncoderModel", "unigram", T5, []),
+]  # fmt: skip
+
+
+def write_tokenizer(kind, folder):
+    """The files of a tokenizer, and how many tokens it has."""
+    if kind == "unigram":
+        pieces = [f"{a}{b}{c}" for a in "aeiou" for b in "bcdfg" for c in "xyz"]
+        trained = folder / "text"
+        trained.write_text("\n".join(" ".join(pieces[i:] + pieces[:i]) for i in range(len(pieces))))
+        sentencepiece.SentencePieceTrainer.train(input=str(trained), model_prefix=str(folder / "m"), vocab_size=90, model_type="unigram",
+                                                 pad_id=0, eos_id=1, unk_id=2, bos_id=-1, minloglevel=2)  # fmt: skip
+        trained.unlink()
+        (folder / "m.vocab").unlink()
+        (folder / "m.model").rename(folder / "spiece.model")
+        shutil.copy(folder / "spiece.model", folder / "sentencepiece.bpe.model")
+        return 96
+    models, _ = interop.golden_checkpoints()
+    if not models:
+        interop.skip("no golden checkpoints: WFS_GOLDEN is not set")
+    source = models["gpt2" if kind == "bpe" else "bge-small-en-v1.5"]
+    for path in source.iterdir():
+        if path.name.startswith(("tokenizer", "vocab", "merges", "special_tokens")):
+            shutil.copy(path, folder)
+    return {"bpe": 50257, "wordpiece": 30522}[kind]
+
+
+def outputs(model, n_tokens):
+    tokens = torch.arange(3, 23).reshape(2, -1) % n_tokens
+    more = {"decoder_input_ids": tokens} if model.config.is_encoder_decoder else {}
+    with torch.no_grad():
+        found = model.eval()(input_ids=tokens, **more)
+    return found.logits if "logits" in found else found.last_hidden_state
+
+
+def there_and_back(name, kind, values, lost, folder):
+    model_class, source = getattr(transformers, name), folder / "source"
+    source.mkdir()
+    n_tokens = write_tokenizer(kind, source)
+    known = vars(model_class.config_class())
+    values = {**{key: value for key, value in SIZES.items() if key in known}, **values, "vocab_size": n_tokens}
+    config = model_class.config_class(**values, architectures=[{"MptForCausalLM": "MPTForCausalLM"}.get(name, name)])
+    torch.manual_seed(0)
+    model = model_class(config).float()
+    config.save_pretrained(source)
+    tied = set(model._tied_weights_keys or []) if config.tie_word_embeddings else set()
+    save_file({key: tensor.clone() for key, tensor in model.state_dict().items() if key not in tied}, source / "model.safetensors")
+    made = interop.wfs("cp", source, "gguf/model-F32.gguf", folder / "f32.gguf")
+    if not interop.check(made.returncode == 0, f"{name}: {made.stderr.decode()}"):
+        return
+    made = interop.wfs("cp", "-r", folder / "f32.gguf", "hf", folder / "hf")
+    if not interop.check(made.returncode == 0 and (folder / "hf" / "config.json").exists(), f"{name}: no hf/: {made.stderr.decode()}"):
+        print(interop.wfs("info", folder / "f32.gguf").stdout.decode()[-600:])
+        return
+    again, loaded = model_class.from_pretrained(folder / "hf", output_loading_info=True)
+    missing = [key for key in loaded["missing_keys"] if not any(part in key for part in lost)]
+    interop.check(not missing and not loaded["unexpected_keys"], f"{name}: missing {missing}, not known {loaded['unexpected_keys']}")
+    interop.check(transformers.AutoConfig.from_pretrained(folder / "hf").architectures == config.architectures, f"{name}: AutoConfig")
+    for key, tensor in model.state_dict().items():
+        if any(part in key for part in lost):
+            again.get_parameter(key).data.copy_(tensor)
+    wanted, found = outputs(model, n_tokens), outputs(again, n_tokens)
+    interop.check(torch.equal(wanted, found), f"{name}, {values}: outputs are off by {(wanted - found).abs().max()}")
+
+
+def main():
+    only = sys.argv[1:]
+    for name, kind, values, lost in MODELS:
+        if only and name not in only:
+            continue
+        with tempfile.TemporaryDirectory() as scratch:
+            there_and_back(name, kind, values, lost, pathlib.Path(scratch))
+    interop.done()
+
+
+if __name__ == "__main__":
+    main()

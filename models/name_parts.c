@@ -3,7 +3,9 @@
 #include "base/buffer.h"
 #include "base/text.h"
 
+#define PCRE2_CODE_UNIT_WIDTH 8
 #include <math.h>
+#include <pcre2.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,12 +61,6 @@ static bool is_letter(rune c)
     return category >= UTF8PROC_CATEGORY_LU && category <= UTF8PROC_CATEGORY_LO;
 }
 
-static bool is_word(rune c)
-{
-    utf8proc_category_t category = utf8proc_category(c);
-    return c == '_' || is_letter(c) || (category >= UTF8PROC_CATEGORY_ND && category <= UTF8PROC_CATEGORY_NO);
-}
-
 static bool is_space(rune c)
 {
     return (c >= 0x09 && c <= 0x0d) || (c >= 0x1c && c <= 0x20) || c == 0x85 || c == 0x2028 || c == 0x2029 ||
@@ -85,108 +81,55 @@ static bool is_upper_or_title(rune c)
            (!is_letter(c) && utf8proc_tolower(c) != c);
 }
 
-/* Lower case as the reference's case-blind matching has it: dotted, dotless and long letters match plain ones. */
-static rune fold(rune c)
-{
-    switch (c) {
-    case 0x131:
-        return 'i';
-    case 0x17f:
-        return 's';
-    default:
-        return utf8proc_tolower(c);
-    }
-}
+/* Python's re.fullmatch(), with re.IGNORECASE where it is not said otherwise. Its \\w is [\p{L}\p{N}_], and its i,
+ * where case does not count, also the dotted capital and the dotless letter. Possessive, since nothing that one has
+ * taken may be what the next needs. */
+enum rule { IS_VERSION, IS_QUANTIZATION, IS_NUMBER, IS_SIZE, IS_FINETUNE, KEEPS_CASE, RULES };
 
-/* What is left to match of a part of a name. */
-struct cursor {
-    const rune *at, *end;
+#define ANY_I "[i\u0130\u0131]"
+
+static const struct {
+    const char *pattern;
+    uint32_t options;
+} rule_texts[RULES] = {
+    [IS_VERSION] = {"(?:v|" ANY_I "ter)?\\d++(?:[.]\\d++)*+", PCRE2_CASELESS},
+    [IS_QUANTIZATION] = {ANY_I "?q\\d(?:_[\\p{L}\\p{N}_])*+|b?fp?(?:16|32)", PCRE2_CASELESS},
+    [IS_NUMBER] = {"(?:a|\\d++x)?\\d++(?:[._]\\d++)?[kmbt]\\d?", PCRE2_CASELESS},
+    [IS_SIZE] = {"small|m" ANY_I "n" ANY_I "|med" ANY_I "um|large|x?xl", PCRE2_CASELESS},
+    [IS_FINETUNE] = {"chat|" ANY_I "nstruct|v" ANY_I "s" ANY_I "on|lora", PCRE2_CASELESS},
+    [KEEPS_CASE] = {"v\\d++(?:[.]\\d++)*+|\\d.*+", PCRE2_DOTALL},
 };
 
-static bool skip_any_of(struct cursor *cursor, const char *characters)
+struct rules {
+    pcre2_code *codes[RULES];
+    pcre2_match_data *match;
+};
+
+static void rules_init(struct rules *rules)
 {
-    if (cursor->at == cursor->end)
-        return false;
-    rune c = fold(*cursor->at);
-    if (c <= 0 || c > 0x7f || strchr(characters, (char)c) == NULL)
-        return false;
-    cursor->at++;
-    return true;
+    const uint32_t options = PCRE2_UTF | PCRE2_UCP | PCRE2_ANCHORED | PCRE2_ENDANCHORED | PCRE2_NO_AUTO_CAPTURE;
+    int code;
+    size_t place;
+    for (size_t i = 0; i < RULES; i++)
+        rules->codes[i] = pcre2_compile((PCRE2_SPTR)rule_texts[i].pattern, PCRE2_ZERO_TERMINATED,
+                                        options | rule_texts[i].options, &code, &place, NULL);
+    rules->match = pcre2_match_data_create(1, NULL);
 }
 
-static bool skip_text(struct cursor *cursor, const char *text)
+static void rules_free(struct rules *rules)
 {
-    struct cursor ahead = *cursor;
-    for (; *text != 0; text++) {
-        const char one[] = {*text, 0};
-        if (!skip_any_of(&ahead, one))
-            return false;
-    }
-    *cursor = ahead;
-    return true;
+    for (size_t i = 0; i < RULES; i++)
+        pcre2_code_free(rules->codes[i]);
+    pcre2_match_data_free(rules->match);
 }
 
-static size_t skip_digits(struct cursor *cursor)
+static bool holds(const struct rules *rules, enum rule rule, struct runes text)
 {
-    const rune *start = cursor->at;
-    while (cursor->at < cursor->end && is_digit(*cursor->at))
-        cursor->at++;
-    return (size_t)(cursor->at - start);
-}
-
-/* All of the part is one of the words, which end with NULL. */
-static bool is_one_of(struct cursor part, const char *const *words)
-{
-    for (; *words != NULL; words++) {
-        struct cursor rest = part;
-        if (skip_text(&rest, *words) && rest.at == rest.end)
-            return true;
-    }
-    return false;
-}
-
-/* (v|iter)?\d+([.]\d+)* */
-static bool is_version(struct cursor part)
-{
-    if (!skip_text(&part, "v"))
-        skip_text(&part, "iter");
-    do {
-        if (skip_digits(&part) == 0)
-            return false;
-    } while (skip_text(&part, "."));
-    return part.at == part.end;
-}
-
-/* i?q\d(_\w)*|b?fp?(16|32) */
-static bool is_quantization(struct cursor part)
-{
-    static const char *const floats[] = {"f16", "f32", "fp16", "fp32", "bf16", "bf32", "bfp16", "bfp32", NULL};
-    if (is_one_of(part, floats))
-        return true;
-    skip_text(&part, "i");
-    if (!skip_text(&part, "q") || part.at == part.end || !is_digit(*part.at))
-        return false;
-    part.at++;
-    while (part.end - part.at >= 2 && part.at[0] == '_' && is_word(part.at[1]))
-        part.at += 2;
-    return part.at == part.end;
-}
-
-/* ([A]|\d+[x])?\d+([._]\d+)?[KMBT][\d]? */
-static bool is_number_of_parameters(struct cursor part)
-{
-    bool active = skip_text(&part, "a");
-    if (skip_digits(&part) == 0)
-        return false;
-    if (!active && skip_text(&part, "x") && skip_digits(&part) == 0)
-        return false;
-    if (skip_any_of(&part, "._") && skip_digits(&part) == 0)
-        return false;
-    if (!skip_any_of(&part, "kmbt"))
-        return false;
-    if (part.at < part.end && is_digit(*part.at))
-        part.at++;
-    return part.at == part.end;
+    struct buffer bytes = {0};
+    append_runes(&bytes, text.at, text.length);
+    int result = pcre2_match(rules->codes[rule], bytes.bytes, bytes.length, 0, 0, rules->match, NULL);
+    buffer_free(&bytes);
+    return result >= 0;
 }
 
 enum { BASENAME = 1, SIZE_LABEL = 2, FINETUNE = 4, VERSION = 8, QUANTIZATION = 16 };
@@ -252,18 +195,16 @@ static void read_size(struct arena *arena, struct part *part, uint64_t n_paramet
     }
 }
 
-static void annotate(struct arena *arena, struct part *part, bool first, uint64_t n_parameters)
+static void annotate(const struct rules *rules, struct arena *arena, struct part *part, bool first,
+                     uint64_t n_parameters)
 {
-    static const char *const sizes[] = {"small", "mini", "medium", "large", "xl", "xxl", NULL};
-    static const char *const finetunes[] = {"chat", "instruct", "vision", "lora", NULL};
-    struct cursor all = {part->text.at, part->text.at + part->text.length};
-    if (is_version(all))
+    if (holds(rules, IS_VERSION, part->text))
         part->types = VERSION;
-    else if (is_quantization(all))
+    else if (holds(rules, IS_QUANTIZATION, part->text))
         part->types = QUANTIZATION;
-    else if (!first && (is_number_of_parameters(all) || is_one_of(all, sizes)))
+    else if (!first && (holds(rules, IS_NUMBER, part->text) || holds(rules, IS_SIZE, part->text)))
         read_size(arena, part, n_parameters);
-    else if (!first && is_one_of(all, finetunes))
+    else if (!first && holds(rules, IS_FINETUNE, part->text))
         part->types = FINETUNE;
 }
 
@@ -370,8 +311,11 @@ struct name_parts name_parts_read(struct arena *arena, const char *id, uint64_t 
     }
     struct part *parts = arena_array(arena, all.length + 1, sizeof *parts);
     size_t n_parts = split(all, parts);
+    struct rules rules;
+    rules_init(&rules);
     for (size_t i = 0; i < n_parts; i++)
-        annotate(arena, &parts[i], i == 0, n_parameters);
+        annotate(&rules, arena, &parts[i], i == 0, n_parameters);
+    rules_free(&rules);
     drop_words_beside_numbers(parts, n_parts);
     find_basename(parts, n_parts);
     read.finetune = join(arena, parts, n_parts, FINETUNE, 0);
@@ -380,12 +324,6 @@ struct name_parts name_parts_read(struct arena *arena, const char *id, uint64_t 
     if (read.finetune != NULL || read.version != NULL || read.size_label != NULL)
         read.basename = join(arena, parts, n_parts, BASENAME, 0);
     return read;
-}
-
-/* v\d+(\.\d+)* or anything that begins with a digit; case counts. */
-static bool keeps_case(struct runes word)
-{
-    return is_digit(word.at[0]) || (word.at[0] == 'v' && is_version((struct cursor){word.at, word.at + word.length}));
 }
 
 static bool in_lower_case(struct runes word)
@@ -418,6 +356,8 @@ const char *name_title(struct arena *arena, const char *name)
 {
     struct runes all = decode(arena, name);
     struct buffer out = {0};
+    struct rules rules;
+    rules_init(&rules);
     for (size_t start = 0, at = 0; at <= all.length; at++) {
         if (at < all.length && !is_space(all.at[at]) && all.at[at] != '-')
             continue;
@@ -427,11 +367,12 @@ const char *name_title(struct arena *arena, const char *name)
             continue;
         if (out.length != 0)
             buffer_append_text(&out, " ");
-        if (!keeps_case(word) && in_lower_case(word))
+        if (!holds(&rules, KEEPS_CASE, word) && in_lower_case(word))
             append_capitalized(&out, word);
         else
             append_runes(&out, word.at, word.length);
     }
+    rules_free(&rules);
     return take_text(arena, &out);
 }
 

@@ -11,9 +11,11 @@ bool bpe_write(struct gguf_kvs *kvs, const struct vocab_input *input, const stru
     if (!hf_count_fits(input, vocabulary, n_tokens, error) || !hf_token_list(vocabulary, n_tokens, &list, error))
         return false;
     gguf_set_text(kvs, "tokenizer.ggml.model", "gpt2");
-    gguf_set_text(kvs, "tokenizer.ggml.pre", pre_name(input, vocabulary));
+    bool named = pre_write(kvs, input, vocabulary, error);
     token_list_write(&list, false, kvs);
     token_list_free(&list);
+    if (!named)
+        return false;
     const struct special_vocab_options options = {.load_merges = true, .ids = ids, .n_ids = n_ids};
     return special_vocab_write(kvs, input, vocabulary->files, &options, error);
 }

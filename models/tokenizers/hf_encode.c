@@ -15,7 +15,7 @@ enum { LONGEST_PIECE = 256, PIECE_BITS = 1 << 22, PIECE_WORK = 16 };
 struct encoder {
     const struct hf_vocabulary *vocabulary;
     struct arena *arena;
-    struct work work;
+    struct work *work;
     unsigned char *pieces;   /* PIECE_BITS bits */
     struct text_index rules; /* "left\xffright" to the rank of the merge; 0xff is in no UTF-8 */
     size_t longest_rule;     /* in bytes, without the 0xff */
@@ -102,7 +102,7 @@ static bool prepare_merges(struct encoder *encoder, const struct segments *segme
     for (size_t i = 0; i < segments->count; i++) {
         if (segments->items[i].is_token)
             continue;
-        if (!work_spend(&encoder->work, PIECE_WORK * segments->items[i].length, error))
+        if (!work_spend(encoder->work, PIECE_WORK * segments->items[i].length, error))
             return false;
         add_pieces(encoder, &segments->items[i]);
     }
@@ -126,7 +126,7 @@ static void add_id(struct encoder *encoder, uint64_t id)
 
 static bool add_ids(struct encoder *encoder, const uint32_t *ids, size_t count, struct error *error)
 {
-    if (!work_spend(&encoder->work, count, error))
+    if (!work_spend(encoder->work, count, error))
         return false;
     for (size_t i = 0; i < count; i++)
         add_id(encoder, ids[i]);
@@ -290,7 +290,7 @@ static bool encode_word(struct encoder *encoder, const struct segment *segment, 
         at += text_character(segment->text + at, segment->length - at);
     char *word = arena_alloc(encoder->arena, segment->length + prefix_length + 1);
     for (size_t start = 0; start < segment->length && n_characters <= most;) {
-        if (!work_spend(&encoder->work, (segment->length - start) * (segment->length / 256 + 1), error))
+        if (!work_spend(encoder->work, (segment->length - start) * (segment->length / 256 + 1), error))
             return false;
         size_t offset = start == 0 ? 0 : prefix_length, end = segment->length;
         memcpy(word, prefix, offset);
@@ -325,7 +325,7 @@ static void add_special(struct encoder *encoder, const char *text, size_t length
 static bool add_json_ids(struct encoder *encoder, const struct json *ids, struct error *error)
 {
     uint64_t id;
-    if (!work_spend(&encoder->work, json_count(ids), error))
+    if (!work_spend(encoder->work, json_count(ids), error))
         return false;
     for (const struct json *each = json_first(ids); each != NULL; each = json_next(each))
         if (json_u64(each, &id) && id <= UINT32_MAX)
@@ -433,7 +433,7 @@ static bool encode(struct encoder *encoder, const char *text, size_t length, str
 {
     const struct hf_vocabulary *vocabulary = encoder->vocabulary;
     const struct json *type = json_get(vocabulary->model, "type");
-    struct segments segments = {.arena = encoder->arena, .work = &encoder->work};
+    struct segments segments = {.arena = encoder->arena, .work = encoder->work};
     bool words = json_string_is(type, "WordPiece");
     if (length > ENCODE_MAX_TEXT)
         return error_set(error, "a text of %zu bytes is too long", length);
@@ -447,10 +447,10 @@ static bool encode(struct encoder *encoder, const char *text, size_t length, str
     return post_process(encoder, json_get(vocabulary->files->tokenizer, "post_processor"), 0, error);
 }
 
-bool hf_encode(const struct hf_vocabulary *vocabulary, const char *text, size_t length, uint32_t **ret_ids,
-               size_t *ret_count, struct error *error)
+bool hf_encode(const struct hf_vocabulary *vocabulary, const char *text, size_t length, struct work *work,
+               uint32_t **ret_ids, size_t *ret_count, struct error *error)
 {
-    struct encoder encoder = {.vocabulary = vocabulary, .arena = vocabulary->arena, .work = {ENCODE_WORK}};
+    struct encoder encoder = {.vocabulary = vocabulary, .arena = vocabulary->arena, .work = work};
     bool encoded = encode(&encoder, text, length, error);
     text_index_free(&encoder.rules);
     if (!encoded)

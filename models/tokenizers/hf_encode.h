@@ -5,16 +5,17 @@
  * characters. The pre-tokenizer's regular expressions are run by PCRE2, with limits: they come from a file. What is not
  * known - a normalizer, a pattern that does not compile - is an error; the caller has a fallback.
  *
- * Whatever the file asks for, it takes no more than ENCODE_WORK steps (work.h) besides time in O(N log N) for merges of
- * N bytes; what would take more is an error too.
+ * Whatever the file asks for, it takes no more than the work that it is given (work.h) besides time in O(N log N) for
+ * merges of N bytes; what would take more is an error too, and leaves no work.
  *
  * Source: huggingface/tokenizers 0.22. */
 #pragma once
 
 #include "models/tokenizers/hf_vocabulary.h"
+#include "models/tokenizers/work.h"
 
 enum { ENCODE_MAX_TEXT = 4096 };
 
 /* The ids of `text`, in the vocabulary's arena, with those that the post-processor adds. */
-bool hf_encode(const struct hf_vocabulary *vocabulary, const char *text, size_t length, uint32_t **ret_ids,
-               size_t *ret_count, struct error *error);
+bool hf_encode(const struct hf_vocabulary *vocabulary, const char *text, size_t length, struct work *work,
+               uint32_t **ret_ids, size_t *ret_count, struct error *error);

@@ -148,8 +148,10 @@ struct normalizing {
 /* Whether a step may make a text of that length; asked before it is built. */
 static bool may_make(struct normalizing *normalizing, size_t length, struct error *error)
 {
-    if (length > MAX_TEXT)
+    if (length > MAX_TEXT) {
+        work_exceed(normalizing->work);
         return error_set(error, "a normalizer makes the text longer than %d bytes", MAX_TEXT);
+    }
     return work_spend(normalizing->work, length + 1, error);
 }
 
@@ -404,8 +406,10 @@ static bool match_once(const struct cutter *cutter, const struct segment *segmen
                                  cut->match, cut->limits);
         limit *= 4;
     } while (*ret_found == PCRE2_ERROR_MATCHLIMIT);
-    return *ret_found >= 0 || *ret_found == PCRE2_ERROR_NOMATCH ||
-           error_set(error, "a pattern of the pre-tokenizer takes too much");
+    if (*ret_found >= 0 || *ret_found == PCRE2_ERROR_NOMATCH)
+        return true;
+    work_exceed(cutter->out->work);
+    return error_set(error, "a pattern of the pre-tokenizer takes too much memory");
 }
 
 static bool cut_segment(const struct cut *cut, const struct segment *segment, struct segments *out, struct error *error)

@@ -66,25 +66,44 @@ static void hash_ids(const uint32_t *ids, size_t count, char hex[SHA256_HEX + 1]
     buffer_free(&list);
 }
 
-const char *pre_name(const struct vocab_input *input, const struct hf_vocabulary *vocabulary)
+static const char *name_of_ids(const char *hex)
+{
+    const char *name = NULL;
+    for (const struct pre_hash *known = pre_hashes; known->sha256 != NULL; known++)
+        if (strcmp(known->sha256, hex) == 0)
+            name = known->name;
+    return name;
+}
+
+/* A pre-tokenizer that the converter does not know, and why. */
+static const char *guess_name(const struct vocab_input *input, const struct hf_vocabulary *vocabulary,
+                              const char *reason)
+{
+    const char *name = name_of_structure(json_get(vocabulary->files->tokenizer, "pre_tokenizer"));
+    checkpoint_note(input->checkpoint,
+                    "model.gguf: the converter does not know this tokenizer (%s), its pre-tokenizer is taken for '%s'",
+                    reason, name);
+    return name;
+}
+
+bool pre_write(struct gguf_kvs *kvs, const struct vocab_input *input, const struct hf_vocabulary *vocabulary,
+               struct error *error)
 {
     uint32_t *ids;
     size_t count;
-    struct error error;
-    const char *name = NULL, *guess;
+    struct work work = {ENCODE_WORK};
+    const char *name;
     char hex[SHA256_HEX + 1];
-    bool encoded = hf_encode(vocabulary, pre_check_text, strlen(pre_check_text), &ids, &count, &error);
-    if (encoded) {
+    if (hf_encode(vocabulary, pre_check_text, strlen(pre_check_text), &work, &ids, &count, error)) {
         hash_ids(ids, count, hex);
-        for (const struct pre_hash *known = pre_hashes; known->sha256 != NULL; known++)
-            if (strcmp(known->sha256, hex) == 0)
-                name = known->name;
+        name = name_of_ids(hex);
+        if (name == NULL)
+            name = guess_name(input, vocabulary, hex);
+    } else if (work.left == 0) {
+        return error_prefix(error, "tokenizer.json");
+    } else {
+        name = guess_name(input, vocabulary, error->message);
     }
-    if (name != NULL)
-        return name;
-    guess = name_of_structure(json_get(vocabulary->files->tokenizer, "pre_tokenizer"));
-    checkpoint_note(input->checkpoint,
-                    "model.gguf: the converter does not know this tokenizer (%s), its pre-tokenizer is taken for '%s'",
-                    encoded ? hex : error.message, guess);
-    return guess;
+    gguf_set_text(kvs, "tokenizer.ggml.pre", name);
+    return true;
 }

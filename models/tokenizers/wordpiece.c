@@ -40,9 +40,11 @@ static bool write_keys(struct gguf_kvs *kvs, const struct vocab_input *input, co
     mark_word_starts(&list);
     gguf_set_u32(kvs, "tokenizer.ggml.token_type_count", (uint32_t)n_types);
     gguf_set_text(kvs, "tokenizer.ggml.model", "bert");
-    gguf_set_text(kvs, "tokenizer.ggml.pre", pre_name(input, vocabulary));
+    bool named = pre_write(kvs, input, vocabulary, error);
     token_list_write(&list, false, kvs);
     token_list_free(&list);
+    if (!named)
+        return false;
     return special_vocab_write(kvs, input, vocabulary->files, &(struct special_vocab_options){.n_vocab = n_tokens},
                                error);
 }

@@ -10,13 +10,20 @@
 enum { ENCODE_WORK = 1 << 21 };
 
 struct work {
-    uint64_t left;
+    uint64_t left; /* 0 once more was asked for */
 };
+
+static inline void work_exceed(struct work *work)
+{
+    work->left = 0;
+}
 
 static inline bool work_spend(struct work *work, uint64_t steps, struct error *error)
 {
-    if (steps > work->left)
+    if (steps >= work->left) {
+        work_exceed(work);
         return error_set(error, "encoding a short text takes more than %d steps", ENCODE_WORK);
+    }
     work->left -= steps;
     return true;
 }

@@ -44,7 +44,8 @@ static void check_tokenizer(const char *name)
     struct vocab_input input = {.hparams = hparams, .family = "llama", .architecture = "LlamaForCausalLM"};
     struct hf_vocabulary vocabulary;
     if (CHECK_NAMED(document != NULL && hf_vocabulary_load(&input, &files, &vocabulary, &error) == VOCAB_ADDED, name)) {
-        bool encoded = hf_encode(&vocabulary, pre_check_text, strlen(pre_check_text), &ids, &count, &error);
+        struct work work = {ENCODE_WORK};
+        bool encoded = hf_encode(&vocabulary, pre_check_text, strlen(pre_check_text), &work, &ids, &count, &error);
         CHECK_TEXT(error.message, "");
         CHECK_NAMED(encoded && ids_are(ids, count, expected), name);
         hf_vocabulary_free(&vocabulary);
@@ -55,18 +56,22 @@ static void check_tokenizer(const char *name)
     free(expected);
 }
 
+static bool exceeded; /* whether the last one took more than its work */
+
 /* Encodes a text with a tokenizer of which only what is asked about is given; false, and one line, where that fails. */
 static bool encode(const char *json, size_t length, const char *text, size_t *ret_count, uint32_t *ret_first,
                    struct error *error)
 {
     uint32_t *ids;
+    struct work work = {ENCODE_WORK};
     struct json_document *document = json_parse(json, length, error);
     struct hparams *hparams = hparams_parse("{}", 2, error);
     struct tokenizer_files files = {.tokenizer = document != NULL ? json_root(document) : NULL};
     struct vocab_input input = {.hparams = hparams};
     struct hf_vocabulary vocabulary;
     CHECK(document != NULL && hf_vocabulary_load(&input, &files, &vocabulary, error) == VOCAB_ADDED);
-    bool encoded = hf_encode(&vocabulary, text, strlen(text), &ids, ret_count, error);
+    bool encoded = hf_encode(&vocabulary, text, strlen(text), &work, &ids, ret_count, error);
+    exceeded = work.left == 0;
     if (encoded && *ret_count > 0)
         *ret_first = ids[0];
     hf_vocabulary_free(&vocabulary);
@@ -138,6 +143,7 @@ static void growth(void)
         buffer_append_text(&json, "}");
         CHECK_NAMED(!encode((const char *)json.bytes, json.length, pre_check_text, &count, &first, &error),
                     rows[i].each);
+        CHECK_NAMED(exceeded, rows[i].each);
         CHECK_NAMED(strstr(error.message, "a normalizer makes the text longer") == error.message ||
                         strstr(error.message, "encoding a short text takes more than") != NULL,
                     error.message);

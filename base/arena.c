@@ -1,5 +1,6 @@
 #include "base/arena.h"
 
+#include "base/attempt.h"
 #include "base/report.h"
 
 #include <stdint.h>
@@ -22,12 +23,14 @@ struct release {
 };
 
 struct arena {
+    struct attempt_part part; /* of an attempt that has made it */
     struct chunk *last;
     struct release *releases; /* in the arena itself */
 };
 
 _Noreturn void memory_exhausted(size_t size)
 {
+    attempt_fail(size);
     report("out of memory (%zu bytes wanted)", size);
     exit(1);
 }
@@ -56,10 +59,30 @@ void *memory_resize(void *memory, size_t size)
     return resized;
 }
 
+/* The part is what an arena begins with. */
+static void free_part(struct attempt_part *part)
+{
+    arena_free((struct arena *)part);
+}
+
+char *memory_strndup(const char *text, size_t length)
+{
+    char *copy = strndup(text, length);
+    if (copy == NULL)
+        memory_exhausted(length + 1);
+    return copy;
+}
+
+char *memory_strdup(const char *text)
+{
+    return memory_strndup(text, strlen(text));
+}
+
 struct arena *arena_new(void)
 {
     struct arena *arena = memory_alloc(sizeof *arena);
     *arena = (struct arena){0};
+    attempt_add(&arena->part, free_part);
     return arena;
 }
 
@@ -67,6 +90,7 @@ void arena_free(struct arena *arena)
 {
     if (arena == NULL)
         return;
+    attempt_remove(&arena->part);
     for (struct release *release = arena->releases; release != NULL; release = release->previous)
         release->release(release->context);
     for (struct chunk *chunk = arena->last; chunk != NULL;) {

@@ -1,9 +1,10 @@
 /* An arena: memory that is freed all at once.
  *
  * Whoever creates an arena owns everything allocated from it. Memory is zeroed and aligned for any type.
- * Running out of memory ends the process with a message, in the log where there is no terminal: there is no path on
- * which wfs could go on. So nothing may be asked for here whose size a file merely names: a reader bounds it first, by
- * the size of the file, by a limit or by a budget that it states (tokenizers/work.h is one), and fails with an error.
+ * Running out of memory ends the attempt (base/attempt.h) that the thread makes, and the process where it makes none,
+ * with a message, in the log where there is no terminal. Nothing may be asked for here whose size a file merely names:
+ * a reader bounds it first, by the size of the file, by a limit or by a budget that it states (tokenizers/work.h is
+ * one), and fails with an error.
  */
 #pragma once
 
@@ -27,11 +28,13 @@ char *arena_strdup(struct arena *arena, const char *text);
 char *arena_printf(struct arena *arena, const char *format, ...) __attribute__((format(printf, 2, 3)));
 char *arena_vprintf(struct arena *arena, const char *format, va_list arguments);
 
-/* malloc and realloc that end the process with a message when there is no memory; free() releases. */
+/* malloc, realloc and strdup that end the attempt or the process when there is no memory; free() releases. */
 void *memory_alloc(size_t size);
 /* a size that is a multiple of the alignment, a power of two */
 void *memory_alloc_aligned(size_t alignment, size_t size);
 void *memory_resize(void *memory, size_t size);
+char *memory_strdup(const char *text);
+char *memory_strndup(const char *text, size_t length);
 
-/* Ends the process with that message: what these do where there is no memory. */
+/* What these do where there is no memory: for what others have failed to allocate. */
 _Noreturn void memory_exhausted(size_t size);

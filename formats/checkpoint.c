@@ -15,7 +15,7 @@ enum { MAX_NOTES = 256 };
 /* Notes come late and from any thread. */
 struct notes {
     pthread_mutex_t lock;
-    char **texts;
+    char *texts[MAX_NOTES];
     size_t n_texts;
 };
 
@@ -51,7 +51,6 @@ void checkpoint_close(struct checkpoint *checkpoint)
         source_close(checkpoint->sources[i]);
     for (size_t i = 0; i < checkpoint->notes->n_texts; i++)
         free(checkpoint->notes->texts[i]);
-    free(checkpoint->notes->texts);
     pthread_mutex_destroy(&checkpoint->notes->lock);
     free(checkpoint->sources);
     gguf_kvs_free(&checkpoint->metadata);
@@ -85,7 +84,7 @@ void checkpoint_add_guide(struct checkpoint *checkpoint, struct source *source)
 
 void checkpoint_add_metadata(struct checkpoint *checkpoint, const char *key, const char *value)
 {
-    struct gguf_kv kv = {.key = strdup(key), .type = GGUF_STRING};
+    struct gguf_kv kv = {.key = memory_strdup(key), .type = GGUF_STRING};
     gguf_append_string(&kv.value, value, strlen(value));
     if (gguf_kvs_add(&checkpoint->metadata, &kv))
         return;
@@ -139,12 +138,10 @@ void checkpoint_note(const struct checkpoint *checkpoint, const char *format, ..
     bool known = notes->n_texts == MAX_NOTES;
     for (size_t i = 0; i < notes->n_texts && !known; i++)
         known = strcmp(notes->texts[i], text) == 0;
-    if (known) {
+    if (known)
         free(text);
-    } else {
-        notes->texts = grow(notes->texts, notes->n_texts, sizeof *notes->texts);
+    else
         notes->texts[notes->n_texts++] = text;
-    }
     pthread_mutex_unlock(&notes->lock);
 }
 

@@ -1,5 +1,6 @@
 #include "formats/documents.h"
 
+#include "base/attempt.h"
 #include "base/text.h"
 
 #include <assert.h>
@@ -112,24 +113,42 @@ struct json_document *document_parse(const struct source *source, struct error *
     return json;
 }
 
-/* The document of that name, parsed now if it has not been; the lock is held. */
-static struct document *find_or_parse(struct documents *documents, const struct side_file *file, struct error *error)
+struct parsing {
+    struct documents *documents;
+    const struct side_file *file;
+    struct error *error;
+    struct document *parsed;
+};
+
+static void parse(void *context)
 {
-    for (struct document *document = documents->first; document != NULL; document = document->next)
-        if (strcmp(document->name, file->name) == 0)
-            return document;
-    struct json_document *json = document_parse(file->source, error);
+    struct parsing *parsing = context;
+    const struct side_file *file = parsing->file;
+    struct json_document *json = document_parse(file->source, parsing->error);
     if (json == NULL)
-        return NULL;
+        return;
     struct document *document = memory_alloc(sizeof *document);
     *document = (struct document){
-        .owner = documents,
-        .next = documents->first,
-        .name = strdup(file->name),
+        .owner = parsing->documents,
+        .next = parsing->documents->first,
+        .name = memory_strdup(file->name),
         .json = json,
         .small = source_size(file->source) <= SMALL,
     };
-    return documents->first = document;
+    parsing->parsed = parsing->documents->first = document;
+}
+
+/* The document of that name, parsed now if it has not been; the lock is held. It stays, whatever becomes of the work
+ * that it is parsed for. */
+static struct document *find_or_parse(struct documents *documents, const struct side_file *file, struct error *error)
+{
+    struct parsing parsing = {documents, file, error, NULL};
+    for (struct document *document = documents->first; document != NULL; document = document->next)
+        if (strcmp(document->name, file->name) == 0)
+            return document;
+    if (!attempt(parse, &parsing, error))
+        error_prefix(error, "%s", file->name);
+    return parsing.parsed;
 }
 
 bool document_open(const struct checkpoint *checkpoint, const char *name, struct document **ret_document,
@@ -140,11 +159,11 @@ bool document_open(const struct checkpoint *checkpoint, const char *name, struct
     *ret_document = NULL;
     if (file == NULL)
         return true;
-    pthread_mutex_lock(&documents->lock);
+    attempt_lock(&documents->lock);
     struct document *document = find_or_parse(documents, file, error);
     if (document != NULL)
         document->n_users++;
-    pthread_mutex_unlock(&documents->lock);
+    attempt_unlock(&documents->lock);
     *ret_document = document;
     return document != NULL;
 }
@@ -154,10 +173,10 @@ void document_close(struct document *document)
     if (document == NULL)
         return;
     struct documents *documents = document->owner;
-    pthread_mutex_lock(&documents->lock);
+    attempt_lock(&documents->lock);
     document->n_users--;
     forget_unused(documents);
-    pthread_mutex_unlock(&documents->lock);
+    attempt_unlock(&documents->lock);
 }
 
 const struct json *document_root(const struct document *document)
@@ -167,17 +186,17 @@ const struct json *document_root(const struct document *document)
 
 void documents_hold(const struct checkpoint *checkpoint)
 {
-    pthread_mutex_lock(&checkpoint->documents->lock);
+    attempt_lock(&checkpoint->documents->lock);
     checkpoint->documents->n_holders++;
-    pthread_mutex_unlock(&checkpoint->documents->lock);
+    attempt_unlock(&checkpoint->documents->lock);
 }
 
 void documents_release(const struct checkpoint *checkpoint)
 {
-    pthread_mutex_lock(&checkpoint->documents->lock);
+    attempt_lock(&checkpoint->documents->lock);
     checkpoint->documents->n_holders--;
     forget_unused(checkpoint->documents);
-    pthread_mutex_unlock(&checkpoint->documents->lock);
+    attempt_unlock(&checkpoint->documents->lock);
 }
 
 char *document_text(const struct checkpoint *checkpoint, const char *name, size_t *ret_length, bool *ret_absent,

@@ -256,9 +256,29 @@ static bool surrogates_paired(const char *text, size_t length, size_t *ret_offse
     return true;
 }
 
+/* yajl does not ask whether it got what it wanted. */
+static void *allocate(void *unused, size_t size)
+{
+    (void)unused;
+    return memory_alloc(size);
+}
+
+static void *reallocate(void *unused, void *memory, size_t size)
+{
+    (void)unused;
+    return memory_resize(memory, size);
+}
+
+static void release(void *unused, void *memory)
+{
+    (void)unused;
+    free(memory);
+}
+
 static bool run_yajl(struct parser *parser, const char *text, size_t length, struct error *error)
 {
-    yajl_handle yajl = yajl_alloc(&callbacks, NULL, parser);
+    yajl_alloc_funcs memory = {.malloc = allocate, .realloc = reallocate, .free = release};
+    yajl_handle yajl = yajl_alloc(&callbacks, &memory, parser);
     yajl_config(yajl, yajl_dont_validate_strings, 1); /* checked already, and more strictly */
     yajl_status status = yajl_parse(yajl, (const unsigned char *)text, length);
     size_t place = yajl_get_bytes_consumed(yajl);

@@ -27,8 +27,8 @@ static struct source *make(const struct stat *identity, const char *name, uint64
                            void *context)
 {
     struct source *source = memory_alloc(sizeof *source);
-    *source =
-        (struct source){.name = strdup(name), .size = size, .identity = *identity, .ops = ops, .context = context};
+    *source = (struct source){
+        .name = memory_strdup(name), .size = size, .identity = *identity, .ops = ops, .context = context};
     return source;
 }
 

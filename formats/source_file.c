@@ -209,7 +209,7 @@ char *source_found_path(int found)
     char link[64], path[PATH_MAX];
     snprintf(link, sizeof link, "/proc/self/fd/%d", found);
     ssize_t length = readlink(link, path, sizeof path);
-    return length >= 0 && (size_t)length < sizeof path ? strndup(path, (size_t)length) : NULL;
+    return length >= 0 && (size_t)length < sizeof path ? memory_strndup(path, (size_t)length) : NULL;
 }
 
 struct source *source_open_found(int found, const char *name, struct error *error)

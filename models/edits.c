@@ -1,5 +1,7 @@
 #include "models/edits.h"
 
+#include "base/arena.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,7 +25,7 @@ static void set_bool(struct gguf_kvs *kvs, const char *key, const char *value)
 
 static void set_str(struct gguf_kvs *kvs, const char *key, const char *value)
 {
-    struct gguf_kv kv = {.key = strdup(key), .type = GGUF_STRING}; /* an empty text is written, too */
+    struct gguf_kv kv = {.key = memory_strdup(key), .type = GGUF_STRING}; /* an empty text is written, too */
     gguf_append_string(&kv.value, value, strlen(value));
     gguf_kvs_add(kvs, &kv);
 }
@@ -77,7 +79,7 @@ void gguf_edit(struct gguf_kvs *kvs, const struct gguf_edits *edits)
          override_kv++) {
         const char *value;
         const struct kind *kind = find_kind(*override_kv, &value);
-        char *key = strndup(*override_kv, strcspn(*override_kv, "="));
+        char *key = memory_strndup(*override_kv, strcspn(*override_kv, "="));
         gguf_kvs_remove(kvs, key);
         kind->set(kvs, key, value);
         free(key);

@@ -40,7 +40,8 @@ static struct of_weight *find_or_add(struct factors *factors, const char *name, 
         for (uint64_t i = 0; i < n_members; i++)
             weight->values[kind][i] = 1;
     }
-    tsearch(weight, &factors->tree, compare);
+    if (tsearch(weight, &factors->tree, compare) == NULL)
+        memory_exhausted(sizeof *weight);
     return weight;
 }
 

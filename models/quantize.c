@@ -126,7 +126,7 @@ static const char *const dropped[] = {"general.quantization_version", "general.f
 static void move_text(struct gguf_kvs *kvs, const char *key, const char *text)
 {
     enum { MOST_BYTES = 127 };
-    struct gguf_kv kv = {.key = strdup(key), .type = GGUF_STRING};
+    struct gguf_kv kv = {.key = memory_strdup(key), .type = GGUF_STRING};
     gguf_append_string(&kv.value, text, strnlen(text, MOST_BYTES));
     gguf_kvs_remove(kvs, key);
     gguf_kvs_add(kvs, &kv);

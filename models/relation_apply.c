@@ -246,7 +246,8 @@ static struct gathered *find_gathered(struct applying *applying, const struct re
     if (applying->open != NULL)
         applying->open->link = &gathered->next;
     applying->open = gathered;
-    tsearch(gathered, &applying->tree, compare_gathered);
+    if (tsearch(gathered, &applying->tree, compare_gathered) == NULL)
+        memory_exhausted(sizeof *gathered);
     return gathered;
 }
 
@@ -286,9 +287,11 @@ static bool came_before(struct applying *applying, const struct relation_match *
 {
     if (!match->entry->row->first_counts || applying->job->direction == BACKWARD)
         return false;
-    char *name = strdup(name_there(applying, match->entry, 0, match, 0));
-    char *const *found = name != NULL ? tsearch(name, &applying->written, compare_texts) : NULL;
-    bool is_new = found != NULL && *found == name;
+    char *name = memory_strdup(name_there(applying, match->entry, 0, match, 0));
+    char *const *found = tsearch(name, &applying->written, compare_texts);
+    if (found == NULL)
+        memory_exhausted(sizeof found);
+    bool is_new = *found == name;
     if (!is_new)
         free(name);
     return !is_new;

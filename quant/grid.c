@@ -1,6 +1,7 @@
 #include "quant/grid.h"
 
 #include "base/arena.h"
+#include "base/attempt.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -290,12 +291,12 @@ const struct grid_search *grid_search_of(enum grid_name name)
     const struct grid_search *search = atomic_load_explicit(&made[name], memory_order_acquire);
     if (search != NULL)
         return search;
-    pthread_mutex_lock(&lock);
+    attempt_lock(&lock);
     search = atomic_load_explicit(&made[name], memory_order_relaxed);
     if (search == NULL) {
         search = make_search(name);
         atomic_store_explicit(&made[name], search, memory_order_release);
     }
-    pthread_mutex_unlock(&lock);
+    attempt_unlock(&lock);
     return search;
 }

@@ -33,7 +33,7 @@ struct gguf_kvs gguf_kvs_copy(const struct gguf_kvs *kvs)
     struct gguf_kvs copy = {memory_alloc(kvs->n_kvs * sizeof *copy.kvs), .n_kvs = kvs->n_kvs, .capacity = kvs->n_kvs};
     for (size_t i = 0; i < kvs->n_kvs; i++) {
         copy.kvs[i] = kvs->kvs[i];
-        copy.kvs[i].key = strdup(kvs->kvs[i].key);
+        copy.kvs[i].key = memory_strdup(kvs->kvs[i].key);
         copy.kvs[i].is_borrowed = true;
     }
     index_all(&copy);
@@ -68,7 +68,7 @@ static struct buffer *entry(struct gguf_kvs *kvs, const char *key, enum gguf_typ
 {
     struct gguf_kv *kv = find(kvs, key);
     if (kv == NULL) {
-        gguf_kvs_add(kvs, &(struct gguf_kv){.key = strdup(key)});
+        gguf_kvs_add(kvs, &(struct gguf_kv){.key = memory_strdup(key)});
         kv = &kvs->kvs[kvs->n_kvs - 1];
     }
     kv->type = type;

@@ -188,7 +188,7 @@ static bool read_key(struct gguf_cursor *cursor, char **ret_key, struct error *e
     if (good && walk.has_nul)
         good = error_set(error, "its name holds a NUL byte");
     if (good)
-        *ret_key = strndup((const char *)text.bytes + 8, text.length - 8);
+        *ret_key = memory_strndup((const char *)text.bytes + 8, text.length - 8);
     buffer_free(&text);
     return good;
 }

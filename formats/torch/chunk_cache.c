@@ -42,6 +42,14 @@ static struct chunk *oldest_unpinned(void)
     return chunk;
 }
 
+static void free_room(size_t n_bytes)
+{
+    pthread_mutex_lock(&cache.lock);
+    cache.n_bytes -= n_bytes;
+    pthread_cond_broadcast(&cache.unpinned);
+    pthread_mutex_unlock(&cache.lock);
+}
+
 /* A chunk for the caller to fill, once there is room for it. */
 struct chunk *chunk_reserve(size_t length)
 {
@@ -56,17 +64,18 @@ struct chunk *chunk_reserve(size_t length)
     }
     cache.n_bytes += n_bytes;
     pthread_mutex_unlock(&cache.lock);
-    struct chunk *chunk = memory_alloc(n_bytes);
+    struct chunk *chunk = malloc(n_bytes);
+    if (chunk == NULL) {
+        free_room(n_bytes);
+        memory_exhausted(n_bytes);
+    }
     *chunk = (struct chunk){.length = length};
     return chunk;
 }
 
 void chunk_give_up(struct chunk *chunk)
 {
-    pthread_mutex_lock(&cache.lock);
-    cache.n_bytes -= sizeof *chunk + chunk->length;
-    pthread_cond_broadcast(&cache.unpinned);
-    pthread_mutex_unlock(&cache.lock);
+    free_room(sizeof *chunk + chunk->length);
     free(chunk);
 }
 

@@ -1,5 +1,6 @@
 #include "formats/torch/deflate_index.h"
 
+#include "base/attempt.h"
 #include "base/binary_search.h"
 #include "formats/torch/chunk_cache.h"
 
@@ -183,7 +184,7 @@ static bool make_index(struct archive *archive, struct member *member, struct er
         good = inflate_member(archive, member, inflater, error);
         inflateEnd(&inflater->stream);
         if (!good && !inflater->unread)
-            member->damage = strdup(error->message);
+            member->damage = memory_strdup(error->message);
     }
     if (!good) {
         drop_points(archive, member);
@@ -195,10 +196,10 @@ static bool make_index(struct archive *archive, struct member *member, struct er
 
 static bool index_member(struct archive *archive, struct member *member, struct error *error)
 {
-    pthread_mutex_lock(&archive->lock);
+    attempt_lock(&archive->lock);
     bool indexed = member->indexed || make_index(archive, member, error);
     member->indexed = indexed;
-    pthread_mutex_unlock(&archive->lock);
+    attempt_unlock(&archive->lock);
     return indexed;
 }
 
@@ -295,7 +296,7 @@ static uint64_t add_members(struct archive *archive, const struct zip_directory 
             continue;
         struct member *added = &archive->members[archive->n_members++];
         *added = (struct member){
-            .name = strdup(member->name),
+            .name = memory_strdup(member->name),
             .start = member->inflated,
             .size = member->size,
             .offset = member->offset,

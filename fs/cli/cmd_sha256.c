@@ -98,7 +98,7 @@ static void sum_file(void *context, size_t index)
     arena_free(arena);
     if (!done) {
         error_prefix(&error, "%s", found->path);
-        sum->failure = strdup(error.message);
+        sum->failure = memory_strdup(error.message);
     }
     sha256_digest(&reading.context, sizeof digest, digest);
     base16_encode_update(sum->hex, sizeof digest, digest);

@@ -56,7 +56,7 @@ static void release(struct output *output)
 
 static bool open_temporary(struct output *output)
 {
-    char *copy = strdup(output->path);
+    char *copy = memory_strdup(output->path);
     output->fd = open(dirname(copy), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
     free(copy);
     output->has_no_name = output->fd >= 0;
@@ -78,7 +78,7 @@ bool output_open(struct output *output, const char *path, uint64_t size, struct 
     if (reason != 0 && lstat(path, &status) == 0)
         return error_set_errno(error, reason, "%s: is a link that cannot be followed", path);
     char *real = realpath(path, NULL); /* a link keeps pointing at the file */
-    *output = (struct output){.fd = -1, .path = real != NULL ? real : strdup(path)};
+    *output = (struct output){.fd = -1, .path = real != NULL ? real : memory_strdup(path)};
     output->temporary = temporary_name(output->path);
     bool exists = stat(output->path, &status) == 0;
     output->is_file = !exists || S_ISREG(status.st_mode);

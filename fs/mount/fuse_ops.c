@@ -1,5 +1,6 @@
 #include "fs/mount/fuse_ops.h"
 
+#include "base/attempt.h"
 #include "base/buffer.h"
 #include "base/report.h"
 
@@ -37,11 +38,29 @@ static void *scratch(size_t size)
     void *bytes = pthread_getspecific(scratch_key);
     if (bytes == NULL || capacity < size) {
         free(bytes);
-        capacity = (size + PAGE_BYTES) / PAGE_BYTES * PAGE_BYTES;
-        bytes = memory_alloc_aligned(PAGE_BYTES, capacity);
+        pthread_setspecific(scratch_key, NULL);
+        size_t wanted = (size + PAGE_BYTES) / PAGE_BYTES * PAGE_BYTES;
+        bytes = memory_alloc_aligned(PAGE_BYTES, wanted);
         pthread_setspecific(scratch_key, bytes);
+        capacity = wanted;
     }
     return bytes;
+}
+
+struct failed_read {
+    struct tree *tree;
+    node_id id;
+    const struct error *error;
+    bool last;
+};
+
+static void say_failed(void *context)
+{
+    const struct failed_read *failed = context;
+    struct arena *arena = arena_new();
+    report("%s: a read failed: %s%s", tree_path(failed->tree, failed->id, arena), failed->error->message,
+           failed->last ? " (further failures are not reported)" : "");
+    arena_free(arena);
 }
 
 /* Failed reads: what an application does with EIO is its own business, the reason goes to the log. Once for each file
@@ -66,10 +85,9 @@ static void report_failed_read(struct tree *tree, node_id id, const struct error
     pthread_mutex_unlock(&lock);
     if (known)
         return;
-    struct arena *arena = arena_new();
-    report("%s: a read failed: %s%s", tree_path(tree, id, arena), error->message,
-           last ? " (further failures are not reported)" : "");
-    arena_free(arena);
+    struct failed_read failed = {tree, id, error, last};
+    struct error unsaid;
+    attempt(say_failed, &failed, &unsaid);
 }
 
 /* A file of no blocks would be a hole to whoever looks for holes before reading: tar -S would store nothing. */
@@ -112,35 +130,22 @@ static void op_init(void *userdata, struct fuse_conn_info *conn)
     conn->congestion_threshold = CONGESTION_THRESHOLD;
 }
 
-/* False where the request was handed to the waiting room, since files that it needs are being planned. */
-static bool is_prepared(const struct waiting_request *request)
+static void look_up(const struct waiting_request *request)
 {
-    const struct serving *serving = fuse_req_userdata(request->req);
-    return tree_prepare(serving->served->tree, request->directory, request->name) ||
-           !waiting_room_add(serving->waiting, request);
-}
-
-static void reply_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
-{
-    const struct served *served = served_by(req);
+    const struct served *served = served_by(request->req);
+    node_id parent = request->directory;
     struct node_attributes attributes;
     struct fuse_entry_param entry = {.entry_timeout = forever}; /* no such name, and there never will be */
     bool found;
-    if (strcmp(name, ".") == 0)
+    if (strcmp(request->name, ".") == 0)
         found = tree_attributes(served->tree, parent, &attributes);
-    else if (strcmp(name, "..") == 0)
+    else if (strcmp(request->name, "..") == 0)
         found = tree_attributes(served->tree, tree_parent(served->tree, parent), &attributes);
     else
-        found = tree_lookup(served->tree, parent, name, &attributes);
+        found = tree_lookup(served->tree, parent, request->name, &attributes);
     if (found)
         fill_entry(served, &attributes, &entry);
-    fuse_reply_entry(req, &entry);
-}
-
-static void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
-{
-    if (is_prepared(&(struct waiting_request){.req = req, .directory = parent, .name = name}))
-        reply_lookup(req, parent, name);
+    fuse_reply_entry(request->req, &entry);
 }
 
 static void op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
@@ -171,12 +176,20 @@ static void fail_read(fuse_req_t req, node_id id, const struct origin *origin, c
     fuse_reply_err(req, EIO);
 }
 
-static void read_node(fuse_req_t req, node_id id, struct arena *arena, size_t size, uint64_t offset)
+struct reading {
+    struct queued_read request;
+    bool replied;
+};
+
+static void read_node(struct reading *reading, struct arena *arena)
 {
+    fuse_req_t req = reading->request.req;
+    node_id id = reading->request.ino;
     struct vfile file;
     struct error error;
     struct iovec iov[VFILE_MAX_IOV];
-    size_t count = 0;
+    size_t count = 0, size = reading->request.size;
+    uint64_t offset = (uint64_t)reading->request.offset;
     struct tree *tree = served_by(req)->tree;
     struct watch *watch = served_by(req)->watch;
     watch_reading(watch, id);
@@ -192,6 +205,7 @@ static void read_node(fuse_req_t req, node_id id, struct arena *arena, size_t si
         fail_read(req, id, &file.origin, &error);
         return;
     }
+    reading->replied = true;
     if (!watch_intact(watch, &file.origin)) {
         fuse_reply_err(req, EIO);
         return;
@@ -202,6 +216,24 @@ static void read_node(fuse_req_t req, node_id id, struct arena *arena, size_t si
         report_failed_read(tree, id, &error);
 }
 
+static void answer_read(void *context)
+{
+    struct arena *arena = arena_new();
+    read_node(context, arena);
+    arena_free(arena);
+}
+
+/* A read that memory does not suffice for fails alone. */
+static void try_to_read(const struct queued_read *request)
+{
+    struct error error;
+    struct reading reading = {.request = *request};
+    if (!attempt(answer_read, &reading, &error) && !reading.replied) {
+        report_failed_read(served_by(request->req)->tree, request->ino, &error);
+        fuse_reply_err(request->req, ENOMEM);
+    }
+}
+
 static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset, struct fuse_file_info *fi)
 {
     (void)fi;
@@ -210,9 +242,7 @@ static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset, s
     if (!read_queue_enter(reads, &read))
         return;
     do {
-        struct arena *arena = arena_new();
-        read_node(read.req, read.ino, arena, read.size, (uint64_t)read.offset);
-        arena_free(arena);
+        try_to_read(&read);
     } while (read_queue_next(reads, &read));
 }
 
@@ -260,28 +290,51 @@ static bool add_dots(struct filling *filling, node_id directory, uint64_t from)
     return true;
 }
 
-static void reply_directory(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset, bool plus)
+static void list(const struct waiting_request *request)
 {
-    struct filling filling = {.req = req, .plus = plus, .bytes = scratch(size), .size = size};
-    uint64_t from = (uint64_t)offset;
-    if (add_dots(&filling, ino, from))
-        tree_list_prepared(served_by(req)->tree, ino, from > 2 ? from - 2 : 0, add_node, &filling);
-    fuse_reply_buf(req, filling.bytes, filling.used);
+    struct filling filling = {
+        .req = request->req, .plus = request->plus, .bytes = scratch(request->size), .size = request->size};
+    uint64_t from = (uint64_t)request->offset;
+    if (add_dots(&filling, request->directory, from))
+        tree_list_prepared(served_by(request->req)->tree, request->directory, from > 2 ? from - 2 : 0, add_node,
+                           &filling);
+    fuse_reply_buf(request->req, filling.bytes, filling.used);
+}
+
+static void answer(void *request)
+{
+    const struct waiting_request *asked = request;
+    if (asked->name != NULL)
+        look_up(asked);
+    else
+        list(asked);
+}
+
+static void answer_prepared(const struct waiting_request *request)
+{
+    struct error error;
+    if (!attempt(answer, (void *)request, &error))
+        fuse_reply_err(request->req, ENOMEM);
+}
+
+/* Files that are being planned are waited for elsewhere. */
+static void answer_when_prepared(const struct waiting_request *request)
+{
+    const struct serving *serving = fuse_req_userdata(request->req);
+    if (tree_prepare(serving->served->tree, request->directory, request->name) ||
+        !waiting_room_add(serving->waiting, request))
+        answer_prepared(request);
+}
+
+static void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+    answer_when_prepared(&(struct waiting_request){.req = req, .directory = parent, .name = name});
 }
 
 static void list_directory(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset, bool plus)
 {
-    if (is_prepared(
-            &(struct waiting_request){.req = req, .directory = ino, .size = size, .offset = offset, .plus = plus}))
-        reply_directory(req, ino, size, offset, plus);
-}
-
-static void answer_late(const struct waiting_request *request)
-{
-    if (request->name != NULL)
-        reply_lookup(request->req, request->directory, request->name);
-    else
-        reply_directory(request->req, request->directory, request->size, request->offset, request->plus);
+    answer_when_prepared(
+        &(struct waiting_request){.req = req, .directory = ino, .size = size, .offset = offset, .plus = plus});
 }
 
 static void op_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset, struct fuse_file_info *fi)
@@ -478,7 +531,7 @@ const struct fuse_lowlevel_ops fuse_ops = {
 void serving_begin(struct serving *serving, const struct served *served, size_t n_readers)
 {
     serving->served = served;
-    serving->waiting = waiting_room_new(served->tree, answer_late);
+    serving->waiting = waiting_room_new(served->tree, answer_prepared);
     serving->reads = read_queue_new(n_readers);
     sem_init(&serving->answering, 0, 0);
 }

@@ -61,7 +61,7 @@ static char *directory_above(const char *path)
         length--;
     while (length > 1 && path[length - 1] == '/')
         length--;
-    return length == 0 ? strdup(".") : strndup(path, length);
+    return length == 0 ? memory_strdup(".") : memory_strndup(path, length);
 }
 
 static void explain_unresolved(const char *path, int reason, struct error *error)
@@ -239,7 +239,7 @@ bool mountpoint_prepare(struct mountpoint *mountpoint, const char *path, const s
                         struct error *error)
 {
     *mountpoint = (struct mountpoint){.hold = -1};
-    mountpoint->path = mountpoint_is_descriptor(path) ? strdup(path) : resolve(path, error);
+    mountpoint->path = mountpoint_is_descriptor(path) ? memory_strdup(path) : resolve(path, error);
     if (mountpoint->path == NULL)
         return false;
     if (mountpoint_is_descriptor(path))
@@ -301,7 +301,7 @@ bool mountpoint_make_temporary(struct mountpoint *mountpoint, const char *parent
             break;
         close(mountpoint->hold);
     }
-    mountpoint->path = strdup(path);
+    mountpoint->path = memory_strdup(path);
     adopt(mountpoint);
     return true;
 }

@@ -116,13 +116,16 @@ bool waiting_room_add(struct waiting_room *room, const struct waiting_request *r
     pthread_mutex_lock(&room->lock);
     if (!room->has_thread)
         room->has_thread = pthread_create(&room->thread, NULL, look_after, room) == 0;
-    bool taken = room->has_thread;
-    if (taken) {
-        struct waiter *waiter = memory_alloc(sizeof *waiter);
+    struct waiter *waiter = malloc(sizeof *waiter);
+    char *name = request->name != NULL ? strdup(request->name) : NULL;
+    bool taken = room->has_thread && waiter != NULL && (name != NULL || request->name == NULL);
+    if (!taken) {
+        free(waiter);
+        free(name);
+    } else {
         *waiter = (struct waiter){.next = room->waiters, .request = *request, .patience_ends = LONG_MAX};
-        if (request->name != NULL)
-            waiter->request.name = strdup(request->name);
-        else
+        waiter->request.name = name;
+        if (name == NULL)
             waiter->patience_ends = after(0).tv_sec + LISTING_PATIENCE;
         room->waiters = waiter;
         room->changes++;

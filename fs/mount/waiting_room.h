@@ -27,5 +27,5 @@ struct waiting_room *waiting_room_new(struct tree *tree, waiting_answer *answer)
 /* Ends the thread; who still waits gets ENOTCONN. No request may be added any more, and no plan may begin. */
 void waiting_room_free(struct waiting_room *room);
 
-/* Takes the request, and copies its name. False where there can be no thread: it is not taken. */
+/* Takes the request, and copies its name. False where there can be no thread, or no memory: it is not taken. */
 bool waiting_room_add(struct waiting_room *room, const struct waiting_request *request);

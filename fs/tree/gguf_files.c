@@ -7,6 +7,7 @@
 #include "fs/tree/content.h"
 #include "fs/tree/content_options.h"
 
+#include "base/attempt.h"
 #include "models/from_gguf.h"
 #include "models/model.h"
 
@@ -55,13 +56,24 @@ static const struct {
     {GGUF_CONVERTER, "model-tq2_0.gguf", "tq2_0"},
 };
 
+struct making {
+    struct gguf_files *files;
+    struct error *error;
+};
+
+static void make_model(void *context)
+{
+    struct making *making = context;
+    making->files->model = gguf_model_new(tree_checkpoint(making->files->tree), making->error);
+}
+
 /* The model, or NULL; why there is none is noted once, for all the files that are missing because of it. */
 static const struct gguf_model *model_of(struct gguf_files *files)
 {
     struct error error;
-    pthread_mutex_lock(&files->making);
+    attempt_lock(&files->making);
     if (files->model == NULL && !files->failed) {
-        files->model = gguf_model_new(tree_checkpoint(files->tree), &error);
+        attempt(make_model, &(struct making){files, &error}, &error);
         files->failed = files->model == NULL;
         if (files->failed)
             checkpoint_note(tree_checkpoint(files->tree), "%s left out: %s",
@@ -72,7 +84,7 @@ static const struct gguf_model *model_of(struct gguf_files *files)
         else
             files->model->edits = &tree_options(files->tree)->edits;
     }
-    pthread_mutex_unlock(&files->making);
+    attempt_unlock(&files->making);
     return files->model;
 }
 

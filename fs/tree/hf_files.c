@@ -7,6 +7,7 @@
 #include "fs/tree/safetensors_file.h"
 #include "fs/tree/side_files.h"
 
+#include "base/attempt.h"
 #include "formats/documents.h"
 #include "models/canonical.h"
 #include "models/from_gguf.h"
@@ -34,18 +35,30 @@ struct hf_shard {
     size_t number;
 };
 
+struct making {
+    struct hf_files *files;
+    struct error *error;
+};
+
+static void make_model(void *context)
+{
+    struct making *making = context;
+    const struct tree *tree = making->files->tree;
+    making->files->model = canonical_model_new(tree_checkpoint(tree), tree_options(tree)->hf_type, making->error);
+}
+
 static const struct canonical_model *model_of(struct hf_files *files)
 {
     struct error error;
     const struct checkpoint *checkpoint = tree_checkpoint(files->tree);
-    pthread_mutex_lock(&files->making);
+    attempt_lock(&files->making);
     if (files->model == NULL && !files->failed) {
-        files->model = canonical_model_new(checkpoint, tree_options(files->tree)->hf_type, &error);
+        attempt(make_model, &(struct making){files, &error}, &error);
         files->failed = files->model == NULL;
         if (files->failed)
             checkpoint_note(checkpoint, "model.safetensors is left out, in hf/, too: %s", error.message);
     }
-    pthread_mutex_unlock(&files->making);
+    attempt_unlock(&files->making);
     return files->model;
 }
 

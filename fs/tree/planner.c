@@ -86,9 +86,11 @@ static bool start_thread(struct planner *planner)
 bool planner_add(struct planner *planner, planner_task *task, void *context, void *item)
 {
     pthread_mutex_lock(&planner->lock);
-    bool started = planner->n_unfinished < planner->n_threads || start_thread(planner);
-    if (started) {
-        struct work *work = memory_alloc(sizeof *work);
+    struct work *work = malloc(sizeof *work);
+    bool started = work != NULL && (planner->n_unfinished < planner->n_threads || start_thread(planner));
+    if (!started) {
+        free(work);
+    } else {
         *work = (struct work){NULL, task, context, item};
         *planner->end = work;
         planner->end = &work->next;

@@ -12,6 +12,7 @@ struct planner *planner_new(void);
 /* Waits until the work that was begun has ended; what was not begun is dropped. NULL is allowed. */
 void planner_free(struct planner *planner);
 
-/* Calls task(context, item) soon, on another thread. False where no thread can be had: then it is never called. */
+/* Calls task(context, item) soon, on another thread. False where no thread or no memory can be had: then it is never
+ * called. */
 typedef void planner_task(void *context, void *item);
 bool planner_add(struct planner *planner, planner_task *task, void *context, void *item);

@@ -1,5 +1,8 @@
 #include "fs/tree/pool.h"
 
+#include "base/arena.h"
+#include "base/attempt.h"
+
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -13,7 +16,8 @@ struct job {
     void *context;
     size_t n_tasks;
     atomic_size_t next_task;
-    size_t n_helpers; /* pool threads at work on it; guarded by the lock */
+    atomic_size_t n_lacking; /* bytes of memory that a task could not have; 0: each had what it wanted */
+    size_t n_helpers;        /* pool threads at work on it; guarded by the lock */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -27,11 +31,20 @@ size_t pool_width(void)
     return n_cores < 1 ? 1 : n_cores > MAX_THREADS ? MAX_THREADS : (size_t)n_cores;
 }
 
-static void run_tasks(struct job *job)
+static void take_tasks(void *context)
 {
+    struct job *job = context;
     size_t index;
     while ((index = atomic_fetch_add(&job->next_task, 1)) < job->n_tasks)
         job->task(job->context, index);
+}
+
+/* The job is on the caller's stack, so its end is waited for also where there was no memory for a task. */
+static void run_tasks(struct job *job)
+{
+    size_t n_lacking = attempt_lacking(take_tasks, job);
+    if (n_lacking > 0)
+        atomic_store(&job->n_lacking, n_lacking);
 }
 
 static void remove_job(struct job *job)
@@ -86,4 +99,6 @@ void pool_run(size_t n_tasks, void (*task)(void *context, size_t index), void *c
     while (job.n_helpers > 0)
         pthread_cond_wait(&helper_left, &lock);
     pthread_mutex_unlock(&lock);
+    if (job.n_lacking > 0)
+        memory_exhausted(job.n_lacking);
 }

@@ -5,7 +5,8 @@
 #include <stddef.h>
 
 /* Calls task(context, i) for every i below n_tasks, on the calling thread and the pool's, and returns when all are
- * done. */
+ * done. Where there is no memory for a task, it is as if the caller had wanted it (base/arena.h); some of the others
+ * are not called then. */
 void pool_run(size_t n_tasks, void (*task)(void *context, size_t index), void *context);
 
 /* Number of threads that pool_run() uses, the caller's included. */

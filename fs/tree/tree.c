@@ -1,5 +1,6 @@
 #include "fs/tree/tree.h"
 
+#include "base/attempt.h"
 #include "base/text.h"
 #include "fs/tree/content.h"
 #include "fs/tree/planner.h"
@@ -251,16 +252,31 @@ static int plan_state(const struct node *node)
     return atomic_load_explicit(&node->state, memory_order_acquire);
 }
 
+struct planning {
+    struct node *node;
+    struct error *error;
+    bool planned;
+};
+
+static void plan(void *context)
+{
+    struct planning *planning = context;
+    struct node *node = planning->node;
+    node->arena = arena_new();
+    planning->planned = node->plan(node->context, node->arena, &node->file, planning->error);
+}
+
 static void make_plan(struct tree *tree, struct node *node)
 {
     struct error error;
-    node->arena = arena_new();
-    bool planned = node->plan(node->context, node->arena, &node->file, &error);
+    struct planning planning = {.node = node, .error = &error};
+    bool made = attempt(plan, &planning, &error), planned = made && planning.planned;
     if (!planned) {
+        if (made)
+            arena_free(node->arena);
+        node->arena = NULL;
         if (error.message[0] != '\0')
             note_absence(tree, node, &error);
-        arena_free(node->arena);
-        node->arena = NULL;
     }
     pthread_mutex_lock(&tree->lock);
     atomic_store_explicit(&node->state, planned ? PLANNED : ABSENT, memory_order_release);

@@ -271,6 +271,32 @@ END
     done
 }
 
+@test "a file that memory does not suffice for is absent with the reason, and the rest is served" {
+    need timeout
+    ! grep -qE '__(asan|tsan)_init' "$WFS" || skip "a sanitizer takes more address space than a limit could leave"
+    make_input wordy "$BATS_TEST_TMPDIR/wordy"
+    lacking=0
+    for ((kib = 60000; kib <= 600000; kib += 20000)); do
+        rm -rf "$MNT"
+        (ulimit -v "$kib" && exec "$WFS" mount -f "$BATS_TEST_TMPDIR/wordy" "$MNT") >"$BATS_TEST_TMPDIR/log" 2>&1 3>&- &
+        SERVER=$! SERVER_LOG=$BATS_TEST_TMPDIR/log
+        await served_or_dead "$MNT"
+        is_mounted "$MNT" || continue
+        timeout 60 cat "$MNT/model.gguf" >/dev/null 2>&1 && status=0 || status=$?
+        [ "$status" -ne 124 ]
+        served=true
+        cat "$MNT"/tensors/*/raw >/dev/null 2>&1 || served=false
+        is_mounted "$MNT" || continue # libfuse had no memory for a thread
+        if $served && [ "$status" -ne 0 ] && grep -q 'out of memory (' "$MNT/metadata.json"; then
+            lacking=$((lacking + 1))
+        fi
+        unmount "$MNT"
+        [ "$status" -ne 0 ] || break
+    done
+    [ "$lacking" -gt 0 ]
+    [ "$status" -eq 0 ]
+}
+
 @test "names and attributes are not after slow reads" {
     need_strace
     cp "$BATS_FILE_TMPDIR/large.safetensors" "$SOURCE"

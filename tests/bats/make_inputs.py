@@ -8,6 +8,7 @@
     large FILE          one BF16 tensor of 64 MiB
     meta DIRECTORY      a Llama of one layer in Meta's names, with params.json
     endless DIRECTORY   a Llama whose tokenizer would split a text for ever, and another one that would write one for ever
+    wordy DIRECTORY     a Llama with half a million words in its tokenizer.json that nobody asks for
     differing DIRECTORY a.safetensors, b.safetensors, and what numpy says of the tensors that differ
     gguf FILE           a GGUF of a few types, and beside it FILE.f32 with what numpy makes of its Q8_0 tensor
 """
@@ -198,6 +199,14 @@ def endless(directory):
         tokenizer = json.loads((path / "tokenizer.json").read_text())
         tokenizer[key] = value
         (path / "tokenizer.json").write_text(json.dumps(tokenizer))
+
+
+def wordy(directory):
+    path = pathlib.Path(directory)
+    make.make_sample(path)
+    tokenizer = json.loads((path / "tokenizer.json").read_text())
+    tokenizer["words"] = [f"word{number}" for number in range(500000)]
+    (path / "tokenizer.json").write_text(json.dumps(tokenizer))
 
 
 globals()[sys.argv[1]](*sys.argv[2:])

@@ -121,7 +121,7 @@ static void fill_entry(const struct served *served, const struct node_attributes
 
 static void op_init(void *userdata, struct fuse_conn_info *conn)
 {
-    sem_post(&((struct serving *)userdata)->answering);
+    (void)userdata;
     /* Replies are vectors of pointers: a splice through a pipe is slower. */
     conn->want &=
         ~(unsigned)(FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_WRITE | FUSE_CAP_SPLICE_MOVE | FUSE_CAP_AUTO_INVAL_DATA);

@@ -17,6 +17,7 @@
 
 #include <fuse_lowlevel.h>
 #include <semaphore.h>
+#include <stdatomic.h>
 
 /* What is served, and for whom. */
 struct served {
@@ -32,7 +33,8 @@ struct serving {
     const struct served *served;
     struct waiting_room *waiting;
     struct read_queue *reads;
-    sem_t answering; /* posted once: the kernel's first request is being answered, so there is a worker */
+    atomic_bool has_replied;
+    sem_t answering; /* posted once: the kernel has the first reply, so there is a worker, and its limits are set */
 };
 
 void serving_begin(struct serving *serving, const struct served *served, size_t n_readers);

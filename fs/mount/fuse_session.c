@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/sysmacros.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
@@ -107,8 +107,14 @@ static ssize_t receive_request(int device, void *bytes, size_t size, void *userd
 
 static ssize_t send_reply(int device, struct iovec *iov, int count, void *userdata)
 {
-    (void)userdata;
-    return writev(device, iov, count);
+    struct serving *serving = userdata;
+    ssize_t n_bytes = writev(device, iov, count);
+    int reason = errno;
+    if (!atomic_load_explicit(&serving->has_replied, memory_order_relaxed) &&
+        !atomic_exchange(&serving->has_replied, true))
+        sem_post(&serving->answering);
+    errno = reason;
+    return n_bytes;
 }
 
 #if FUSE_USE_VERSION >= 317
@@ -123,16 +129,16 @@ static int clone_device(int device)
     return -1;
 }
 
-static void use_device_io(struct fuse_session *fuse)
+static bool use_device_io(struct fuse_session *fuse)
 {
     static const struct fuse_custom_io io = {.read = receive_request, .writev = send_reply, .clone_fd = clone_device};
-    fuse_session_custom_io(fuse, &io, sizeof io, fuse_session_fd(fuse));
+    return fuse_session_custom_io(fuse, &io, sizeof io, fuse_session_fd(fuse)) == 0;
 }
 #else
-static void use_device_io(struct fuse_session *fuse)
+static bool use_device_io(struct fuse_session *fuse)
 {
     static const struct fuse_custom_io io = {.read = receive_request, .writev = send_reply};
-    fuse_session_custom_io(fuse, &io, fuse_session_fd(fuse));
+    return fuse_session_custom_io(fuse, &io, fuse_session_fd(fuse)) == 0;
 }
 #endif
 
@@ -152,15 +158,17 @@ struct session *session_new(const struct served *served, const char *mountpoint,
     fuse_opt_free_args(&args);
     free(fuse_options);
     char reason[FUSERMOUNT_WORDS] = "";
-    if (fuse == NULL || !fusermount_mount(fuse, mountpoint, reason)) {
+    bool mounted = fuse != NULL && fusermount_mount(fuse, mountpoint, reason);
+    if (!mounted || !use_device_io(fuse)) {
         const char *words = *last_words ? last_words : "libfuse does not say why";
         obstacle_explain(mountpoint, *reason ? reason : words, error);
+        if (mounted)
+            fuse_session_unmount(fuse);
         if (fuse != NULL)
             fuse_session_destroy(fuse);
         free(session);
         return NULL;
     }
-    use_device_io(fuse); /* refused, libfuse reads and writes by itself */
     session->fuse = fuse;
     session->served.watch = served->tree != NULL ? watch_new(served->tree) : NULL;
     serving_begin(&session->serving, &session->served, n_readers());
@@ -177,10 +185,10 @@ void session_free(struct session *session)
 }
 
 /* The window in which the kernel reads ahead of a sequential reader, per mount; only root may. */
-static void raise_readahead(dev_t device)
+static void raise_readahead(unsigned major_number, unsigned minor_number)
 {
     char path[64];
-    snprintf(path, sizeof path, "/sys/class/bdi/%u:%u/read_ahead_kb", major(device), minor(device));
+    snprintf(path, sizeof path, "/sys/class/bdi/%u:%u/read_ahead_kb", major_number, minor_number);
     FILE *file = fopen(path, "r+e");
     unsigned kib;
     if (file == NULL)
@@ -192,19 +200,19 @@ static void raise_readahead(dev_t device)
     fclose(file);
 }
 
-/* The thread that is nobody's worker: waits until the mount answers, then for signals. It must not ask for anything in
- * the mount before there is a worker who answers. */
+/* The thread that is nobody's worker: waits until the kernel has the first reply, then for signals. It asks for nothing
+ * in the mount: a process that is killed while a thread of its own waits there is never gone, nor is its mount. */
 static void *attend(void *context)
 {
     struct session *session = context;
-    struct stat status;
+    struct statx status;
     sigset_t signals = awaited_signals();
     siginfo_t info;
     while (sem_wait(&session->serving.answering) != 0)
         ;
-    bool is_descriptor = mountpoint_is_descriptor(session->mountpoint);
-    if (!is_descriptor && stat(session->mountpoint, &status) == 0 && session->raise_readahead)
-        raise_readahead(status.st_dev);
+    if (session->raise_readahead && !mountpoint_is_descriptor(session->mountpoint) &&
+        statx(AT_FDCWD, session->mountpoint, AT_STATX_DONT_SYNC, 0, &status) == 0) /* which the kernel answers alone */
+        raise_readahead(status.stx_dev_major, status.stx_dev_minor);
     session->events->ready(session->events->context);
     for (;;)
         if (sigwaitinfo(&signals, &info) > 0)

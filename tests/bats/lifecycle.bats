@@ -2,6 +2,10 @@
 
 load lib
 
+is_gone() {
+    ! kill -0 "$1" 2>/dev/null
+}
+
 setup_file() {
     load lib
     need_fuse
@@ -321,8 +325,8 @@ setup() {
     serve "$SOURCE" "$MNT"
     kill -KILL "$SERVER"
     wait "$SERVER" || true
-    SERVER=
-    serve --replace "$SOURCE" "$MNT"
+    "$WFS" mount -f --replace "$SOURCE" "$MNT" >"$SERVER_LOG" 2>&1 3>&- & # a mount is there until it is replaced
+    SERVER=$!
     await test -e "$MNT/tensors/f32/raw"
     exec 7<"$MNT/tensors/f32/raw"
     "$WFS" mount --replace "$SOURCE" "$MNT" 7<&-
@@ -407,6 +411,24 @@ END
         [[ $output != *"$MNT: cannot be served: "*"thread"* ]] || refused=$((refused + 1))
     done
     [ "$refused" -gt 0 ] || skip "no amount of memory lets it mount and not serve"
+}
+
+@test "a server that is killed as soon as it is mounted is gone" {
+    need_strace
+    mkdir "$MNT"
+    for delay in 0.3 0.4 0.5 0.6; do # its first replies take 0.25 s each
+        strace -f -o "$BATS_TEST_TMPDIR/trace" -e trace=writev -e inject=writev:delay_enter=250000 \
+            "$WFS" mount -f "$SOURCE" "$MNT" 2>"$BATS_TEST_TMPDIR/log" 3>&- &
+        SERVER=$! SERVER_LOG=$BATS_TEST_TMPDIR/log
+        await is_mounted "$MNT"
+        server=$(pgrep -P "$SERVER" -x wfs)
+        sleep "$delay"
+        kill -KILL "$server"
+        await is_gone "$server"
+        wait "$SERVER" || true
+        SERVER=
+        umount -l "$MNT" 2>/dev/null || fusermount3 -uz "$MNT"
+    done
 }
 
 @test "a user who may have few processes: the reason, or all files" {

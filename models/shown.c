@@ -1,5 +1,8 @@
 #include "models/shown.h"
 
+#include "models/canonical.h"
+#include "models/from_gguf.h"
+
 #include <string.h>
 
 struct showing {
@@ -98,4 +101,52 @@ struct shown shown_of(const struct checkpoint *checkpoint, struct arena *arena)
     packing_config_close(&config);
     arena_free(scratch);
     return shown;
+}
+
+/* The tensors of a model, those that lie in the source as they are told by their place. */
+static const struct tensor_set *placed(const struct tensor_set *set, struct arena *arena)
+{
+    struct error unused;
+    struct tensor_set *result = tensor_set_new(arena);
+    for (size_t i = 0; i < set->n_tensors; i++) {
+        struct tensor tensor = set->tensors[i];
+        struct extent extent;
+        if (tensor.view != NULL && tensor.view->n_units > 0 &&
+            view_stored(tensor.view, 0, &extent) == tensor.view->n_units) {
+            tensor.source = extent.source;
+            tensor.offset = extent.offset;
+            tensor.length = view_bytes(tensor.view);
+            tensor.strides = NULL;
+            tensor.view = NULL;
+        }
+        tensor_set_add(result, &tensor);
+    }
+    tensor_set_seal(result, &unused);
+    return result;
+}
+
+bool shown_renamed(const struct checkpoint *checkpoint, enum shown_names names, struct arena *arena,
+                   struct shown *ret_shown, struct error *error)
+{
+    struct shown shown = {0};
+    if (names == NAMES_OF_SOURCE || (names == NAMES_GGUF && gguf_is_source(checkpoint))) {
+        *ret_shown = shown_of(checkpoint, arena);
+        return true;
+    }
+    if (names == NAMES_HF)
+        shown.canonical = canonical_model_new(checkpoint, NULL, error);
+    else
+        shown.gguf = gguf_model_new(checkpoint, error);
+    if (shown.canonical == NULL && shown.gguf == NULL)
+        return error_prefix(error, "tensors/ cannot have the names of %s",
+                            names == NAMES_HF ? "model.safetensors" : "model.gguf");
+    shown.set = placed(shown.canonical != NULL ? shown.canonical->tensors : shown.gguf->tensors, arena);
+    *ret_shown = shown;
+    return true;
+}
+
+void shown_close(struct shown *shown)
+{
+    canonical_model_free(shown->canonical);
+    gguf_model_free(shown->gguf);
 }

@@ -10,8 +10,22 @@
 struct shown {
     const struct tensor_set *set;           /* sealed; the checkpoint's own where nothing is packed */
     const struct unpacked *const *unpacked; /* of each tensor; NULL: it is as stored. NULL: nothing is packed */
+    struct canonical_model *canonical;      /* what the set is of, and freed with it; NULL: the checkpoint alone */
+    struct gguf_model *gguf;
 };
+
+/* Whose names and layout. */
+enum shown_names { NAMES_OF_SOURCE, NAMES_HF, NAMES_GGUF };
 
 /* Everything is made in the arena. What a configuration that cannot be read would have said is not known then: others
  * say so. */
 struct shown shown_of(const struct checkpoint *checkpoint, struct arena *arena);
+
+/* Under other names and in the layout that goes with them: the tensors of model.safetensors, or of model.gguf. Packed
+ * weights are plain there. What cannot be in that file is left out, which a note says; fails where it cannot be made at
+ * all. */
+bool shown_renamed(const struct checkpoint *checkpoint, enum shown_names names, struct arena *arena,
+                   struct shown *ret_shown, struct error *error);
+
+/* Frees what the set is of: nothing of it may be used after that. */
+void shown_close(struct shown *shown);

@@ -26,6 +26,15 @@ static bool parse_text(void *field, const char *value, struct arena *arena, stru
     return true;
 }
 
+static bool parse_names(void *field, const char *value, struct arena *arena, struct error *error)
+{
+    (void)arena;
+    enum shown_names *names = field;
+    *names = strcasecmp(value, "hf") == 0 ? NAMES_HF : NAMES_GGUF;
+    return *names == NAMES_HF || strcasecmp(value, "gguf") == 0 ||
+           error_set(error, "'%s' is neither hf nor gguf", value);
+}
+
 static bool parse_q4_0_rule(void *field, const char *value, struct arena *arena, struct error *error)
 {
     (void)arena;
@@ -231,6 +240,8 @@ const struct option_row option_rows[] = {
      FIELD(open.format)},
     {"name", "NAME", "call the model so in model.gguf, instead of after its directory", false, parse_text,
      FIELD(open.name)},
+    {"names", "hf|gguf", "tensors/: names and layout of model.safetensors, or of model.gguf", false, parse_names,
+     FIELD(content.names)},
     {"allow_trailing", NULL, "ignore bytes after the last tensor instead of refusing the file", false, parse_flag,
      FIELD(open.allow_trailing)},
     {"q4_0", "RULE", "how Q4_0 rounds: ggml (the default), or absmax7 as some Rust engines do", false, parse_q4_0_rule,

@@ -4,9 +4,11 @@
 
 #include "models/layouts/find.h"
 #include "models/quantize.h"
+#include "models/shown.h"
 #include "models/split.h"
 
 struct content_options {
+    enum shown_names names;           /* of the tensors below tensors/ */
     const struct rule *q4_0_rule;     /* another rule for tensors/NAME/q4_0; NULL: the usual one */
     struct quantize_options quantize; /* for gguf/model-Q*.gguf */
     struct gguf_edits edits;          /* for all GGUF files */

@@ -235,7 +235,7 @@ static void add_weights(struct hf_files *files, node_id directory)
     const struct content_options *options = tree_options(tree);
     uint64_t limit = options->shard_size != 0 ? options->shard_size : shards_usual_size;
     struct error error;
-    bool planned = most_bytes(tree_shown(tree)->set, options->hf_type) <= limit;
+    bool planned = most_bytes(tree_source_shown(tree)->set, options->hf_type) <= limit;
     if (!planned && model_of(files) != NULL) {
         if (!shards_plan(files->model, limit, tree_arena(tree), &files->shards, &error)) {
             checkpoint_note(tree_checkpoint(tree), "hf/: the weights are left out: %s", error.message);
@@ -274,7 +274,7 @@ static void add_side_files(struct tree *tree, node_id directory)
     static const char *const of_packings[] = {"config.json", "hf_quant_config.json", "quantize_config.json",
                                               "quantization_config.json"};
     const struct checkpoint *checkpoint = tree_checkpoint(tree);
-    bool is_packed = tree_shown(tree)->unpacked != NULL;
+    bool is_packed = tree_source_shown(tree)->unpacked != NULL;
     if (is_packed && checkpoint_side_file(checkpoint, "config.json") != NULL)
         tree_add_file(tree, directory, "config.json", plan_unpacked_config, tree);
     for (size_t i = 0; i < checkpoint->n_side_files; i++) {

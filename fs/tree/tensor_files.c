@@ -2,6 +2,7 @@
 #include "formats/layout.h"
 #include "formats/numpy/write.h"
 #include "fs/tree/content.h"
+#include "fs/tree/content_options.h"
 #include "fs/tree/name.h"
 #include "fs/tree/tensor_views.h"
 
@@ -212,6 +213,21 @@ static bool collect_cut_names(struct tensor_files *files, const char *path, stru
     return true;
 }
 
+static void close_shown(void *shown)
+{
+    shown_close(shown);
+}
+
+static bool rename_tensors(struct tree *tree, enum shown_names names, struct error *error)
+{
+    struct shown *renamed = arena_alloc(tree_arena(tree), sizeof *renamed);
+    if (!shown_renamed(tree_checkpoint(tree), names, tree_arena(tree), renamed, error))
+        return false;
+    tree_on_free(tree, close_shown, renamed);
+    tree_show(tree, renamed);
+    return true;
+}
+
 static bool add(struct tree *tree, struct error *error)
 {
     static const struct collection collection = {
@@ -226,9 +242,11 @@ static bool add(struct tree *tree, struct error *error)
     };
     struct tensor_files *files = arena_alloc(tree_arena(tree), sizeof *files);
     files->checkpoint = tree_checkpoint(tree);
+    files->options = tree_options(tree);
+    if (files->options->names != NAMES_OF_SOURCE && !rename_tensors(tree, files->options->names, error))
+        return false;
     files->shown = tree_shown(tree);
     files->tensors = files->shown->set;
-    files->options = tree_options(tree);
     if (!collect_cut_names(files, files->checkpoint->path, tree_arena(tree), error))
         return false;
     tree_add_collection(tree, TREE_ROOT, "tensors", &collection, files);

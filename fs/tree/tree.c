@@ -46,7 +46,8 @@ struct tree {
     const struct checkpoint *checkpoint;
     const struct content_options *options;
     struct arena *arena;
-    struct shown shown;
+    struct shown source_shown;
+    const struct shown *shown;
     struct timespec mtime;
     struct node **nodes; /* nodes never move: other threads may hold them */
     uint32_t n_nodes;
@@ -164,6 +165,11 @@ void tree_add_collection(struct tree *tree, node_id parent, const char *name, co
     tree->nodes[node]->collection = (uint16_t)tree->n_collections;
 }
 
+void tree_show(struct tree *tree, const struct shown *shown)
+{
+    tree->shown = shown;
+}
+
 void tree_on_free(struct tree *tree, void (*release)(void *context), void *context)
 {
     tree->releases = memory_resize(tree->releases, (tree->n_releases + 1) * sizeof *tree->releases);
@@ -193,7 +199,8 @@ struct tree *tree_new(const struct checkpoint *checkpoint, const struct content_
     };
     pthread_mutex_init(&tree->lock, NULL);
     pthread_cond_init(&tree->plan_ended, NULL);
-    tree->shown = shown_of(checkpoint, tree->arena);
+    tree->source_shown = shown_of(checkpoint, tree->arena);
+    tree->shown = &tree->source_shown;
     add_node(tree, 0, "", true);
     for (const struct content *const *content = contents; *content != NULL; content++)
         if (!(*content)->add(tree, error)) {
@@ -233,7 +240,12 @@ const struct content_options *tree_options(const struct tree *tree)
 
 const struct shown *tree_shown(const struct tree *tree)
 {
-    return &tree->shown;
+    return tree->shown;
+}
+
+const struct shown *tree_source_shown(const struct tree *tree)
+{
+    return &tree->source_shown;
 }
 
 struct arena *tree_arena(struct tree *tree)

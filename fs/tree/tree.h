@@ -35,7 +35,10 @@ void tree_free(struct tree *tree); /* NULL is allowed */
 
 const struct checkpoint *tree_checkpoint(const struct tree *tree);
 const struct content_options *tree_options(const struct tree *tree);
-const struct shown *tree_shown(const struct tree *tree); /* the tensors */
+
+/* The tensors: as tensors/ has them, and as the source does. */
+const struct shown *tree_shown(const struct tree *tree);
+const struct shown *tree_source_shown(const struct tree *tree);
 
 /* False where the number is nobody's, or there is no such name. */
 bool tree_attributes(struct tree *tree, node_id id, struct node_attributes *ret_attributes);
@@ -111,6 +114,9 @@ struct collection {
 };
 void tree_add_collection(struct tree *tree, node_id parent, const char *name, const struct collection *collection,
                          const void *context);
+
+/* Other tensors below tensors/ than those of the source; they live until the tree is freed. */
+void tree_show(struct tree *tree, const struct shown *shown);
 
 /* Calls release(context) when the tree is freed, before its arena is. */
 void tree_on_free(struct tree *tree, void (*release)(void *context), void *context);

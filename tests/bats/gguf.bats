@@ -48,6 +48,30 @@ fails() {
     [[ $output == *'"token999"]'* ]]
 }
 
+@test "names=hf and names=gguf: tensors/ as model.safetensors or model.gguf has them, blocks in the other order too" {
+    need jq
+    local llama=$HERE/../data/gguf/models/llama-tiny file=$BATS_TEST_TMPDIR/model.gguf name
+    "$WFS" cp "$llama" gguf/model-F32.gguf "$file"
+    [ "$("$WFS" ls -o names=hf "$file" tensors | sort)" = "$("$WFS" ls "$llama" tensors | sort)" ]
+    [ "$("$WFS" ls -o names=gguf "$llama" tensors)" = "$("$WFS" ls "$file" tensors)" ]
+    [ "$("$WFS" ls -o names=hf "$llama" tensors | sort)" = "$("$WFS" ls "$llama" tensors | sort)" ]
+    for name in $("$WFS" ls "$llama" tensors); do
+        cmp <("$WFS" cat -o names=hf "$file" "tensors/$name/f32.npy") <("$WFS" cat "$llama" "tensors/$name/f32.npy")
+    done
+    for name in $("$WFS" ls "$file" tensors); do
+        cmp <("$WFS" cat -o names=gguf "$llama" "tensors/$name/f32.npy") <("$WFS" cat "$file" "tensors/$name/f32.npy")
+    done
+    "$WFS" cp "$llama" gguf/converter/model-q8_0.gguf "$file"
+    name=model.layers.0.self_attn.q_proj.weight
+    [ "$("$WFS" cat -o names=hf "$file" "tensors/$name/metadata.json" | jq -r .dtype)" = Q8_0 ]
+    cmp <("$WFS" cat -o names=hf "$file" "tensors/$name/raw") <("$WFS" cat "$llama" "tensors/$name/q8_0")
+    name=model.layers.0.mlp.up_proj.weight
+    [ "$("$WFS" cat -o names=hf "$file" "tensors/$name/metadata.json" | jq -c '[.source, .offset]')" = \
+        "$("$WFS" cat "$file" tensors/blk.0.ffn_up.weight/metadata.json | jq -c '[.source, .offset]')" ]
+    run -2 "$WFS" ls -o names=other "$file"
+    [[ $output == *"option names: 'other' is neither hf nor gguf"* ]]
+}
+
 @test "what is quantized already is quantized again only when asked to" {
     run ! "$WFS" cat "$SOURCE" gguf/model-Q4_0.gguf
     "$WFS" info "$SOURCE" | grep -F 'gguf/: the source is quantized already; -o requantize shows it quantized again'

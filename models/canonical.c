@@ -203,6 +203,15 @@ struct canonical_model *canonical_model_new(const struct checkpoint *checkpoint,
     return NULL;
 }
 
+const struct dtype *canonical_type(const struct checkpoint *checkpoint, const struct dtype *type,
+                                   const char **ret_reason)
+{
+    *ret_reason = type != NULL ? "-o dtype= asks for it" : "each tensor as the source has it";
+    if (type == NULL && gguf_is_source(checkpoint))
+        return canonical_gguf_type(checkpoint, ret_reason);
+    return type;
+}
+
 bool canonical_generates(const struct canonical_model *model)
 {
     static const char *const heads[] = {"ForCausalLM", "LMHeadModel", "ForConditionalGeneration"};

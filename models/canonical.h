@@ -28,6 +28,11 @@ struct canonical_model *canonical_model_new(const struct checkpoint *checkpoint,
                                             struct error *error);
 void canonical_model_free(struct canonical_model *model); /* NULL is allowed */
 
+/* What floating-point matrices are written as, for those who have not made the model: NULL where each is what it is.
+ * *ret_reason is why, in words. */
+const struct dtype *canonical_type(const struct checkpoint *checkpoint, const struct dtype *type,
+                                   const char **ret_reason);
+
 /* Whether its class generates texts, and has a generation_config.json. */
 bool canonical_generates(const struct canonical_model *model);
 

@@ -23,9 +23,8 @@ struct choice {
 };
 
 /* The type of matrices: the one of 16 bits, if there is one; vectors, and some matrices, are F32 in every GGUF. */
-static struct choice choose_type(const struct canonical_model *model, const struct dtype *wanted)
+static struct choice choose_type(const struct tensor_set *set, const struct dtype *wanted)
 {
-    const struct tensor_set *set = model->checkpoint->tensors;
     struct choice choice = {wanted, &f32_dtype, false};
     for (size_t i = 0; i < set->n_tensors; i++) {
         const struct dtype *dtype = set->tensors[i].dtype;
@@ -37,11 +36,16 @@ static struct choice choose_type(const struct canonical_model *model, const stru
         choice.most = &bf16_dtype;
     if (wanted != NULL)
         choice.most = wanted;
-    else if (choice.is_quantized)
-        checkpoint_note(model->checkpoint,
-                        "model.safetensors, hf/: the quantized weights of this GGUF are shown as BF16, rounded; "
-                        "-o dtype=f32 shows just what they are");
     return choice;
+}
+
+const struct dtype *canonical_gguf_type(const struct checkpoint *checkpoint, const char **ret_reason)
+{
+    const struct choice choice = choose_type(checkpoint->tensors, NULL);
+    *ret_reason = choice.is_quantized ? "the quantized weights of this GGUF are shown as BF16, rounded; "
+                                        "-o dtype=f32 shows just what they are"
+                                      : "the matrices of this GGUF are that; vectors stay F32, as it has them";
+    return choice.most;
 }
 
 static bool stays_f32(const struct tensor *tensor)
@@ -186,8 +190,13 @@ static bool come_back(struct canonical_model *model, const struct choice *choice
 bool canonical_take_gguf(struct canonical_model *model, const struct dtype *wanted, struct error *error)
 {
     struct error reason;
-    const struct choice choice = choose_type(model, wanted);
+    const struct choice choice = choose_type(model->checkpoint->tensors, wanted);
     struct tensor_set *back = tensor_set_new(model->arena);
+    if (choice.is_quantized && wanted == NULL) {
+        const char *why;
+        canonical_gguf_type(model->checkpoint, &why);
+        checkpoint_note(model->checkpoint, "model.safetensors, hf/: %s", why);
+    }
     if (come_back(model, &choice, back, &reason))
         return take(model, back, &choice, error);
     model->config = NULL;

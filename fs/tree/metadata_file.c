@@ -1,8 +1,10 @@
 /* metadata.json: the whole checkpoint for jq. What stands before the tensors is kept; each tensor's entry is written
  * when it is read. It tells the size of every file, so who asks for it waits until all are planned. */
 #include "fs/tree/content.h"
+#include "fs/tree/content_options.h"
 #include "fs/tree/pool.h"
 #include "fs/tree/tensor_views.h"
+#include "models/canonical.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,6 +49,21 @@ static void put_totals(const struct checkpoint *checkpoint, struct json_writer *
     json_break_line(writer);
     json_put_number(writer, "parameters", parameters);
     json_put_number(writer, "bytes", bytes);
+}
+
+/* What model.safetensors has numbers as, where there is one. */
+static void put_safetensors(struct tree *tree, struct json_writer *writer)
+{
+    struct node_attributes unused;
+    const char *reason;
+    if (!tree_lookup(tree, TREE_ROOT, "model.safetensors", &unused))
+        return;
+    const struct dtype *type = canonical_type(tree_checkpoint(tree), tree_options(tree)->hf_type, &reason);
+    json_break_line(writer);
+    json_begin_object(writer, "safetensors");
+    json_put_text(writer, "dtype", type != NULL ? type->name : NULL);
+    json_put_text(writer, "reason", reason);
+    json_end(writer);
 }
 
 /* The files of the tree but for metadata.json itself and those below tensors/, which the tensors' entries list. */
@@ -137,6 +154,7 @@ static void write_head(struct tree *tree, struct buffer *out)
     put_sources(checkpoint, &writer);
     put_metadata(checkpoint, &writer);
     put_totals(checkpoint, &writer);
+    put_safetensors(tree, &writer);
     put_files(tree, &writer);
     put_hidden(checkpoint, &writer);
     put_notes(checkpoint, &writer);

@@ -78,6 +78,26 @@ fails() {
     "$WFS" cat -o requantize -o pure "$SOURCE" gguf/model-Q4_0.gguf | head -c 4 | grep -q GGUF
 }
 
+# The type of most matrices of model.safetensors, by its header.
+written_type() {
+    "$WFS" cat "$@" model.safetensors | strings -n 100 | head -1 | grep -o '"dtype":"[A-Z0-9]*","shape":.[0-9]*,' | cut -d'"' -f4 |
+        sort | uniq -c | sort -n | tail -1 | sed 's/.* //'
+}
+
+@test "metadata.json says what model.safetensors has numbers as, and why" {
+    need jq strings
+    local llama=$HERE/../data/gguf/models/llama-tiny file=$BATS_TEST_TMPDIR/model.gguf
+    [ "$("$WFS" cat "$llama" metadata.json | jq -c .safetensors)" = '{"dtype":null,"reason":"each tensor as the source has it"}' ]
+    "$WFS" cp "$llama" gguf/converter/model-q8_0.gguf "$file"
+    [ "$("$WFS" cat "$file" metadata.json | jq -r .safetensors.dtype)" = BF16 ]
+    [ "$(written_type "$file")" = BF16 ]
+    "$WFS" cat "$file" metadata.json | jq -r .safetensors.reason | grep -q 'rounded; -o dtype=f32 shows just what they are'
+    [ "$("$WFS" cat -o dtype=f32 "$file" metadata.json | jq -c .safetensors)" = '{"dtype":"F32","reason":"-o dtype= asks for it"}' ]
+    [ "$(written_type -o dtype=f32 "$file")" = F32 ]
+    "$WFS" cp "$llama" model.gguf "$file"
+    [ "$("$WFS" cat "$file" metadata.json | jq -r .safetensors.dtype)" = "$(written_type "$file")" ]
+}
+
 @test "an importance matrix: files that want one say so, its keys are written, another text is refused" {
     local matrix=$HERE/../data/gguf/imatrix.gguf text=$BATS_TEST_TMPDIR/text
     "$WFS" info -o requantize "$SOURCE" | grep -F 'need an importance matrix: -o imatrix=FILE'

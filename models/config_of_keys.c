@@ -334,18 +334,33 @@ static void add_rope(struct draft *draft)
     set_line(draft, "rope_scaling", arena_printf(draft->arena, "%s\n  }", object));
 }
 
+/* Whether a condition of `length` bytes holds. */
+static bool holds(const char *condition, size_t length, const struct family *family, const struct gguf_kvs *kvs,
+                  const struct tensor_set *tensors)
+{
+    char name[192];
+    bool is_denied = *condition == '!', is_key = strncmp(condition + is_denied, "key:", 4) == 0;
+    const char *subject = condition + is_denied + strcspn(condition + is_denied, ":") + 1;
+    snprintf(name, sizeof name, "%s%s%.*s", is_key ? family_architecture(family) : "", is_key ? "." : "",
+             (int)(condition + length - subject), subject);
+    bool is_there = is_key ? gguf_kvs_find(kvs, name) != NULL : tensor_set_find_text(tensors, name) != NULL;
+    return is_there != is_denied;
+}
+
 static const struct config_form *find_form(const struct family *family, const struct gguf_kvs *kvs,
                                            const struct tensor_set *tensors)
 {
-    const struct config_form *form = family->forms;
-    for (; form != NULL && form->architecture != NULL && form->when != NULL; form++) {
-        char key[128];
-        snprintf(key, sizeof key, "%s.%s", family_architecture(family), form->when + strcspn(form->when, ":") + 1);
-        if (strncmp(form->when, "key:", 4) == 0 ? gguf_kvs_find(kvs, key) != NULL
-                                                : tensor_set_find_text(tensors, form->when + 7) != NULL)
-            break;
+    for (const struct config_form *form = family->forms; form != NULL && form->architecture != NULL; form++) {
+        const char *at = form->when != NULL ? form->when : "";
+        for (size_t length; *at != '\0'; at += length + strspn(at + length, " ")) {
+            length = strcspn(at, " ");
+            if (!holds(at, length, family, kvs, tensors))
+                break;
+        }
+        if (*at == '\0')
+            return form;
     }
-    return form != NULL && form->architecture != NULL ? form : NULL;
+    return NULL;
 }
 
 static int compare_lines(const void *a, const void *b)

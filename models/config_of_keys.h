@@ -41,7 +41,9 @@ struct config_row {
 /* A class that the family may be: the first one whose condition holds. */
 struct config_form {
     const char *architecture, *model_type;
-    const char *when;              /* "key:expert_count", "tensor:blk.0.ffn_gate_shexp.weight"; NULL: always */
+    /* Conditions with blanks between them, all of which hold: "key:expert_count", "tensor:blk.0.attn_q.bias", with a
+     * '!' before it what is not there; NULL: always. */
+    const char *when;
     const struct config_row *rows; /* up to one without a name; NULL: none */
 };
 

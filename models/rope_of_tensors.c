@@ -4,6 +4,7 @@
 #include "models/families/rope_freqs.h"
 #include "quant/convert.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { MAX_FACTORS = 65536 };
@@ -33,21 +34,39 @@ static bool makes(const struct rope_freqs *scaling, const struct table *table)
     return true;
 }
 
-/* The scaling of a published model that gives the table. */
+/* The length of context by which factor number `i`, between those of both ends, would have come of the scaling. */
+static double context_of(const struct rope_freqs *scaling, const struct table *table, uint64_t i)
+{
+    double wavelength = 2 * M_PI * pow(scaling->theta, (double)i / (double)table->count);
+    double smooth = (1 / (double)table->values[i] - 1 / scaling->factor) / (1 - 1 / scaling->factor);
+    return nearbyint(wavelength * (scaling->low_factor + smooth * (scaling->high_factor - scaling->low_factor)));
+}
+
+/* Scaling that gives the table, if there is one that anybody would write. Low and high factor and the context may have
+ * a multiple in common, which makes no difference: so the low one is 1, as in all that is published. */
 static bool find_llama3(const struct table *table, double theta, struct rope_freqs *ret_scaling)
 {
-    static const double contexts[] = {8192, 2048, 4096, 16384, 32768, 65536, 131072};
-    struct rope_freqs scaling = {.theta = theta, .low_factor = 1, .high_factor = 4};
+    static const double high_factors[] = {4, 2, 3, 8, 16, 32};
+    enum { SHORTEST_CONTEXT = 1 << 4, LONGEST_CONTEXT = 1 << 20 };
+    struct rope_freqs scaling = {.theta = theta, .low_factor = 1, .high_factor = 4, .old_context = 8192};
+    uint64_t middle = 0;
     for (uint64_t i = 0; i < table->count; i++)
         scaling.factor = table->values[i] > scaling.factor ? table->values[i] : scaling.factor;
-    for (size_t i = 0; i < sizeof contexts / sizeof *contexts; i++) {
-        scaling.old_context = contexts[i];
-        if (makes(&scaling, table)) {
-            *ret_scaling = scaling;
-            return true;
-        }
+    while (middle < table->count && (table->values[middle] == 1 || (double)table->values[middle] == scaling.factor))
+        middle++;
+    bool found = makes(&scaling, table);
+    for (size_t i = 0; !found && middle < table->count && i < sizeof high_factors / sizeof *high_factors; i++) {
+        scaling.high_factor = high_factors[i];
+        scaling.old_context = context_of(&scaling, table, middle);
+        found = makes(&scaling, table);
     }
-    return false;
+    for (uint64_t context = SHORTEST_CONTEXT; !found && middle == table->count && context <= LONGEST_CONTEXT;) {
+        scaling.old_context = (double)context;
+        context *= 2;
+        found = makes(&scaling, table);
+    }
+    *ret_scaling = scaling;
+    return found;
 }
 
 static void put_table(struct json_writer *writer, const char *key, const struct table *table)

@@ -11,6 +11,9 @@ struct canonical_model {
     const struct checkpoint *checkpoint;
     struct tensor_set *tensors; /* without those that a file of safetensors cannot have; sealed */
     const struct dtype **types; /* what each is written as */
+    const uint32_t *from;       /* of a GGUF: the place there of what each came of, of the last where there are several;
+                                 * NULL: nothing is known of it */
+    uint64_t n_layers;          /* of a GGUF that is understood */
     const char *model_type;     /* of config.json; NULL: none */
     const char *config;         /* the text of config.json, where it is not the source's own; NULL: none */
     size_t config_length;

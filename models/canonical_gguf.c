@@ -72,10 +72,12 @@ static const struct dtype *written_type(const struct tensor *tensor, const struc
 }
 
 /* Adds what safetensors can have of a set. */
-static bool take(struct canonical_model *model, const struct tensor_set *set, const struct choice *choice,
-                 struct error *error)
+static bool take(struct canonical_model *model, const struct tensor_set *set, const uint32_t *from,
+                 const struct choice *choice, struct error *error)
 {
     struct left_out left_out[LEFT_OUT_MAX + 1] = {{0}};
+    uint32_t *kept_from = from != NULL ? arena_array(model->arena, set->n_tensors + 1, sizeof *kept_from) : NULL;
+    model->from = kept_from;
     model->types = arena_array(model->arena, set->n_tensors + 1, sizeof *model->types);
     for (size_t i = 0; i < set->n_tensors; i++) {
         const struct tensor *tensor = &set->tensors[i];
@@ -86,6 +88,8 @@ static bool take(struct canonical_model *model, const struct tensor_set *set, co
             continue;
         }
         model->types[model->tensors->n_tensors] = written;
+        if (from != NULL)
+            kept_from[model->tensors->n_tensors] = from[i];
         tensor_set_add(model->tensors, tensor);
     }
     left_out_note(left_out, model->checkpoint, "model.safetensors");
@@ -97,12 +101,17 @@ struct way_back {
     const struct family *family;
     const struct facts *facts;
     struct arena *arena;
+    const struct tensor_set *weights;
     struct tensor_set *set;
+    uint32_t *from; /* of each */
+    size_t capacity;
+    uint32_t last_read;
 };
 
 static const struct view *read_view(void *context, const struct tensor *tensor, const char *shown, struct error *error)
 {
-    const struct way_back *into = context;
+    struct way_back *into = context;
+    into->last_read = (uint32_t)(tensor - into->weights->tensors);
     if (tensor->refusal == NULL)
         return tensor_view(tensor, into->arena);
     error_set(error, "tensor '%.200s': %s", shown, tensor->refusal);
@@ -111,9 +120,14 @@ static const struct view *read_view(void *context, const struct tensor *tensor, 
 
 static void write_view(void *context, const char *name, const struct view *view)
 {
-    const struct way_back *into = context;
+    struct way_back *into = context;
     if (into->family->rename != NULL)
         name = into->family->rename(into->arena, into->facts, BACKWARD, name);
+    if (into->set->n_tensors == into->capacity) {
+        into->capacity = 2 * into->capacity + 64;
+        into->from = memory_resize(into->from, into->capacity * sizeof *into->from);
+    }
+    into->from[into->set->n_tensors] = into->last_read;
     tensor_set_add_view(into->set, name, view);
 }
 
@@ -153,8 +167,8 @@ static const char *dtype_text(const struct dtype *type)
     return type == &f32_dtype ? "float32" : "bfloat16";
 }
 
-/* Fills `back` with the tensors under Hugging Face's names. */
-static bool come_back(struct canonical_model *model, const struct choice *choice, struct tensor_set *back,
+/* Fills in the tensors under Hugging Face's names. */
+static bool come_back(struct canonical_model *model, const struct choice *choice, struct way_back *into,
                       struct error *error)
 {
     const struct gguf_kvs *kvs = &model->checkpoint->metadata;
@@ -162,7 +176,9 @@ static bool come_back(struct canonical_model *model, const struct choice *choice
     struct tensor_set *weights = tensor_set_new(model->arena);
     struct buffer config = {0};
     struct facts facts;
-    struct way_back into = {family, &facts, model->arena, back};
+    into->family = family;
+    into->facts = &facts;
+    into->weights = weights;
     if (family == NULL)
         return error_set(error, "no family of this architecture is known");
     if (!find_weights(model, weights, error) ||
@@ -173,6 +189,7 @@ static bool come_back(struct canonical_model *model, const struct choice *choice
     buffer_free(&config);
     if (!read_facts(model, family, &facts, error))
         return false;
+    model->n_layers = facts.n_layers;
     const struct relation_job job = {
         .relation = relation_new(model->arena, family->name, family->prefix, family->tensors, error),
         .direction = BACKWARD,
@@ -180,7 +197,7 @@ static bool come_back(struct canonical_model *model, const struct choice *choice
         .facts_name = "the keys",
         .set = weights,
         .arena = model->arena,
-        .context = &into,
+        .context = into,
         .read = read_view,
         .write = write_view,
     };
@@ -191,16 +208,19 @@ bool canonical_take_gguf(struct canonical_model *model, const struct dtype *want
 {
     struct error reason;
     const struct choice choice = choose_type(model->checkpoint->tensors, wanted);
-    struct tensor_set *back = tensor_set_new(model->arena);
+    struct way_back into = {.arena = model->arena, .set = tensor_set_new(model->arena)};
     if (choice.is_quantized && wanted == NULL) {
         const char *why;
         canonical_gguf_type(model->checkpoint, &why);
         checkpoint_note(model->checkpoint, "model.safetensors, hf/: %s", why);
     }
-    if (come_back(model, &choice, back, &reason))
-        return take(model, back, &choice, error);
+    bool is_back = come_back(model, &choice, &into, &reason);
+    bool taken = is_back && take(model, into.set, into.from, &choice, error);
+    free(into.from);
+    if (is_back)
+        return taken;
     model->config = NULL;
     checkpoint_note(model->checkpoint, "model.safetensors, hf/: tensors keep GGUF's names and layout: %s",
                     reason.message);
-    return take(model, model->checkpoint->tensors, &choice, error);
+    return take(model, model->checkpoint->tensors, NULL, &choice, error);
 }

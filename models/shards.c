@@ -80,22 +80,58 @@ static void spread(const struct canonical_model *model, const size_t *order, uin
     free(waiting);
 }
 
+static void add_totals(const struct canonical_model *model, struct shards *shards)
+{
+    for (size_t i = 0; i < model->tensors->n_tensors; i++) {
+        const struct tensor *tensor = &model->tensors->tensors[i];
+        shards->total_size += tensor_bytes(model, i);
+        shards->total_parameters += is_buffer(tensor) ? 0 : tensor_elements(tensor);
+    }
+}
+
 bool shards_plan(const struct canonical_model *model, uint64_t max_size, struct arena *arena, struct shards *ret_shards,
                  struct error *error)
 {
     size_t n_tensors = model->tensors->n_tensors;
     struct shards shards = {.shard_of = arena_array(arena, n_tensors, sizeof *shards.shard_of)};
     spread(model, module_order(model->tensors, model->model_type, arena), max_size, &shards);
-    for (size_t i = 0; i < n_tensors; i++) {
-        const struct tensor *tensor = &model->tensors->tensors[i];
-        shards.total_size += tensor_bytes(model, i);
-        shards.total_parameters += is_buffer(tensor) ? 0 : tensor_elements(tensor);
-    }
+    add_totals(model, &shards);
     if (shards.n_shards > SHARDS_MAX)
         return error_set(error, "%zu shards of at most %" PRIu64 " bytes are more than %d", shards.n_shards, max_size,
                          SHARDS_MAX);
     *ret_shards = shards;
     return true;
+}
+
+/* The last name of the tensors from `first` on that one of the GGUF holds: where the converter wrote that one. *ret_end
+ * is the first tensor after them. */
+static const char *last_name(const struct canonical_model *model, size_t first, size_t *ret_end)
+{
+    const struct tensor *tensors = model->tensors->tensors;
+    const char *last = tensors[first].name;
+    size_t end = first + 1;
+    for (; end < model->tensors->n_tensors && model->from[end] == model->from[first]; end++)
+        last = strcmp(tensors[end].name, last) > 0 ? tensors[end].name : last;
+    *ret_end = end;
+    return last;
+}
+
+struct shards shards_of_order(const struct canonical_model *model, struct arena *arena)
+{
+    size_t n_tensors = model->tensors->n_tensors;
+    struct shards shards = {.n_shards = 1, .shard_of = arena_array(arena, n_tensors, sizeof *shards.shard_of)};
+    const char *before = "";
+    for (size_t first = 0, end; model->from != NULL && first < n_tensors; first = end) {
+        const char *last = last_name(model, first, &end);
+        shards.n_shards += strcmp(last, before) < 0;
+        before = last;
+        for (size_t i = first; i < end; i++)
+            shards.shard_of[i] = (uint32_t)shards.n_shards - 1;
+    }
+    if (shards.n_shards >= 2 * model->n_layers || shards.n_shards > SHARDS_MAX)
+        shards.n_shards = 1;
+    add_totals(model, &shards);
+    return shards;
 }
 
 char *shards_name(const struct shards *shards, size_t shard, struct arena *arena)

@@ -26,6 +26,11 @@ bool shards_parse_size(const char *text, uint64_t *ret_size, struct error *error
 bool shards_plan(const struct canonical_model *model, uint64_t max_size, struct arena *arena, struct shards *ret_shards,
                  struct error *error);
 
+/* The shards that a checkpoint was in which the converter made a GGUF of, one where nothing tells of more. It takes
+ * them one after the other, the tensors of each by name: so names that begin anew begin a shard. Who writes a GGUF in
+ * another order, as llama-quantize does, begins anew twice in every layer at least, which is not taken for shards. */
+struct shards shards_of_order(const struct canonical_model *model, struct arena *arena);
+
 /* "model-00001-of-00007.safetensors" of shard 0, or "model.safetensors" where there is no other. */
 char *shards_name(const struct shards *shards, size_t shard, struct arena *arena);
 

@@ -1,7 +1,8 @@
 /* model.safetensors, and hf/: what save_pretrained() would have written, weights, configuration and tokenizer.
  *
  * The model that the weights are made of is made when the first of them is asked for, and kept. How many shards hf/ has
- * must be known to name them: where the tensors may be more than one holds, it is made at once. */
+ * must be known to name them: where the tensors may be more than one holds, and of a GGUF, whose order may tell of
+ * shards, it is made at once. */
 #include "fs/tree/content.h"
 #include "fs/tree/content_options.h"
 #include "fs/tree/safetensors_file.h"
@@ -229,24 +230,34 @@ static void add_shards(struct hf_files *files, node_id directory)
     tree_add_file(files->tree, directory, "model.safetensors.index.json", plan_index, files);
 }
 
-static void add_weights(struct hf_files *files, node_id directory)
+/* Finds the shards; false where the weights cannot be in any. */
+static bool plan_shards(struct hf_files *files)
 {
     struct tree *tree = files->tree;
     const struct content_options *options = tree_options(tree);
     uint64_t limit = options->shard_size != 0 ? options->shard_size : shards_usual_size;
     struct error error;
-    bool planned = most_bytes(tree_source_shown(tree)->set, options->hf_type) <= limit;
-    if (!planned && model_of(files) != NULL) {
-        if (!shards_plan(files->model, limit, tree_arena(tree), &files->shards, &error)) {
-            checkpoint_note(tree_checkpoint(tree), "hf/: the weights are left out: %s", error.message);
-            return;
-        }
-        if (files->shards.n_shards > 1) {
-            add_shards(files, directory);
-            return;
-        }
-    }
-    tree_add_file(tree, directory, "model.safetensors", plan_whole, files);
+    bool by_order = gguf_is_source(tree_checkpoint(tree)) && options->shard_size == 0;
+    bool by_size = most_bytes(tree_source_shown(tree)->set, options->hf_type) > limit;
+    if ((!by_order && !by_size) || model_of(files) == NULL)
+        return true;
+    if (by_order)
+        files->shards = shards_of_order(files->model, tree_arena(tree));
+    if (files->shards.n_shards > 1 || !by_size ||
+        shards_plan(files->model, limit, tree_arena(tree), &files->shards, &error))
+        return true;
+    checkpoint_note(tree_checkpoint(tree), "hf/: the weights are left out: %s", error.message);
+    return false;
+}
+
+static void add_weights(struct hf_files *files, node_id directory)
+{
+    if (!plan_shards(files))
+        return;
+    if (files->shards.n_shards > 1)
+        add_shards(files, directory);
+    else
+        tree_add_file(files->tree, directory, "model.safetensors", plan_whole, files);
 }
 
 /* config.json of a packed model, which is none here. */

@@ -78,6 +78,34 @@ fails() {
     "$WFS" cat -o requantize -o pure "$SOURCE" gguf/model-Q4_0.gguf | head -c 4 | grep -q GGUF
 }
 
+@test "model.gguf of hf/ of a GGUF is the GGUF: of checkpoints in one file and in shards, with experts, of Mistral" {
+    need jq
+    local name size out=$BATS_TEST_TMPDIR
+    for name in llama-tiny mixtral-tiny gemma-tiny; do
+        for size in 5GB 24KB; do
+            rm -rf "$out/hf" "$out/checkpoint"
+            "$WFS" cp -r -o "shard-size=$size" "$HERE/../data/gguf/models/$name" hf "$out/checkpoint"
+            "$WFS" cp "$out/checkpoint" model.gguf "$out/checkpoint.gguf"
+            "$WFS" cp -r "$out/checkpoint.gguf" hf "$out/hf"
+            "$WFS" cp -o "name=checkpoint" "$out/hf" model.gguf "$out/again.gguf"
+            cmp "$out/checkpoint.gguf" "$out/again.gguf"
+            [ "$name $size" != "mixtral-tiny 24KB" ] || [ -e "$out/hf/model.safetensors.index.json" ]
+            [ "$size" != 5GB ] || [ -e "$out/hf/model.safetensors" ]
+        done
+    done
+    rm -rf "$out/hf" "$out/checkpoint" "$out/again.gguf"
+    cp -r "$HERE/../data/gguf/models/llama-tiny" "$out/checkpoint"
+    jq '.model_type = "mistral" | .architectures = ["MistralForCausalLM"] | del(.head_dim)' \
+        "$HERE/../data/gguf/models/llama-tiny/config.json" >"$out/config.json"
+    mv "$out/config.json" "$out/checkpoint/config.json"
+    "$WFS" cp "$out/checkpoint" model.gguf "$out/checkpoint.gguf"
+    "$WFS" cp -r "$out/checkpoint.gguf" hf "$out/hf"
+    "$WFS" cp "$out/hf" model.gguf "$out/again.gguf"
+    cmp "$out/checkpoint.gguf" "$out/again.gguf"
+    "$WFS" cp "$out/checkpoint" gguf/model-Q4_K_M.gguf "$out/quantized.gguf"
+    [ "$("$WFS" ls "$out/quantized.gguf" hf | grep -c safetensors)" -eq 1 ]
+}
+
 # The type of most matrices of model.safetensors, by its header.
 written_type() {
     "$WFS" cat "$@" model.safetensors | strings -n 100 | head -1 | grep -o '"dtype":"[A-Z0-9]*","shape":.[0-9]*,' | cut -d'"' -f4 |

@@ -26,6 +26,11 @@ struct config_class {
     const struct config_computed *computed; /* up to a NULL key; NULL: none */
     const char *text_class;                 /* model_type of text_config, where it does not say so itself */
     bool text_may_be_flat;                  /* without text_config, its keys are those of the whole */
+
+    /* The same for the parts that see and hear, which have rows of their own: those with is_tower have model types that
+     * no text model has. */
+    const char *vision_class, *audio_class;
+    bool is_tower;
 };
 
 /* NULL where transformers does not know the model type, or we do not. */

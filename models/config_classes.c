@@ -34,7 +34,34 @@ static const struct config_alias t5_aliases[] = {{"hidden_size", "d_model"},
                                                  {0}};
 static const struct config_alias lfm2_aliases[] = {{"block_ff_dim", "intermediate_size"}, {"theta", "rope_theta"}, {0}};
 
+static const struct config_alias voxtral_encoder_aliases[] = {{"d_model", "hidden_size"},
+                                                              {"encoder_layers", "num_hidden_layers"},
+                                                              {"encoder_attention_heads", "num_attention_heads"},
+                                                              {"encoder_ffn_dim", "intermediate_size"},
+                                                              {0}};
+
 /* Starts of defaults that several classes share. */
+#define QWEN2_5_VISION_DEFAULTS                                                                                        \
+    "{'depth': 32, 'hidden_size': 3584, 'hidden_act': 'silu', 'intermediate_size': 3420, 'num_heads': 16,"             \
+    " 'patch_size': 14, 'spatial_merge_size': 2, 'temporal_patch_size': 2, 'fullatt_block_indexes': [7, 15, 23, 31]"
+
+#define QWEN3_VISION_DEFAULTS                                                                                          \
+    "{'depth': 27, 'hidden_size': 1152, 'hidden_act': 'gelu_pytorch_tanh', 'intermediate_size': 4304,"                 \
+    " 'num_heads': 16, 'patch_size': 16, 'spatial_merge_size': 2, 'temporal_patch_size': 2,"                           \
+    " 'num_position_embeddings': 2304, 'deepstack_visual_indexes': [8, 16, 24]"
+
+#define SIGLIP_DEFAULTS                                                                                                \
+    "{'hidden_size': 768, 'intermediate_size': 3072, 'num_hidden_layers': 12, 'num_attention_heads': 12,"              \
+    " 'patch_size': 16, 'hidden_act': 'gelu_pytorch_tanh', 'layer_norm_eps': 1e-06"
+
+#define IDEFICS3_VISION_DEFAULTS                                                                                       \
+    "{'hidden_size': 1152, 'intermediate_size': 3072, 'num_hidden_layers': 12, 'num_attention_heads': 16,"             \
+    " 'image_size': 224, 'patch_size': 32, 'hidden_act': 'gelu_pytorch_tanh', 'layer_norm_eps': 1e-06"
+
+#define WHISPER_DEFAULTS                                                                                               \
+    "{'d_model': 1280, 'encoder_ffn_dim': 5120, 'num_hidden_layers': 32, 'encoder_layers': 32,"                        \
+    " 'encoder_attention_heads': 20, 'num_mel_bins': 128"
+
 #define GPT2_DEFAULTS                                                                                                  \
     "{'n_layer': 12, 'n_positions': 1024, 'n_embd': 768, 'n_inner': null, 'n_head': 12, 'layer_norm_epsilon': 1e-05,"  \
     " 'vocab_size': 50257, 'bos_token_id': 50256, 'eos_token_id': 50256"
@@ -178,11 +205,23 @@ static const struct config_class classes[] = {
             " 'rms_norm_eps': 1e-06, 'num_experts': 128, 'num_experts_per_tok': 8, 'moe_intermediate_size': 768,"
             " 'norm_topk_prob': false, 'vocab_size': 151936, 'sliding_window': null, 'tie_word_embeddings': false}",
     },
-    {.model_type = "qwen2_vl", .defaults = "{}", .text_class = "qwen2_vl_text", .text_may_be_flat = true},
-    {.model_type = "qwen2_5_vl", .defaults = "{}", .text_class = "qwen2_5_vl_text", .text_may_be_flat = true},
+    {.model_type = "qwen2_vl",
+     .defaults = "{}",
+     .text_class = "qwen2_vl_text",
+     .text_may_be_flat = true,
+     .vision_class = "qwen2_vl_vision"},
+    {.model_type = "qwen2_5_vl",
+     .defaults = "{}",
+     .text_class = "qwen2_5_vl_text",
+     .text_may_be_flat = true,
+     .vision_class = "qwen2_5_vl_vision"},
     {.model_type = "qwen2_vl_text", .defaults = QWEN2_VL_DEFAULTS, .computed = kv_heads},
     {.model_type = "qwen2_5_vl_text", .defaults = QWEN2_VL_DEFAULTS, .computed = kv_heads},
-    {.model_type = "qwen2_5_omni", .defaults = "{}", .text_class = "qwen2_5_omni_text"},
+    {.model_type = "qwen2_5_omni",
+     .defaults = "{}",
+     .text_class = "qwen2_5_omni_text",
+     .vision_class = "qwen2_5_omni_vision_encoder",
+     .audio_class = "qwen2_5_omni_audio_encoder"},
     {
         .model_type = "qwen2_5_omni_text",
         .defaults =
@@ -193,8 +232,14 @@ static const struct config_class classes[] = {
             " 'vocab_size': 152064, 'sliding_window': null, 'tie_word_embeddings': false}",
         .computed = kv_heads,
     },
-    {.model_type = "qwen3_vl", .defaults = QWEN3_VL_DEFAULTS, .text_class = "qwen3_vl_text"},
-    {.model_type = "qwen3_vl_moe", .defaults = QWEN3_VL_DEFAULTS, .text_class = "qwen3_vl_moe_text"},
+    {.model_type = "qwen3_vl",
+     .defaults = QWEN3_VL_DEFAULTS,
+     .text_class = "qwen3_vl_text",
+     .vision_class = "qwen3_vl_vision"},
+    {.model_type = "qwen3_vl_moe",
+     .defaults = QWEN3_VL_DEFAULTS,
+     .text_class = "qwen3_vl_moe_text",
+     .vision_class = "qwen3_vl_vision"},
     {
         .model_type = "qwen3_vl_text",
         .defaults = "{'num_hidden_layers': 32, 'max_position_embeddings': 128000, 'hidden_size': 4096,"
@@ -214,7 +259,11 @@ static const struct config_class classes[] = {
             " 'moe_intermediate_size': 1408, 'norm_topk_prob': true, 'vocab_size': 151936,"
             " 'tie_word_embeddings': false}",
     },
-    {.model_type = "qwen3_omni_moe", .defaults = "{}", .text_class = "qwen3_omni_moe_text"},
+    {.model_type = "qwen3_omni_moe",
+     .defaults = "{}",
+     .text_class = "qwen3_omni_moe_text",
+     .vision_class = "qwen3_omni_moe_vision_encoder",
+     .audio_class = "qwen3_omni_moe_audio_encoder"},
     {
         .model_type = "qwen3_omni_moe_text",
         .defaults =
@@ -224,7 +273,7 @@ static const struct config_class classes[] = {
             " 'rms_norm_eps': 1e-06, 'num_experts': 128, 'num_experts_per_tok': 8, 'moe_intermediate_size': 768,"
             " 'norm_topk_prob': true, 'vocab_size': 3584, 'sliding_window': null, 'tie_word_embeddings': false}",
     },
-    {.model_type = "mistral3", .defaults = "{}", .text_class = "mistral"},
+    {.model_type = "mistral3", .defaults = "{}", .text_class = "mistral", .vision_class = "pixtral"},
     {
         .model_type = "ministral",
         .defaults =
@@ -239,7 +288,7 @@ static const struct config_class classes[] = {
      .defaults = GLM4_MOE_DEFAULTS ", 'max_position_embeddings': 131072, 'vocab_size': 151552}"},
     {.model_type = "glm4v_moe_text",
      .defaults = GLM4_MOE_DEFAULTS ", 'max_position_embeddings': 65536, 'vocab_size': 151424}"},
-    {.model_type = "glm4v_moe", .defaults = "{}", .text_class = "glm4v_moe_text"},
+    {.model_type = "glm4v_moe", .defaults = "{}", .text_class = "glm4v_moe_text", .vision_class = "glm4v_vision"},
     {
         .model_type = "qwen3_next",
         .defaults = "{'num_hidden_layers': 48, 'max_position_embeddings': 32768, 'hidden_size': 2048, "
@@ -277,7 +326,7 @@ static const struct config_class classes[] = {
             " 'sliding_window': 4096, 'attn_logit_softcapping': null, 'final_logit_softcapping': null,"
             " 'pad_token_id': 0, 'bos_token_id': 2, 'eos_token_id': 1}",
     },
-    {.model_type = "gemma3", .defaults = "{}", .text_class = "gemma3_text"},
+    {.model_type = "gemma3", .defaults = "{}", .text_class = "gemma3_text", .vision_class = "siglip_vision_model"},
     {
         .model_type = "lfm2",
         .defaults =
@@ -300,7 +349,11 @@ static const struct config_class classes[] = {
             " 'activation_sparsity_pattern': null, 'final_logit_softcapping': 30.0, 'pad_token_id': 0,"
             " 'bos_token_id': 2, 'eos_token_id': 1}",
     },
-    {.model_type = "gemma3n", .defaults = "{}", .text_class = "gemma3n_text"},
+    {.model_type = "gemma3n",
+     .defaults = "{}",
+     .text_class = "gemma3n_text",
+     .vision_class = "gemma3n_vision",
+     .audio_class = "gemma3n_audio"},
     {
         .model_type = "llama4_text",
         .defaults =
@@ -312,7 +365,10 @@ static const struct config_class classes[] = {
             " 'no_rope_layer_interval': 4, 'layer_types': null, 'vocab_size': 202048, 'pad_token_id': null,"
             " 'bos_token_id': 1, 'eos_token_id': 2, 'tie_word_embeddings': false}",
     },
-    {.model_type = "llama4", .defaults = "{'tie_word_embeddings': false}", .text_class = "llama4_text"},
+    {.model_type = "llama4",
+     .defaults = "{'tie_word_embeddings': false}",
+     .text_class = "llama4_text",
+     .vision_class = "llama4_vision_model"},
     {.model_type = "glm",
      .defaults = GLM_DEFAULTS ", 'num_key_value_heads': 2, 'head_dim': 128, 'partial_rotary_factor': 0.5}"},
     {.model_type = "glm4",
@@ -324,7 +380,7 @@ static const struct config_class classes[] = {
                     " 'num_attention_heads': 32, 'num_key_value_heads': 2, 'rope_theta': 10000.0, 'rope_scaling': null,"
                     " 'rms_norm_eps': 1e-05, 'vocab_size': 151552, 'tie_word_embeddings': false}",
     },
-    {.model_type = "glm4v", .defaults = "{}", .text_class = "glm4v_text"},
+    {.model_type = "glm4v", .defaults = "{}", .text_class = "glm4v_text", .vision_class = "glm4v_vision"},
     {.model_type = "hunyuan_v1_dense", .defaults = HUNYUAN_DEFAULTS "}", .computed = kv_heads},
     {.model_type = "hunyuan_v1_moe",
      .defaults = HUNYUAN_DEFAULTS ", 'num_experts': 1, 'moe_topk': 1}",
@@ -418,13 +474,16 @@ static const struct config_class classes[] = {
             " 'vocab_size': 256000, 'bos_token_id': 2, 'eos_token_id': 3, 'tie_word_embeddings': false}",
         .computed = kv_heads_and_head_dim,
     },
-    {.model_type = "llava", .defaults = "{'tie_word_embeddings': false}", .text_class = "llama"},
-    {.model_type = "voxtral", .defaults = "{}", .text_class = "llama"},
+    {.model_type = "llava",
+     .defaults = "{'tie_word_embeddings': false}",
+     .text_class = "llama",
+     .vision_class = "clip_vision_model"},
+    {.model_type = "voxtral", .defaults = "{}", .text_class = "llama", .audio_class = "voxtral_encoder"},
     {.model_type = "janus", .defaults = "{}", .text_class = "llama"},
-    {.model_type = "smolvlm", .defaults = SMOLVLM_DEFAULTS, .text_class = "llama"},
-    {.model_type = "idefics3", .defaults = SMOLVLM_DEFAULTS, .text_class = "llama"},
-    {.model_type = "internvl", .defaults = "{}", .text_class = "qwen2"},
-    {.model_type = "qwen2_audio", .defaults = "{}", .text_class = "qwen2"},
+    {.model_type = "smolvlm", .defaults = SMOLVLM_DEFAULTS, .text_class = "llama", .vision_class = "smolvlm_vision"},
+    {.model_type = "idefics3", .defaults = SMOLVLM_DEFAULTS, .text_class = "llama", .vision_class = "idefics3_vision"},
+    {.model_type = "internvl", .defaults = "{}", .text_class = "qwen2", .vision_class = "internvl_vision"},
+    {.model_type = "qwen2_audio", .defaults = "{}", .text_class = "qwen2", .audio_class = "qwen2_audio_encoder"},
     {
         .model_type = "phi3",
         .defaults =
@@ -587,6 +646,54 @@ static const struct config_class classes[] = {
                     " 'sliding_window': 128, 'tie_word_embeddings': false}",
         .computed = kv_heads_and_head_dim,
     },
+    /* Parts that see and hear. */
+    {.model_type = "qwen2_vl_vision",
+     .defaults = "{'depth': 32, 'embed_dim': 1280, 'hidden_size': 3584, 'num_heads': 16, 'patch_size': 14,"
+                 " 'spatial_merge_size': 2, 'temporal_patch_size': 2}"},
+    {.model_type = "qwen2_5_vl_vision", .defaults = QWEN2_5_VISION_DEFAULTS "}"},
+    {.model_type = "qwen2_5_omni_vision_encoder", .defaults = QWEN2_5_VISION_DEFAULTS "}", .is_tower = true},
+    {.model_type = "qwen3_vl_vision", .defaults = QWEN3_VISION_DEFAULTS "}"},
+    {.model_type = "qwen3_omni_moe_vision_encoder", .defaults = QWEN3_VISION_DEFAULTS "}", .is_tower = true},
+    {.model_type = "glm4v_vision",
+     .defaults = "{'depth': 24, 'hidden_size': 1536, 'hidden_act': 'silu', 'num_heads': 12, 'image_size': 336,"
+                 " 'patch_size': 14, 'rms_norm_eps': 1e-05, 'spatial_merge_size': 2, 'temporal_patch_size': 2,"
+                 " 'intermediate_size': 13696}"},
+    {.model_type = "pixtral",
+     .defaults = "{'hidden_size': 1024, 'intermediate_size': 4096, 'num_hidden_layers': 24,"
+                 " 'num_attention_heads': 16, 'image_size': 1024, 'patch_size': 16, 'hidden_act': 'gelu'}",
+     .is_tower = true},
+    {.model_type = "clip_vision_model",
+     .defaults = "{'hidden_size': 768, 'intermediate_size': 3072, 'num_hidden_layers': 12,"
+                 " 'num_attention_heads': 12, 'image_size': 224, 'patch_size': 32, 'hidden_act': 'quick_gelu',"
+                 " 'layer_norm_eps': 1e-05}",
+     .is_tower = true},
+    {.model_type = "siglip_vision_model", .defaults = SIGLIP_DEFAULTS ", 'image_size': 224}", .is_tower = true},
+    {.model_type = "siglip2_vision_model", .defaults = SIGLIP_DEFAULTS "}", .is_tower = true},
+    {.model_type = "idefics3_vision", .defaults = IDEFICS3_VISION_DEFAULTS "}", .is_tower = true},
+    {.model_type = "smolvlm_vision", .defaults = IDEFICS3_VISION_DEFAULTS "}", .is_tower = true},
+    {.model_type = "internvl_vision",
+     .defaults = "{'hidden_size': 1024, 'intermediate_size': 4096, 'num_hidden_layers': 24,"
+                 " 'num_attention_heads': 16, 'image_size': [448, 448], 'patch_size': [14, 14],"
+                 " 'hidden_act': 'gelu', 'layer_norm_eps': 1e-06}",
+     .is_tower = true},
+    {.model_type = "llama4_vision_model",
+     .defaults = "{'hidden_size': 768, 'intermediate_size': 5632, 'num_hidden_layers': 34,"
+                 " 'num_attention_heads': 16, 'image_size': 448, 'patch_size': 14, 'hidden_act': 'gelu',"
+                 " 'norm_eps': 1e-05, 'pixel_shuffle_ratio': 0.5}",
+     .is_tower = true},
+    {.model_type = "gemma3n_vision", .defaults = "{'hidden_size': 2048, 'rms_norm_eps': 1e-06}", .is_tower = true},
+    {.model_type = "gemma3n_audio",
+     .defaults = "{'hidden_size': 1536, 'conf_num_hidden_layers': 12, 'conf_num_attention_heads': 8,"
+                 " 'input_feat_size': 128, 'rms_norm_eps': 1e-06}",
+     .is_tower = true},
+    {.model_type = "qwen2_audio_encoder", .defaults = WHISPER_DEFAULTS "}", .is_tower = true},
+    {.model_type = "qwen2_5_omni_audio_encoder", .defaults = WHISPER_DEFAULTS "}", .is_tower = true},
+    {.model_type = "qwen3_omni_moe_audio_encoder", .defaults = WHISPER_DEFAULTS "}", .is_tower = true},
+    {.model_type = "voxtral_encoder",
+     .defaults = "{'hidden_size': 1280, 'intermediate_size': 5120, 'num_hidden_layers': 32,"
+                 " 'num_attention_heads': 20, 'num_mel_bins': 128}",
+     .aliases = voxtral_encoder_aliases,
+     .is_tower = true},
 };
 
 const struct config_class *config_class_find(const char *model_type)

@@ -9,7 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_DOCUMENTS = 16, MAX_LAYERS = 16 };
+enum { MAX_DOCUMENTS = 16, MAX_LAYERS = 16, MAX_KEY = 64 };
+enum part { TEXT, OUTER, AUDIO, PREPROCESSOR, N_PARTS };
+
+/* What a key of a tower begins with that is asked of another part. */
+static const char *const part_prefixes[N_PARTS] = {"text.", "outer.", "audio.", "preprocessor."};
 
 /* One object in which a key is looked for, the first that has it wins. */
 struct layer {
@@ -18,13 +22,14 @@ struct layer {
 };
 
 struct hparams {
-    struct document *config;                        /* config.json among the side files; NULL: from a text */
+    struct document *files[2];                      /* the side files that layers are of; NULL: from a text */
     struct json_document *documents[MAX_DOCUMENTS]; /* what else layers are made of */
     size_t n_documents;
     struct layer layers[MAX_LAYERS];
     size_t n_layers;
     const struct json *raw;
     const char *architecture;
+    struct hparams *parts[N_PARTS]; /* of a tower; NULL: none */
 };
 
 /* Where multimodal configurations keep the part about text; all are renamed to text_config by the converter, the last
@@ -59,6 +64,9 @@ static const struct json *get_in_layer(const struct layer *layer, const char *ke
 
 const struct json *hparams_get(const struct hparams *hparams, const char *key)
 {
+    for (size_t i = 0; i < N_PARTS; i++)
+        if (hparams->parts[i] != NULL && strncmp(key, part_prefixes[i], strlen(part_prefixes[i])) == 0)
+            return hparams_get(hparams->parts[i], key + strlen(part_prefixes[i]));
     for (size_t i = 0; i < hparams->n_layers; i++) {
         const struct json *value = get_in_layer(&hparams->layers[i], key);
         if (value != NULL)
@@ -71,7 +79,7 @@ const struct json *hparams_find(const struct hparams *hparams, const char *keys)
 {
     while (*keys != '\0') {
         size_t length = strcspn(keys, "|");
-        char key[64];
+        char key[MAX_KEY];
         if (length < sizeof key) {
             memcpy(key, keys, length);
             key[length] = '\0';
@@ -281,18 +289,27 @@ static const char *find_architecture(struct hparams *hparams, const struct json 
     return layer != NULL && strcmp(layer, "Mamba2") == 0 ? "Mamba2ForCausalLM" : "MambaForCausalLM";
 }
 
+/* The class of the whole, and that of its text part in *ret_text. */
+static const struct config_class *class_of_whole(const struct json *raw, const struct json *text,
+                                                 const struct config_class **ret_text)
+{
+    const struct config_class *class = class_of(raw, NULL);
+    *ret_text = class && text ? class_of(text, class->text_class) : NULL;
+    if (class != NULL && class->text_class != NULL && text != NULL && *ret_text == NULL)
+        return NULL; /* transformers does not load the whole where it does not know the part */
+    return class;
+}
+
 static bool fill_in(struct hparams *hparams, struct error *error)
 {
     const struct json *raw = hparams->raw, *text = text_config(raw);
+    const struct config_class *text_class;
     if (!json_is(raw, JSON_OBJECT))
         return error_set(error, "the whole is not an object");
     hparams->architecture = find_architecture(hparams, text);
-    const struct config_class *class = class_of(raw, NULL);
+    const struct config_class *class = class_of_whole(raw, text, &text_class);
     if (text == NULL && class != NULL && class->text_may_be_flat)
         class = config_class_find(class->text_class);
-    const struct config_class *text_class = class && text ? class_of(text, class->text_class) : NULL;
-    if (class != NULL && class->text_class != NULL && text != NULL && text_class == NULL)
-        class = NULL; /* transformers does not load the whole where it does not know the part */
     if (text != NULL) {
         if (!add_config(hparams, text, text_class, error) || (text_class && !add_computed(hparams, text_class, error)))
             return false;
@@ -341,11 +358,96 @@ struct hparams *hparams_load(const struct checkpoint *checkpoint, bool *ret_abse
     if (config == NULL)
         return NULL;
     struct hparams *hparams = memory_alloc(sizeof *hparams);
-    *hparams = (struct hparams){.config = config, .raw = document_root(config)};
+    *hparams = (struct hparams){.files = {config}, .raw = document_root(config)};
     hparams = completed(hparams, error);
     if (hparams != NULL && is_mistral)
         hparams->architecture = mistral_class(hparams->raw);
     return hparams;
+}
+
+static struct hparams *hparams_new(const struct json *raw)
+{
+    struct hparams *hparams = memory_alloc(sizeof *hparams);
+    *hparams = (struct hparams){.raw = raw};
+    return hparams;
+}
+
+/* The class of the part that sees or hears: by its own name, or else the one that the whole has for it. */
+static const struct config_class *class_of_tower(const struct config_class *whole, const struct json *config,
+                                                 const char *otherwise)
+{
+    const struct config_class *class = whole != NULL ? class_of(config, NULL) : NULL;
+    if (class != NULL && class->is_tower)
+        return class;
+    return whole != NULL && otherwise != NULL ? config_class_find(otherwise) : NULL;
+}
+
+static bool add_tower(struct hparams *hparams, const struct json *config, const struct config_class *class,
+                      struct error *error)
+{
+    return add_config(hparams, config, class, error) && (class == NULL || add_computed(hparams, class, error));
+}
+
+/* What the processor of the checkpoint says, processor_config.json before preprocessor_config.json, in each the section
+ * of the images before the rest. */
+static bool add_preprocessor(struct hparams *hparams, const struct checkpoint *checkpoint, struct error *error)
+{
+    static const struct {
+        const char *file, *section;
+    } places[] = {{"processor_config.json", "image_processor"}, {"preprocessor_config.json", "media_proc_cfg"}};
+    struct hparams *preprocessor = hparams->parts[PREPROCESSOR] = hparams_new(NULL);
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        if (!document_open(checkpoint, places[i].file, &preprocessor->files[i], error))
+            return false;
+        const struct json *root = document_root(preprocessor->files[i]), *section = json_get(root, places[i].section);
+        if (json_is(section, JSON_OBJECT))
+            add_layer(preprocessor, section, NULL);
+        if (json_is(root, JSON_OBJECT))
+            add_layer(preprocessor, root, NULL);
+    }
+    return true;
+}
+
+static bool add_parts(struct hparams *hparams, const struct checkpoint *checkpoint, const struct tower_config *configs,
+                      struct error *error)
+{
+    const struct json *raw = hparams->raw, *vision = configs->vision != NULL ? get_path(raw, configs->vision) : NULL,
+                      *audio = configs->audio != NULL ? get_path(raw, configs->audio) : NULL;
+    const struct config_class *text_class, *class = class_of_whole(raw, text_config(raw), &text_class);
+    const struct config_class *vision_class = class_of_tower(class, vision, class ? class->vision_class : NULL),
+                              *audio_class = class_of_tower(class, audio, class ? class->audio_class : NULL);
+    if (!json_is(vision, JSON_OBJECT) && !json_is(audio, JSON_OBJECT))
+        return error_set(error, "there is no %s", configs->vision != NULL ? configs->vision : configs->audio);
+    hparams->parts[OUTER] = hparams_new(raw);
+    if (!add_config(hparams->parts[OUTER], raw, class, error))
+        return false;
+    if (json_is(audio, JSON_OBJECT)) {
+        hparams->parts[AUDIO] = hparams_new(raw);
+        if (!add_tower(hparams->parts[AUDIO], audio, audio_class, error))
+            return false;
+    }
+    if (json_is(vision, JSON_OBJECT) ? !add_tower(hparams, vision, vision_class, error)
+                                     : !add_tower(hparams, audio, audio_class, error))
+        return false;
+    return add_preprocessor(hparams, checkpoint, error);
+}
+
+struct hparams *hparams_of_tower(struct hparams *text, const struct checkpoint *checkpoint,
+                                 const struct tower_config *configs, struct error *error)
+{
+    struct hparams *hparams = hparams_new(text->raw);
+    hparams->parts[TEXT] = text;
+    if (add_parts(hparams, checkpoint, configs, error))
+        return hparams;
+    error_prefix(error, "config.json");
+    hparams_free(hparams);
+    return NULL;
+}
+
+const char *hparams_tower_architecture(const struct hparams *text)
+{
+    const char *inner = json_string(json_first(get_path(text->raw, "vision_config.architectures")), NULL);
+    return inner != NULL ? inner : json_string(json_first(json_get(text->raw, "architectures")), NULL);
 }
 
 void hparams_free(struct hparams *hparams)
@@ -354,6 +456,9 @@ void hparams_free(struct hparams *hparams)
         return;
     for (size_t i = 0; i < hparams->n_documents; i++)
         json_free(hparams->documents[i]);
-    document_close(hparams->config);
+    for (size_t i = 0; i < sizeof hparams->files / sizeof *hparams->files; i++)
+        document_close(hparams->files[i]);
+    for (size_t i = 0; i < N_PARTS; i++)
+        hparams_free(hparams->parts[i]);
     free(hparams);
 }

@@ -21,6 +21,22 @@ struct hparams *hparams_load(const struct checkpoint *checkpoint, bool *ret_abse
 struct hparams *hparams_parse(const char *text, size_t length, struct error *error);
 void hparams_free(struct hparams *hparams); /* NULL is allowed */
 
+/* Where config.json describes the parts of a multimodal model that see and hear: dotted keys, NULL for what it has not.
+ */
+struct tower_config {
+    const char *vision, *audio;
+};
+
+/* The same configuration as the converter's classes for projectors see it: the keys of the part that sees, or else of
+ * that which hears, with the defaults of its class. Those that begin with "text." are of the text model, which is
+ * `text`, owned by the result; "outer." of the whole without its text part; "audio." of the part that hears;
+ * "preprocessor." of processor_config.json and preprocessor_config.json. NULL where config.json has neither part. */
+struct hparams *hparams_of_tower(struct hparams *text, const struct checkpoint *checkpoint,
+                                 const struct tower_config *configs, struct error *error);
+
+/* The architecture that chooses the projector, which vision_config may name; NULL where none is named. */
+const char *hparams_tower_architecture(const struct hparams *text);
+
 /* The effective value of a key, or NULL where it is absent. A dotted key is a path: "attn_config.clip_qkv". */
 const struct json *hparams_get(const struct hparams *hparams, const char *key);
 

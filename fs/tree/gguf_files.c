@@ -6,6 +6,7 @@
  * parts in one file. */
 #include "fs/tree/content.h"
 #include "fs/tree/content_options.h"
+#include "fs/tree/gguf_file.h"
 
 #include "base/attempt.h"
 #include "models/from_gguf.h"
@@ -127,37 +128,6 @@ static bool make_plan(const struct gguf_output *output, struct gguf_plan *ret_pl
     return true;
 }
 
-static void add_spans(struct vfile_builder *builder, const struct gguf_plan *plan, const struct gguf_layout *layout)
-{
-    for (size_t i = 0; i < layout->n_pieces; i++) {
-        const struct gguf_piece *piece = &layout->pieces[i];
-        if (piece->bytes != NULL)
-            vfile_add_literal(builder, piece->bytes, piece->length);
-        else
-            vfile_add_view(builder, piece->view, encoding_of(&u8_dtype));
-    }
-    for (size_t i = 0; i < plan->n_tensors; i++) {
-        const struct gguf_place *place = &plan->places[i];
-        vfile_add_zeros(builder, layout->data + place->offset - builder->size);
-        vfile_add_view(builder, tensor_view(place->tensor, builder->arena), place->encoding);
-    }
-    vfile_add_zeros(builder, layout->size - builder->size);
-}
-
-static bool render(const struct tree *tree, struct gguf_plan *plan, struct arena *arena, struct vfile *ret_file,
-                   struct error *error)
-{
-    struct gguf_layout layout;
-    if (!gguf_lay_out(plan, arena, &layout, error))
-        return false;
-    struct vfile_builder builder = {.arena = arena, .capacity = layout.n_pieces + 2 * plan->n_tensors + 1};
-    builder.origin = origin_of_model(tree_checkpoint(tree), arena);
-    builder.spans = arena_array(arena, builder.capacity, sizeof *builder.spans);
-    add_spans(&builder, plan, &layout);
-    *ret_file = vfile_finish(&builder);
-    return true;
-}
-
 static bool is_source_itself(const struct gguf_output *output)
 {
     return output->outtype == NULL && output->mix == NULL && tree_checkpoint(output->files->tree)->n_sources == 1 &&
@@ -175,7 +145,8 @@ static bool plan_output(const void *context, struct arena *arena, struct vfile *
     }
     if (!make_plan(output, &plan, error))
         return false;
-    bool rendered = render(output->files->tree, &plan, arena, ret_file, error);
+    bool rendered =
+        gguf_file_plan(&plan, origin_of_model(tree_checkpoint(output->files->tree), arena), arena, ret_file, error);
     gguf_plan_free(&plan);
     return rendered;
 }
@@ -185,7 +156,8 @@ static bool plan_part(const void *context, struct arena *arena, struct vfile *re
     const struct gguf_part *part = context;
     struct gguf_plan plan;
     split_plan(part->whole, part->splitter, part->ends, part->n_parts, part->number, &plan);
-    bool rendered = render(part->files->tree, &plan, arena, ret_file, error);
+    bool rendered =
+        gguf_file_plan(&plan, origin_of_model(tree_checkpoint(part->files->tree), arena), arena, ret_file, error);
     gguf_plan_free(&plan);
     return rendered;
 }

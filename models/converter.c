@@ -22,6 +22,8 @@ static const char *const f32_names[] = {
     "blk.{}.ffn_gate_inp.weight",
     "blk.{}.ffn_gate_inp_shexp.weight",
     "position_embd.weight",
+    "v.position_embd.weight",
+    "a.position_embd.weight",
     "token_types.weight",
     "blk.{}.ssm_conv1d.weight",
     "blk.{}.shortconv.conv.weight",
@@ -40,6 +42,10 @@ static const char *const f32_names[] = {
     "blk.{}.indexer.q_proj.weight",
     "blk.{}.indexer.k_proj.weight",
 };
+
+/* Matrices that are F32 in all outputs but that of F16. */
+static const char *const f16_or_f32_names[] = {"v.patch_embd.weight", "v.patch_embd.weight.1",
+                                               "mm.patch_merger.weight"};
 
 /* Matrices that ternary outputs keep as F16. */
 static const char *const f16_names[] = {"token_embd.weight", "per_layer_token_embd.weight", "output.weight"};
@@ -62,7 +68,11 @@ static const struct dtype *tensor_type(const struct tensor *tensor, const struct
     if (forced != NULL)
         return forced;
     if (tensor->view->rank <= 1 || text_ends_with(name, "_norm.weight") ||
-        is_one_of(name, f32_names, COUNT(f32_names), renumbered_from) || !text_ends_with(name, ".weight"))
+        is_one_of(name, f32_names, COUNT(f32_names), renumbered_from))
+        return &f32_dtype;
+    if (is_one_of(name, f16_or_f32_names, COUNT(f16_or_f32_names), 0))
+        return strcmp(outtype->name, "f16") == 0 ? &f16_dtype : &f32_dtype;
+    if (!text_ends_with(name, ".weight"))
         return &f32_dtype;
     const struct dtype *wanted = dtype_by_name(outtype->dtype);
     if (outtype->is_ternary && is_one_of(name, f16_names, COUNT(f16_names), 0))

@@ -26,6 +26,12 @@ void facts_set_limit(struct facts *facts, const char *name, uint64_t size)
     find(facts, name)->is_limit = true;
 }
 
+void facts_set_index(struct facts *facts, const char *name, uint64_t size, uint64_t index)
+{
+    facts_set(facts, name, size);
+    find(facts, name)->index = index;
+}
+
 void facts_forget(struct facts *facts, const char *name)
 {
     struct axis_size *fact = find(facts, name);

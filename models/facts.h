@@ -17,6 +17,7 @@ struct facts {
 /* Sets a fact; one that is there already is changed. Names are not copied. */
 void facts_set(struct facts *facts, const char *name, uint64_t size);
 void facts_set_limit(struct facts *facts, const char *name, uint64_t size); /* of a section: at most that */
+void facts_set_index(struct facts *facts, const char *name, uint64_t size, uint64_t index); /* of which one is taken */
 void facts_forget(struct facts *facts, const char *name);
 
 /* The size of that name, or 0. */

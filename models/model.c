@@ -5,6 +5,7 @@
 #include "models/general.h"
 #include "models/packings/packing.h"
 #include "models/plain.h"
+#include "models/projectors/projector.h"
 #include "models/tensors.h"
 
 #include <inttypes.h>
@@ -47,7 +48,8 @@ static struct parameter_count count_parameters(const struct gguf_model *model)
 
 static bool seal(struct gguf_model *model, struct error *error)
 {
-    return tensor_set_seal(model->tensors, error) || error_prefix(error, "model.gguf");
+    bool is_projector = model->family != NULL && model->family->tower != NULL;
+    return tensor_set_seal(model->tensors, error) || error_prefix(error, is_projector ? "mmproj.gguf" : "model.gguf");
 }
 
 const char *gguf_tensor_refusal(const char *name, size_t name_length, const struct view *view)
@@ -135,6 +137,8 @@ static bool synthesize(struct gguf_model *model, const struct family_name *hf, s
     struct synthesis synthesis = {.model = model, .family = family, .hf = hf};
     struct gguf_kvs *kvs = &model->kvs;
     facts_read(&synthesis.facts, model->hparams);
+    if (family->tower != NULL)
+        tower_count_layers(&synthesis.facts, model->hparams);
     if (family->add_facts != NULL)
         family->add_facts(&synthesis.facts, model->hparams);
     if (!check_quantization(model, error) || (family->adjust != NULL && !family->adjust(&synthesis, error)))
@@ -144,13 +148,13 @@ static bool synthesize(struct gguf_model *model, const struct family_name *hf, s
         return false;
 
     struct parameter_count count = count_parameters(model);
-    gguf_set_text(kvs, "general.type", "model");
+    gguf_set_text(kvs, "general.type", family->tower != NULL ? "mmproj" : "model");
     general_add(kvs, model->checkpoint, hparams_raw(model->hparams), &count);
     for (size_t i = 0; i < FAMILY_MAX_TABLES && family->keys[i] != NULL; i++)
         if (!synthesis_emit(&synthesis, family->keys[i], error))
             return false;
     gguf_set_u32(kvs, "general.quantization_version", QUANTIZATION_VERSION);
-    return add_vocab(&synthesis, error);
+    return family->tower != NULL || add_vocab(&synthesis, error);
 }
 
 static bool make_plain(struct gguf_model *model, const char *architecture, struct error *error)
@@ -217,7 +221,45 @@ static bool fill_in(struct gguf_model *model, struct error *error)
     return make_plain(model, model->hparams != NULL ? hparams_architecture(model->hparams) : NULL, error);
 }
 
-struct gguf_model *gguf_model_new(const struct checkpoint *checkpoint, struct error *error)
+static bool has_tensors(const struct gguf_model *model, struct error *error)
+{
+    const struct tensor_set *set = model->checkpoint->tensors;
+    for (size_t i = 0; i < set->n_tensors; i++)
+        if (tower_has(model->family->tower, set->tensors[i].name))
+            return true;
+    return error_set(error, "the checkpoint has none of the tensors of %s, which config.json describes",
+                     model->family->summary);
+}
+
+static bool fill_in_projector(struct gguf_model *model, struct error *error)
+{
+    bool absent;
+    const struct family_name *hf;
+    struct hparams *text = hparams_load(model->checkpoint, &absent, error);
+    if (text == NULL)
+        return false;
+    model->family = projector_find(text, &hf, error);
+    if (model->family == NULL) {
+        hparams_free(text);
+        return false;
+    }
+    model->hparams = hparams_of_tower(text, model->checkpoint, &model->family->tower->config, error);
+    return model->hparams != NULL && has_tensors(model, error) && synthesize(model, hf, error);
+}
+
+bool gguf_has_projector(const struct checkpoint *checkpoint)
+{
+    bool absent, has = false;
+    struct error error;
+    struct hparams *hparams = gguf_is_source(checkpoint) ? NULL : hparams_load(checkpoint, &absent, &error);
+    if (hparams != NULL)
+        has = projector_is_described(hparams);
+    hparams_free(hparams);
+    return has;
+}
+
+static struct gguf_model *make(const struct checkpoint *checkpoint, bool (*fill)(struct gguf_model *, struct error *),
+                               struct error *error)
 {
     struct gguf_model *model = memory_alloc(sizeof *model);
     struct arena *arena = arena_new();
@@ -228,10 +270,20 @@ struct gguf_model *gguf_model_new(const struct checkpoint *checkpoint, struct er
         .auto_type = &f16_dtype,
     };
     documents_hold(checkpoint);
-    bool filled = fill_in(model, error);
+    bool filled = fill(model, error);
     documents_release(checkpoint);
     if (filled)
         return model;
     gguf_model_free(model);
     return NULL;
+}
+
+struct gguf_model *gguf_model_new(const struct checkpoint *checkpoint, struct error *error)
+{
+    return make(checkpoint, fill_in, error);
+}
+
+struct gguf_model *gguf_projector_new(const struct checkpoint *checkpoint, struct error *error)
+{
+    return make(checkpoint, fill_in_projector, error);
 }

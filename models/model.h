@@ -41,6 +41,13 @@ struct gguf_model {
 struct gguf_model *gguf_model_new(const struct checkpoint *checkpoint, struct error *error);
 void gguf_model_free(struct gguf_model *model); /* NULL is allowed */
 
+/* The same for the part of a multimodal model that sees or hears, as the converter's --mmproj does it. NULL where there
+ * is none of its tensors, or where no projector is known (models/projectors/) for the architecture. */
+struct gguf_model *gguf_projector_new(const struct checkpoint *checkpoint, struct error *error);
+
+/* Whether config.json describes such a part. */
+bool gguf_has_projector(const struct checkpoint *checkpoint);
+
 /* Notes, from config.json alone, where gguf_model_new() would make a plain container: to be said before anything is
  * asked for. */
 void gguf_note_family(const struct checkpoint *checkpoint);

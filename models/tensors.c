@@ -29,6 +29,14 @@ static bool has_prefix(const char *name, const char *prefix)
     return strncmp(name, prefix, strlen(prefix)) == 0;
 }
 
+bool tower_has(const struct tower *tower, const char *name)
+{
+    for (const char *const *part = tower->parts; *part != NULL; part++)
+        if (has_prefix(name, *part))
+            return true;
+    return false;
+}
+
 static bool is_foreign(const char *name)
 {
     for (size_t i = 0; i < COUNT(foreign_prefixes); i++)
@@ -53,15 +61,25 @@ static const char *without(struct arena *arena, const char *name, const char *pa
     return shorter;
 }
 
+static bool is_borrowed(const struct tower *tower, const char *name)
+{
+    for (const char *const *borrowed = tower->borrowed; borrowed != NULL && *borrowed != NULL; borrowed++)
+        if (strcmp(name, *borrowed) == 0)
+            return true;
+    return false;
+}
+
 const char *family_tensor_name(const struct family *family, const struct family_name *hf, const struct facts *facts,
                                const char *name, struct arena *arena)
 {
+    if (family->tower != NULL && !tower_has(family->tower, name) && !is_borrowed(family->tower, name))
+        return NULL;
     for (const char *const *prefix = family->dropped_prefixes; prefix != NULL && *prefix != NULL; prefix++)
         if (has_prefix(name, *prefix))
             name += strlen(*prefix);
     for (const char *const *part = family->dropped_parts; part != NULL && *part != NULL; part++)
         name = without(arena, name, *part);
-    if (is_foreign(name))
+    if (family->tower == NULL && is_foreign(name))
         return NULL;
     for (size_t i = 0; i < COUNT(skipped_suffixes); i++)
         if (text_ends_with(name, skipped_suffixes[i]))
@@ -192,11 +210,23 @@ static void add_factor(void *context, const char *name, const struct view *view)
     synthesis_add_tensor(context, name, view, NULL);
 }
 
-/* Blocks that come through stay in every output. */
+/* The type that a tensor has in every output; NULL: as the output's rules say. Blocks that come through stay. */
+static const struct dtype *stored_type(const struct family *family, const char *name, const struct view *view)
+{
+    uint64_t numbers[PATTERN_NUMBERS];
+    if (view->dtype->block_elements > 1)
+        return view->dtype;
+    const struct stored_type *type = family->tower != NULL && view->rank > 1 ? family->tower->stored_types : NULL;
+    for (; type != NULL && type->name != NULL; type++)
+        if (pattern_match(type->name, name, strlen(name), numbers))
+            return type->dtype;
+    return NULL;
+}
+
 static void write_tensor(void *context, const char *name, const struct view *view)
 {
     struct relating *relating = context;
-    synthesis_add_tensor(relating->synthesis, name, view, view->dtype->block_elements > 1 ? view->dtype : NULL);
+    synthesis_add_tensor(relating->synthesis, name, view, stored_type(relating->synthesis->family, name, view));
     if (strcmp(view->dtype->name, "NVFP4") != 0)
         return;
     factors_beside(relating->factors, name, add_factor, relating->synthesis);
@@ -345,5 +375,5 @@ bool tensors_add(struct synthesis *synthesis, struct error *error)
         packing_config_close(&config);
     }
     arena_free(scratch);
-    return added || error_prefix(error, "model.gguf");
+    return added || error_prefix(error, synthesis->family->tower != NULL ? "mmproj.gguf" : "model.gguf");
 }

@@ -48,6 +48,23 @@ struct key_row {
     bool (*emit)(struct synthesis *synthesis, struct error *error);
 };
 
+/* What a tensor is in every output; a vector is F32 all the same. */
+struct stored_type {
+    const char *name; /* a pattern of GGUF's names, whole */
+    const struct dtype *dtype;
+};
+
+/* Of a projector (models/projectors/projector.h): which part of a multimodal model it is about. */
+struct tower {
+    struct tower_config config;
+    const char *const *parts;    /* what the names of its tensors begin with, up to a NULL */
+    const char *const *borrowed; /* names of tensors of the text model that it takes something of; NULL: none */
+    const struct stored_type *stored_types; /* up to a NULL name; NULL: none */
+};
+
+/* Whether a tensor of that name in the checkpoint is one of the tower's. */
+bool tower_has(const struct tower *tower, const char *name);
+
 struct family {
     const char *name;         /* of the family, unique: "qwen3" */
     const char *architecture; /* general.architecture; NULL: the name */
@@ -71,7 +88,8 @@ struct family {
     const struct config_form *forms;
     const char *tokenizer_model;
 
-    bool keeps_mxfp4; /* packed MXFP4 is written as it is, where the converter reads it of no other family */
+    bool keeps_mxfp4;          /* packed MXFP4 is written as it is, where the converter reads it of no other family */
+    const struct tower *tower; /* NULL: it is a text model */
 
     /* Hooks; all may be NULL. */
 

@@ -1,32 +1,35 @@
-/* Every row of every family: unique, well-formed, and readable in both directions. That they come back is in
- * relation.c. */
-#include "models/families/family.h"
+/* Every row of every family and projector: unique, well-formed, and readable in both directions. That they come back is
+ * in relation.c. */
+#include "models/projectors/projector.h"
 #include "tests/unit/check.h"
 
 #include <ctype.h>
 
-static void check_names(void)
+static void check_names(const struct family *const *table)
 {
-    for (size_t i = 0; families[i] != NULL; i++) {
-        CHECK_NAMED(families[i]->name != NULL && families[i]->summary != NULL && families[i]->hf[0].name != NULL,
-                    families[i]->name);
-        CHECK_NAMED(families[i]->tensors[0] != NULL && families[i]->keys[0] != NULL && families[i]->vocabs[0] != NULL,
-                    families[i]->name);
+    for (size_t i = 0; table[i] != NULL; i++) {
+        const struct family *family = table[i];
+        bool is_projector = table == projectors;
+        CHECK_NAMED(family->name != NULL && family->summary != NULL && family->hf[0].name != NULL, family->name);
+        CHECK_NAMED(family->tensors[0] != NULL && family->keys[0] != NULL, family->name);
+        CHECK_NAMED((family->vocabs[0] == NULL) == is_projector && (family->tower != NULL) == is_projector,
+                    family->name);
+        CHECK_NAMED(!is_projector || strcmp(family_architecture(family), "clip") == 0, family->name);
         for (size_t j = 0; j < i; j++)
-            if (strcmp(families[i]->name, families[j]->name) == 0)
-                CHECK_NAMED(false, families[i]->name);
+            if (strcmp(family->name, table[j]->name) == 0)
+                CHECK_NAMED(false, family->name);
     }
 }
 
 /* An architecture names one family, unless the families tell themselves apart. */
-static void check_architectures(void)
+static void check_architectures(const struct family *const *table)
 {
-    for (size_t i = 0; families[i] != NULL; i++)
-        for (const struct family_name *hf = families[i]->hf; hf->name != NULL; hf++)
+    for (size_t i = 0; table[i] != NULL; i++)
+        for (const struct family_name *hf = table[i]->hf; hf->name != NULL; hf++)
             for (size_t j = 0; j < i; j++)
-                for (const struct family_name *other = families[j]->hf; other->name != NULL; other++)
+                for (const struct family_name *other = table[j]->hf; other->name != NULL; other++)
                     if (strcmp(hf->name, other->name) == 0)
-                        CHECK_NAMED(families[i]->applies != NULL && families[j]->applies != NULL, hf->name);
+                        CHECK_NAMED(table[i]->applies != NULL && table[j]->applies != NULL, hf->name);
 }
 
 static bool is_well_formed(const char *pattern)
@@ -157,7 +160,8 @@ static void check_tensors(const struct family *family)
         printf("# %s\n", error.message);
     for (unsigned i = 0; relation != NULL && i < relation->n_entries; i++) {
         check_entry(arena, &relation->entries[i]);
-        check_parallel(&relation->entries[i]);
+        if (family->tower == NULL) /* a tower is the same on each rank */
+            check_parallel(&relation->entries[i]);
     }
     if (relation != NULL)
         check_ways_back(relation);
@@ -206,11 +210,14 @@ static void check_find(void)
 
 int main(void)
 {
-    check_names();
-    check_architectures();
-    for (size_t i = 0; families[i] != NULL; i++) {
-        check_tensors(families[i]);
-        check_keys(families[i]);
+    const struct family *const *const tables[] = {families, projectors};
+    for (size_t i = 0; i < 2; i++) {
+        check_names(tables[i]);
+        check_architectures(tables[i]);
+        for (size_t j = 0; tables[i][j] != NULL; j++) {
+            check_tensors(tables[i][j]);
+            check_keys(tables[i][j]);
+        }
     }
     check_find();
     return check_done();

@@ -1,9 +1,9 @@
-/* Every row of every family, there and back: tensors of all kinds of dimensions, named and shaped as Hugging Face has
- * them, are turned into GGUF's and back, and are the same bits again; where the row has an elementwise pair, within its
- * stated error.
+/* Every row of every family and projector, there and back: tensors of all kinds of dimensions, named and shaped as
+ * Hugging Face has them, are turned into GGUF's and back, and are the same bits again; where the row has an elementwise
+ * pair, within its stated error.
  *
  * Every combination of the conditions of a family's rows is tried that can be. */
-#include "models/families/family.h"
+#include "models/projectors/projector.h"
 #include "tests/unit/check.h"
 
 #include <inttypes.h>
@@ -47,6 +47,8 @@ static const struct axis_size sizes[] = {
     {"last", 1},        {"rest", 5},
     {"state_group", 2}, {"state", 3},
     {"channel", 8},     {"mamba_head", 4},
+    {"h", 2},           {"w", 3},
+    {"q", 3},           {"v", 3},
 };
 
 static uint64_t size_of(const struct trial *trial, const char *name)
@@ -332,24 +334,29 @@ static void try_family(struct trial *trial)
         CHECK_NAMED(is_back(trial, &trial->here->tensors[i]), trial->here->tensors[i].name);
 }
 
+static void try_all_conditions(const struct family *family)
+{
+    struct error error;
+    struct trial trial = {.arena = arena_new(), .family = family, .seed = 1};
+    trial.relation = relation_new(trial.arena, family->name, family->prefix, family->tensors, &error);
+    collect_conditions(&trial);
+    for (trial.truth = 0; trial.truth >> trial.n_conditions == 0; trial.truth++) {
+        set_facts(&trial);
+        if (is_consistent(&trial))
+            try_family(&trial);
+    }
+    for (unsigned i = 0; i < trial.relation->n_entries; i++) {
+        const struct relation_row *row = trial.relation->entries[i].row;
+        CHECK_NAMED(trial.tried[i] || row->there == NULL || row->forward_only, row->here);
+    }
+    arena_free(trial.arena);
+}
+
 int main(void)
 {
-    for (size_t i = 0; families[i] != NULL; i++) {
-        struct error error;
-        struct trial trial = {.arena = arena_new(), .family = families[i], .seed = 1};
-        trial.relation =
-            relation_new(trial.arena, families[i]->name, families[i]->prefix, families[i]->tensors, &error);
-        collect_conditions(&trial);
-        for (trial.truth = 0; trial.truth >> trial.n_conditions == 0; trial.truth++) {
-            set_facts(&trial);
-            if (is_consistent(&trial))
-                try_family(&trial);
-        }
-        for (unsigned j = 0; j < trial.relation->n_entries; j++) {
-            const struct relation_row *row = trial.relation->entries[j].row;
-            CHECK_NAMED(trial.tried[j] || row->there == NULL || row->forward_only, row->here);
-        }
-        arena_free(trial.arena);
-    }
+    for (size_t i = 0; families[i] != NULL; i++)
+        try_all_conditions(families[i]);
+    for (size_t i = 0; projectors[i] != NULL; i++)
+        try_all_conditions(projectors[i]);
     return check_done();
 }

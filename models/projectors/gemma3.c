@@ -1,0 +1,61 @@
+/* Gemma 3: what sees, a SigLIP. conversion/gemma.py, Gemma3VisionModel. */
+#include "models/projectors/projector.h"
+
+#include <math.h>
+
+static const struct family_name names[] = {{"Gemma3ForConditionalGeneration"}, {0}};
+
+static const struct relation_row tensors[] = {
+    {"multi_modal_projector.mm_input_projection_weight", "mm.input_projection.weight"},
+    {"multi_modal_projector.mm_soft_emb_norm", "mm.soft_emb_norm", .map = &plus_one},
+    {"vision_tower.vision_model.head.*", NULL},
+    {0},
+};
+
+/* The images of smaller models are pooled by another factor. */
+static bool emit_scale_factor(struct synthesis *synthesis, struct error *error)
+{
+    const struct hparams *hparams = synthesis->model->hparams;
+    uint64_t image, patch, n_tokens = 256;
+    if (!hparams_count(hparams, "image_size", 1, UINT32_MAX, &image, error) ||
+        !hparams_count(hparams, "patch_size", 1, UINT32_MAX, &patch, error))
+        return false;
+    if (hparams_get(hparams, "preprocessor.image_seq_length") != NULL &&
+        !hparams_count(hparams, "preprocessor.image_seq_length", 1, UINT32_MAX, &n_tokens, error))
+        return false;
+    uint64_t factor = image / patch / (uint64_t)sqrt((double)n_tokens);
+    if (factor > 0 && factor != 4)
+        gguf_set_u32(&synthesis->model->kvs, synthesis_key(synthesis, "vision.projector.scale_factor"),
+                     (uint32_t)factor);
+    return true;
+}
+
+static const struct key_row keys[] = {
+    PROJECTOR_TYPE("gemma3"),
+    {"vision.attention.layer_norm_epsilon", GGUF_F32, OR_DEFAULT, "layer_norm_eps", 1e-6},
+    FLAG("use_gelu"),
+    {.emit = emit_scale_factor},
+    {0},
+};
+
+static const struct stored_type stored_types[] = {
+    {"mm.input_projection.weight", &f16_dtype},
+    {"v.patch_embd.weight", &f32_dtype},
+    {0},
+};
+
+static const char *const parts[] = {"multi_modal_projector.", "vision_tower.", "model.multi_modal_projector.",
+                                    "model.vision_tower.", NULL};
+static const char *const dropped_prefixes[] = {"model.", NULL};
+static const struct tower tower = {.config = {.vision = "vision_config"}, .parts = parts, .stored_types = stored_types};
+
+const struct family gemma3_projector = {
+    .name = "gemma3",
+    .architecture = "clip",
+    .summary = "the vision tower of Gemma 3",
+    .hf = names,
+    .tensors = {tensors, siglip_tensors},
+    .keys = {vision_keys, keys},
+    .dropped_prefixes = dropped_prefixes,
+    .tower = &tower,
+};

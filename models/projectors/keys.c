@@ -1,0 +1,62 @@
+/* Keys that projectors share. conversion/base.py, MmprojModel.set_gguf_parameters. */
+#include "models/families/layers.h"
+#include "models/projectors/projector.h"
+
+#include <string.h>
+
+enum { MAX_CHANNELS = 64 };
+
+/* An array of F32 from one that the preprocessor has. */
+static bool set_channels(struct synthesis *synthesis, const char *key, const char *from, struct error *error)
+{
+    const struct json *array = hparams_get(synthesis->model->hparams, from);
+    struct layers channels = {.n = json_count(array)};
+    if (!json_is(array, JSON_ARRAY) || channels.n == 0 || channels.n > MAX_CHANNELS)
+        return error_set(error, "neither preprocessor_config.json nor processor_config.json has the %s of the channels",
+                         from + strlen("preprocessor."));
+    channels.values = arena_array(synthesis->model->arena, channels.n, sizeof *channels.values);
+    layers_fill(&channels, array);
+    layers_set(synthesis, key, GGUF_F32, &channels);
+    return true;
+}
+
+static bool emit_normalization(struct synthesis *synthesis, struct error *error)
+{
+    return set_channels(synthesis, "vision.image_mean", "preprocessor.image_mean", error) &&
+           set_channels(synthesis, "vision.image_std", "preprocessor.image_std", error);
+}
+
+const struct key_row vision_keys[] = {
+    FILE_TYPE_KEY,
+    FLAG("has_vision_encoder"),
+    {"vision.projection_dim", GGUF_U32, REQUIRED, "text.hidden_size|text.n_embd|text.dim"},
+    {"vision.image_size", GGUF_U32, REQUIRED, "image_size"},
+    {"vision.patch_size", GGUF_U32, REQUIRED, "patch_size"},
+    {"vision.embedding_length", GGUF_U32, REQUIRED, "hidden_size|width|vt_hidden_size"},
+    {"vision.feed_forward_length", GGUF_U32, REQUIRED, "intermediate_size|vt_intermediate_size"},
+    {"vision.block_count", GGUF_U32, REQUIRED, VISION_BLOCK_COUNT},
+    {"vision.attention.head_count", GGUF_U32, REQUIRED, "num_attention_heads|num_heads|heads|vt_num_attention_heads"},
+    {.emit = emit_normalization},
+    {0},
+};
+
+const struct key_row audio_keys[] = {
+    FLAG("has_audio_encoder"),
+    {"audio.projection_dim", GGUF_U32, REQUIRED, "text.hidden_size|text.n_embd"},
+    {"audio.embedding_length", GGUF_U32, REQUIRED, "audio.hidden_size"},
+    {"audio.feed_forward_length", GGUF_U32, REQUIRED, "audio.intermediate_size"},
+    {"audio.block_count", GGUF_U32, REQUIRED, AUDIO_BLOCK_COUNT},
+    {"audio.attention.head_count", GGUF_U32, REQUIRED, "audio.num_attention_heads"},
+    {0},
+};
+
+bool emit_activation(struct synthesis *synthesis, struct error *error)
+{
+    static const struct key_row gelu[] = {FLAG("use_gelu"), {0}}, silu[] = {FLAG("use_silu"), {0}};
+    const struct json *function = hparams_get(synthesis->model->hparams, "hidden_act");
+    if (json_string_is(function, "gelu"))
+        return synthesis_emit(synthesis, gelu, error);
+    if (json_string_is(function, "silu"))
+        return synthesis_emit(synthesis, silu, error);
+    return error_set(error, "config.json: hidden_act of the vision tower is neither gelu nor silu");
+}

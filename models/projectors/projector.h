@@ -1,0 +1,61 @@
+/* Projectors: what the converter's --mmproj knows of the parts of multimodal models that see and hear.
+ *
+ * A projector is a family (models/families/family.h) of the architecture "clip", with a `tower`: one file in this
+ * folder exporting `const struct family x_projector`, and a row in projectors.c. Its rows relate the names of the
+ * tower's tensors; its key rows name hyperparameters of the tower, and by their prefix those of other parts (see
+ * hparams_of_tower()). It has no tokenizer.
+ *
+ * Source: class MmprojModel and those derived from it, conversion/ of llama.cpp 34af94cd9. */
+#pragma once
+
+#include "models/families/family.h"
+
+/* All projectors, NULL at the end. */
+extern const struct family *const projectors[];
+
+/* The projector of the model that `text` describes; NULL, with an error that says why there is none. *ret_name is the
+ * row of its architecture. */
+const struct family *projector_find(const struct hparams *text, const struct family_name **ret_name,
+                                    struct error *error);
+
+/* Whether config.json says anything of a part that sees or hears. */
+bool projector_is_described(const struct hparams *text);
+
+/* Layers of the one part or the other, whichever has more. */
+void tower_count_layers(struct facts *facts, const struct hparams *hparams);
+
+/* What projectors share. */
+
+extern const struct key_row vision_keys[]; /* general.file_type, and the keys that every tower that sees has */
+extern const struct key_row audio_keys[];  /* those of one that hears */
+
+/* The hyperparameters under which towers have the number of layers. */
+#define VISION_BLOCK_COUNT                                                                                             \
+    "n_layers|num_hidden_layers|n_layer|num_layers|depth|layers|encoder_layers|vt_num_hidden_layers"
+#define AUDIO_BLOCK_COUNT                                                                                              \
+    "audio.n_layers|audio.num_hidden_layers|audio.n_layer|audio.num_layers|audio.depth|audio.layers|"                  \
+    "audio.encoder_layers"
+
+/* The key of the kind of projector. */
+#define PROJECTOR_TYPE(kind)                                                                                           \
+    {                                                                                                                  \
+        .key = "projector_type", .type = GGUF_STRING, .when = ALWAYS, .text = kind                                     \
+    }
+
+/* use_gelu or use_silu, by hidden_act; fails for any other function. */
+bool emit_activation(struct synthesis *synthesis, struct error *error);
+
+/* SigLIP and CLIP, as transformers names them. */
+extern const struct relation_row siglip_tensors[];
+
+/* A key that is `true`. */
+#define FLAG(name)                                                                                                     \
+    {                                                                                                                  \
+        .key = name, .type = GGUF_BOOL, .when = ALWAYS, .value = 1                                                     \
+    }
+
+/* Two images in time lie in one kernel, of which a GGUF has two. */
+#define TWO_FRAMES "o c (even + odd) h w -> o c (even h) w, o c (odd h) w"
+
+/* Query, key and value in one matrix. */
+#define THIRDS "(q + k + v) ... -> q ..., k ..., v ..."

@@ -1,0 +1,55 @@
+#include "models/projectors/projector.h"
+
+#include <string.h>
+
+extern const struct family gemma3_projector;
+extern const struct family pixtral_projector;
+extern const struct family qwen2vl_projector;
+extern const struct family qwen2_5vl_projector;
+extern const struct family qwen3vl_projector;
+
+/* One row a line. */
+/* clang-format off */
+const struct family *const projectors[] = {
+    &gemma3_projector,
+    &pixtral_projector,
+    &qwen2vl_projector,
+    &qwen2_5vl_projector,
+    &qwen3vl_projector,
+    NULL,
+};
+/* clang-format on */
+
+const struct family *projector_find(const struct hparams *text, const struct family_name **ret_name,
+                                    struct error *error)
+{
+    const char *architecture = hparams_tower_architecture(text);
+    for (const struct family *const *projector = projectors; architecture != NULL && *projector != NULL; projector++)
+        for (const struct family_name *hf = (*projector)->hf; hf->name != NULL; hf++)
+            if (strcmp(hf->name, architecture) == 0 && ((*projector)->applies == NULL || (*projector)->applies(text))) {
+                *ret_name = hf;
+                return *projector;
+            }
+    error_set(error, "no projector is known for %s", architecture != NULL ? architecture : "a model without a name");
+    return NULL;
+}
+
+bool projector_is_described(const struct hparams *text)
+{
+    static const char *const keys[] = {"vision_config",  "audio_config",  "thinker_config", "vision_encoder",
+                                       "whisper_config", "speech_config", "vision_tower"};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (json_is(json_get(hparams_raw(text), keys[i]), JSON_OBJECT))
+            return true;
+    return false;
+}
+
+void tower_count_layers(struct facts *facts, const struct hparams *hparams)
+{
+    static const char *const keys[] = {VISION_BLOCK_COUNT, AUDIO_BLOCK_COUNT};
+    struct error error;
+    uint64_t n_layers;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (hparams_count(hparams, keys[i], 1, UINT32_MAX, &n_layers, &error) && n_layers > facts->n_layers)
+            facts->n_layers = n_layers;
+}

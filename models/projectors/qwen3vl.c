@@ -1,0 +1,131 @@
+/* Qwen3-VL and Qwen 3.5: what sees. conversion/qwen3vl.py, Qwen3VLVisionModel. */
+#include "models/families/layers.h"
+#include "models/projectors/projector.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+static const struct family_name names[] = {{"Qwen3VLForConditionalGeneration"},
+                                           {"Qwen3VLMoeForConditionalGeneration"},
+                                           {"Qwen3_5ForConditionalGeneration"},
+                                           {"Qwen3_5MoeForConditionalGeneration"},
+                                           {0}};
+
+/* deepstack_merger_list counts on its own in a checkpoint, and by the layers that feed it in a GGUF: `rename`. */
+static const struct relation_row tensors[] = {
+    {"visual.patch_embed.proj.weight", "v.patch_embd.weight, v.patch_embd.weight.1", TWO_FRAMES},
+    {"visual.patch_embed.proj.bias", "v.patch_embd.bias"},
+    {"visual.pos_embed", "v.position_embd"},
+    {"visual.blocks.{}.attn.qkv", "v.blk.{}.attn_qkv"},
+    {"visual.blocks.{}.attn.proj", "v.blk.{}.attn_out"},
+    {"visual.blocks.{}.norm1", "v.blk.{}.ln1"},
+    {"visual.blocks.{}.norm2", "v.blk.{}.ln2"},
+    {"visual.blocks.{}.mlp.linear_fc1", "v.blk.{}.ffn_up"},
+    {"visual.blocks.{}.mlp.linear_fc2", "v.blk.{}.ffn_down"},
+    {"visual.deepstack_merger_list.{}.norm", "v.deepstack.{}.norm"},
+    {"visual.deepstack_merger_list.{}.linear_fc1", "v.deepstack.{}.fc1"},
+    {"visual.deepstack_merger_list.{}.linear_fc2", "v.deepstack.{}.fc2"},
+    {"visual.merger.norm", "v.post_ln"},
+    {"visual.merger.linear_fc1", "mm.0"},
+    {"visual.merger.linear_fc2", "mm.2"},
+    {0},
+};
+
+/* The layers that deepstack_visual_indexes names, one more each, since 0 is what is not known. */
+static const char *const deepstack_facts[] = {"deepstack 0", "deepstack 1", "deepstack 2", "deepstack 3",
+                                              "deepstack 4", "deepstack 5", "deepstack 6", "deepstack 7"};
+enum { MAX_DEEPSTACK = sizeof deepstack_facts / sizeof *deepstack_facts };
+
+static void add_facts(struct facts *facts, const struct hparams *hparams)
+{
+    const struct json *item = json_first(hparams_get(hparams, "deepstack_visual_indexes"));
+    for (size_t i = 0; item != NULL && i < MAX_DEEPSTACK; item = json_next(item), i++) {
+        uint64_t layer;
+        if (json_u64(item, &layer) && layer < MAX_LISTED_LAYERS)
+            facts_set(facts, deepstack_facts[i], layer + 1);
+    }
+}
+
+static const char *rename_deepstack(struct arena *arena, const struct facts *facts, enum direction direction,
+                                    const char *name)
+{
+    static const char pattern[] = "visual.deepstack_merger_list.{}.*";
+    uint64_t numbers[PATTERN_NUMBERS];
+    if (!pattern_match(pattern, name, strlen(name), numbers))
+        return name;
+    const char *rest = strchr(name + strlen("visual.deepstack_merger_list."), '.');
+    for (size_t i = 0; i < MAX_DEEPSTACK; i++) {
+        uint64_t layer = facts_get(facts, deepstack_facts[i]);
+        if (layer != 0 && numbers[0] == (direction == FORWARD ? i : layer - 1))
+            return arena_printf(arena, "visual.deepstack_merger_list.%" PRIu64 "%s",
+                                direction == FORWARD ? layer - 1 : i, rest);
+    }
+    return name;
+}
+
+/* The image that as many positions make. */
+static bool adjust(struct synthesis *synthesis, struct error *error)
+{
+    struct hparams *hparams = synthesis->model->hparams;
+    double n_positions, patch;
+    if (hparams_get(hparams, "image_size") != NULL)
+        return true;
+    if (!synthesis_number(synthesis, "num_position_embeddings", 2304, &n_positions, error) ||
+        !synthesis_number(synthesis, "patch_size", 16, &patch, error))
+        return false;
+    double size = sqrt(n_positions) * patch;
+    if (!(size >= 0 && size <= UINT32_MAX))
+        return error_set(error, "config.json: num_position_embeddings is %.17g", n_positions);
+    return hparams_override(hparams, "image_size", (uint64_t)size, error);
+}
+
+static bool emit_deepstack(struct synthesis *synthesis, struct error *error)
+{
+    struct hparams *hparams = synthesis->model->hparams;
+    struct layers layers;
+    uint64_t n_layers;
+    if (!hparams_count(hparams, "depth", 0, MAX_LISTED_LAYERS, &n_layers, error))
+        return false;
+    if (n_layers == 0)
+        return true;
+    synthesis->facts.n_layers = n_layers;
+    if (!layers_new(synthesis, &layers, error))
+        return false;
+    const struct json *item = json_first(hparams_get(hparams, "deepstack_visual_indexes"));
+    for (; item != NULL; item = json_next(item)) {
+        uint64_t layer;
+        if (!json_u64(item, &layer) || layer >= n_layers)
+            return error_set(error, "config.json: deepstack_visual_indexes holds what is not a layer");
+        layers.values[layer] = 1;
+    }
+    layers_set(synthesis, "vision.is_deepstack_layers", GGUF_BOOL, &layers);
+    return true;
+}
+
+static const struct key_row keys[] = {
+    PROJECTOR_TYPE("qwen3vl_merger"),
+    FLAG("use_gelu"),
+    {"vision.spatial_merge_size", GGUF_U32, IF_PRESENT, "spatial_merge_size"},
+    {"vision.attention.layer_norm_epsilon", GGUF_F32, OR_DEFAULT, "text.rms_norm_eps", 1e-6},
+    {.emit = emit_deepstack},
+    {0},
+};
+
+static const char *const parts[] = {"visual.", "model.visual.", NULL};
+static const char *const dropped_prefixes[] = {"model.", NULL};
+static const struct tower tower = {.config = {.vision = "vision_config"}, .parts = parts};
+
+const struct family qwen3vl_projector = {
+    .name = "qwen3vl_merger",
+    .architecture = "clip",
+    .summary = "the vision tower of Qwen3-VL",
+    .hf = names,
+    .tensors = {tensors},
+    .keys = {vision_keys, keys},
+    .dropped_prefixes = dropped_prefixes,
+    .tower = &tower,
+    .rename = rename_deepstack,
+    .add_facts = add_facts,
+    .adjust = adjust,
+};

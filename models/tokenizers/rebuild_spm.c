@@ -177,13 +177,19 @@ static void add_pairs(const struct stored_vocab *vocab, const struct chains *cha
         qsort(merges->merges + first, merges->n_merges - first, sizeof *merges->merges, compare_pairs);
 }
 
-/* What a piece is sorted by: its score, 0 where an added token has taken its place; where there are no scores, its
- * place. */
+/* Whether an added token has taken the place of a piece, whose score is lost. A piece that is nothing else may have
+ * that score for its own. */
+static bool is_filled(const struct token *token)
+{
+    return (token->type == TOKEN_CONTROL || token->type == TOKEN_USER_DEFINED) && token->score == TOKEN_NO_PIECE;
+}
+
+/* What a piece is sorted by: its score, 0 where that is lost; where there are no scores, its place. */
 static float piece_score(const struct stored_vocab *vocab, uint64_t id)
 {
     if (!vocab->has_scores)
         return -(float)id;
-    return vocab->tokens[id].score == TOKEN_NO_PIECE ? 0 : vocab->tokens[id].score;
+    return is_filled(&vocab->tokens[id]) ? 0 : vocab->tokens[id].score;
 }
 
 static struct merges find_merges(const struct stored_vocab *vocab)
@@ -353,12 +359,10 @@ static piece **make_pieces(const struct stored_vocab *vocab, uint64_t unknown)
     piece **pointers = arena_array(vocab->arena, vocab->n_tokens, sizeof *pointers);
     for (uint64_t i = 0; i < vocab->n_tokens; i++) {
         const struct token *token = &vocab->tokens[i];
-        bool is_filled =
-            (token->type == TOKEN_CONTROL || token->type == TOKEN_USER_DEFINED) && token->score == TOKEN_NO_PIECE;
         wfs__sentencepiece__model__piece__init(&pieces[i]);
         pieces[i].has_piece = pieces[i].has_score = true;
         pieces[i].piece = bytes_of(token->text, token->length);
-        pieces[i].score = is_filled ? 0 : token->score;
+        pieces[i].score = is_filled(token) ? 0 : token->score;
         pieces[i].type = piece_type(vocab, i, unknown);
         pieces[i].has_type = pieces[i].type != TOKEN_NORMAL;
         pointers[i] = &pieces[i];

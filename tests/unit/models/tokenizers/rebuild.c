@@ -1,0 +1,91 @@
+/* Files of a tokenizer from the keys of a GGUF. The order of merges is that of transformers' generate_merges(). */
+#include "models/tokenizers/rebuild.h"
+
+#include "base/buffer.h"
+#include "tests/unit/check.h"
+
+#include <stdlib.h>
+
+static const struct rebuilt_file *find(const char *name, const struct gguf_kvs *kvs)
+{
+    for (const struct rebuilt_file *file = rebuilt_files; file->name != NULL; file++)
+        if (strcmp(file->name, name) == 0 && rebuilt_file_applies(file, kvs))
+            return file;
+    return NULL;
+}
+
+/* The text of a file, to be freed; NULL where there is none. */
+static char *rebuilt(const char *name, const struct gguf_kvs *kvs)
+{
+    struct error error;
+    struct buffer text = {0};
+    const struct rebuilt_file *file = find(name, kvs);
+    if (file == NULL || !rebuilt_file_write(file, kvs, &text, &error)) {
+        buffer_free(&text);
+        return NULL;
+    }
+    buffer_append(&text, "", 1);
+    return (char *)text.bytes;
+}
+
+static void set_texts(struct gguf_kvs *kvs, const char *key, const char *const *texts, size_t n_texts)
+{
+    struct buffer elements = {0};
+    for (size_t i = 0; i < n_texts; i++)
+        gguf_append_string(&elements, texts[i], strlen(texts[i]));
+    gguf_set_array(kvs, key, GGUF_STRING, n_texts, &elements);
+}
+
+static void set_types(struct gguf_kvs *kvs, const int *types, size_t n_types)
+{
+    struct buffer elements = {0};
+    for (size_t i = 0; i < n_types; i++)
+        buffer_append_le(&elements, (uint64_t)types[i], 4);
+    gguf_set_array(kvs, "tokenizer.ggml.token_type", GGUF_I32, n_types, &elements);
+}
+
+static void set_scores(struct gguf_kvs *kvs, const float *scores, size_t n_scores)
+{
+    struct buffer elements = {0};
+    for (size_t i = 0; i < n_scores; i++) {
+        uint32_t bits;
+        memcpy(&bits, &scores[i], sizeof bits);
+        buffer_append_le(&elements, bits, 4);
+    }
+    gguf_set_array(kvs, "tokenizer.ggml.scores", GGUF_F32, n_scores, &elements);
+}
+
+/* The place of the first one in the second, for comparing orders; -1: it is not there. */
+static long place(const char *wanted, const char *text)
+{
+    const char *at = strstr(text, wanted);
+    return at != NULL ? (long)(at - text) : -1;
+}
+
+/* A piece whose score is the number that the converter gives to tokens that are no pieces: 1000 pieces of Gemma on. */
+static void scores_of_pieces(void)
+{
+    static const char *const texts[] = {"<unk>", "ve", "ew", "v", "e", "w"};
+    static const int types[] = {2, 1, 1, 1, 1, 1};
+    static const float scores[] = {0, -524, -1000, -2000, -2001, -2002};
+    struct gguf_kvs kvs = {0};
+    gguf_set_text(&kvs, "tokenizer.ggml.model", "llama");
+    set_texts(&kvs, "tokenizer.ggml.tokens", texts, 6);
+    set_scores(&kvs, scores, 6);
+    set_types(&kvs, types, 6);
+    char *json = rebuilt("tokenizer.json", &kvs);
+    const char *merges = json != NULL ? strstr(json, "\"merges\"") : NULL;
+    if (CHECK(merges != NULL)) {
+        long ve = place("\"v\",\n        \"e\"", merges), ew = place("\"e\",\n        \"w\"", merges);
+        CHECK(ve > 0 && ew > 0);
+        CHECK(ve < ew);
+    }
+    free(json);
+    gguf_kvs_free(&kvs);
+}
+
+int main(void)
+{
+    scores_of_pieces();
+    return check_done();
+}

@@ -18,7 +18,11 @@
 #define BLOOM        " ?[^(\\s|[.,!?\xe2\x80\xa6\xe3\x80\x82\xef\xbc\x8c\xe3\x80\x81\xe0\xa5\xa4\xdb\x94\xd8\x8c])]+"
 #define CJK          "[\xe4\xb8\x80-\xe9\xbe\xa5\xe3\x81\x80-\xe3\x82\x9f\xe3\x82\xa0-\xe3\x83\xbf]+"
 #define CJK_HANGUL   "[\xe4\xb8\x80-\xe9\xbe\xa5\xe0\xa0\x80-\xe4\xb8\x80\xea\xb0\x80-\xed\x9f\xbf]+"
+#define CASED        "\\p{Lu}\\p{Ll}\\p{Lt}"
+#define HAN_UPPER    "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}&&[^\\p{Han}]]"
+#define HAN_LOWER    "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}&&[^\\p{Han}]]"
 #define LETTERS      "[^\\r\\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+"
+#define DEEPSEEK3    "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|" LETTERS "| ?[\\p{P}\\p{S}]+[\\r\\n]*|" SPACES
 
 static const char *const llama3[] = {LLAMA3, NULL};
 static const char *const qwen2[] = {QWEN2, NULL};
@@ -27,9 +31,7 @@ static const char *const qwen35[] = {
 static const char *const tekken[] = {UPPER "*" LOWER "+|" UPPER "+" LOWER "*|\\p{N}|" CASED_SIGNS, NULL};
 static const char *const o200k[] = {O200K, NULL};
 static const char *const grouped_o200k[] = {"\\d{1,3}(?=(?:\\d{3})*\\b)", O200K, NULL};
-static const char *const deepseek3[] = {
-    "\\p{N}{1,3}", CJK,
-    "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|" LETTERS "| ?[\\p{P}\\p{S}]+[\\r\\n]*|" SPACES, NULL};
+static const char *const deepseek3[] = {"\\p{N}{1,3}", CJK, DEEPSEEK3, NULL};
 static const char *const deepseek_coder[] = {"[\\r\\n]", "\\s?\\p{L}+", "\\s?\\p{P}+", CJK_HANGUL, NULL};
 static const char *const bloom[] = {BLOOM, NULL};
 static const char *const minicpm5[] = {"\\p{N}{1,3}", CONTRACTIONS "|" WORDS "|\\p{N}+|" SIGNS "|" SPACES, NULL};
@@ -49,6 +51,38 @@ static const char *const jais2[] = {CONTRACTIONS
                                     "|\\s*[\\r\\n]+|\\s{512}(?!\\S)|\\s{256}(?!\\S)|\\s{128}(?!\\S)|\\s{64}(?!\\S)|"
                                     "\\s{32}(?!\\S)|\\s{16}(?!\\S)|\\s{8}(?!\\S)|\\s{4}(?!\\S)|\\s{1,2}(?!\\S)|\\s{1}",
                                     NULL};
+static const char *const chameleon[] = {
+    "<sentinel:[0-9]+>",
+    "(IMGIMG)((A|B|C|D|E|F|G|H|I){1,4})Z",
+    "([\\t\\n]|    |  )",
+    "\\p{N}",
+    "[\\p{P}!-/:-@\\[-`{-~]",
+    "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+",
+    NULL};
+/* Letters with a case, but for some that Unicode has had for less long. */
+static const char *const deepseek_llm[] = {
+    "[\\r\\n]",
+    "\\s?[" CASED "&&[^\\x{560}-\\x{588}\\x{10C7}-\\x{10FF}\\x{1C80}-\\x{1C88}\\x{2D00}-\\x{2D2D}\\x{A790}-\\x{AB68}"
+    "\\x{10570}-\\x{105BC}\\x{16E40}-\\x{16E7F}\\x{1D400}-\\x{1DF1E}]]+",
+    "\\s?[!-/:-~\\x{FF01}-\\x{FF0F}\\x{FF1A}-\\x{FF5E}\\x{2018}-\\x{201F}\\x{3000}-\\x{3002}]+",
+    "\\s+$",
+    CJK_HANGUL,
+    NULL};
+static const char *const kimi[] = {"\\p{Han}+|[^\\r\\n\\p{L}\\p{N}]?" HAN_UPPER "*" HAN_LOWER "+" CONTRACTIONS "?|"
+                                   "[^\\r\\n\\p{L}\\p{N}]?" HAN_UPPER "+" HAN_LOWER "*" CONTRACTIONS "?|"
+                                   "\\p{N}{1,3}|" SIGNS "|" SPACES,
+                                   NULL};
+/* Digits by threes from the right, then the scripts that are written without spaces. */
+static const char *const afmoe[] = {
+    "\\p{N}{1,3}(?=(?:\\p{N}{3})*(?!\\p{N}))",
+    "[\\x{4E00}-\\x{9FFF}\\x{3400}-\\x{4DBF}\\x{F900}-\\x{FAFF}\\x{3040}-\\x{309F}\\x{30A0}-\\x{30FF}"
+    "\\x{FF65}-\\x{FF9F}\\x{2F00}-\\x{2FDF}\\x{E40}-\\x{E7F}\\x{E80}-\\x{EFF}\\x{1780}-\\x{17FF}\\x{1000}-\\x{109F}"
+    "\\x{AA60}-\\x{AA7F}\\x{A9E0}-\\x{A9FF}\\x{AC00}-\\x{D7AF}\\x{1100}-\\x{11FF}]+",
+    DEEPSEEK3, NULL};
+static const char *const youtu[] = {
+    "[\\x{AC00}-\\x{D7A3}\\x{3131}-\\x{318E}]+|[\\x{FF01}\\x{2026}\\x{201C}\\x{201D}\\x{2018}\\x{2019}\\x{2014}"
+    "\\x{FF1A}\\x{FF1B}\\x{FF0C}\\x{3001}-\\x{303F}\\x{FE30}-\\x{FE4F}]+|[\\x{3105}-\\x{312F}]+|" CJK,
+    UPPER "*" LOWER "+" CONTRACTIONS "?|" UPPER "+" LOWER "*" CONTRACTIONS "?|\\p{N}|" CASED_SIGNS, NULL};
 static const char *const falcon[] = {"[0-9][0-9][0-9]", NULL};
 
 static const struct pre_row rows[] = {
@@ -82,7 +116,11 @@ static const struct pre_row rows[] = {
      false},
     {{"qwen35"}, "NFC", qwen35, SPLIT_BYTES, false, false},
     {{"tekken"}, NULL, tekken, SPLIT_BYTES, true, true},
-    {{"chameleon"}, NULL, NULL, BYTES_ALONE, false, true},
+    {{"chameleon"}, NULL, chameleon, SPLIT_BYTES, false, true},
+    {{"kimi-k2"}, NULL, kimi, SPLIT_BYTES, false, false},
+    {{"afmoe"}, NULL, afmoe, SPLIT_BYTES, false, false},
+    {{"youtu"}, NULL, youtu, SPLIT_BYTES, false, false},
+    {{"deepseek-llm"}, NULL, deepseek_llm, SPLIT_DIGITS_BYTES, false, false},
     {{"gpt-4o", "llama4", "kanana2", "talkie", "minimax-m2"}, NULL, o200k, SPLIT_BYTES, false, false},
     {{"granite-embed-multi-97m"}, NULL, o200k, SPLIT_BYTES, true, false},
     {{"tiny_aya", "cohere2moe"}, NULL, grouped_o200k, SPLIT_BYTES, false, false},

@@ -140,10 +140,11 @@ static bool plan_generation_config(const void *context, struct arena *arena, str
     return true;
 }
 
-/* A file that is made of keys alone. */
+/* A file that is made of keys alone, or the text of one. */
 struct key_file {
     const struct checkpoint *checkpoint;
     void (*write)(const struct gguf_kvs *kvs, struct buffer *out);
+    const char *key;
 };
 
 static bool plan_key_file(const void *context, struct arena *arena, struct vfile *ret_file, struct error *error)
@@ -157,11 +158,37 @@ static bool plan_key_file(const void *context, struct arena *arena, struct vfile
     return true;
 }
 
+static bool plan_key_text(const void *context, struct arena *arena, struct vfile *ret_file, struct error *error)
+{
+    const struct key_file *file = context;
+    size_t length;
+    const char *text = gguf_get_string(&file->checkpoint->metadata, file->key, arena, &length, error);
+    if (text == NULL)
+        return false;
+    *ret_file = file_of_text(text, length, origin_of_weights(file->checkpoint), arena);
+    return true;
+}
+
+/* Chat templates that have names: for tools, for retrieval. */
+static void add_templates(struct tree *tree, node_id directory)
+{
+    const struct gguf_kvs *kvs = &tree_checkpoint(tree)->metadata;
+    for (size_t i = 0; i < kvs->n_kvs; i++) {
+        const char *name = rebuilt_template_name(kvs->kvs[i].key);
+        node_id templates = name != NULL ? tree_add_directory(tree, directory, "additional_chat_templates") : 0;
+        if (templates == 0)
+            continue;
+        struct key_file *file = arena_alloc(tree_arena(tree), sizeof *file);
+        *file = (struct key_file){.checkpoint = tree_checkpoint(tree), .key = kvs->kvs[i].key};
+        tree_add_file(tree, templates, arena_printf(tree_arena(tree), "%s.jinja", name), plan_key_text, file);
+    }
+}
+
 static void add_key_file(struct tree *tree, node_id directory, const char *name,
                          void (*write)(const struct gguf_kvs *kvs, struct buffer *out))
 {
     struct key_file *file = arena_alloc(tree_arena(tree), sizeof *file);
-    *file = (struct key_file){tree_checkpoint(tree), write};
+    *file = (struct key_file){.checkpoint = tree_checkpoint(tree), .write = write};
     tree_add_file(tree, directory, name, plan_key_file, file);
 }
 
@@ -196,6 +223,10 @@ static void add_rebuilt(struct hf_files *files, node_id directory)
         if (pooling != 0)
             add_key_file(tree, pooling, "config.json", pooling_write_config);
     }
+    add_templates(tree, directory);
+    const char *note = rebuilt_note(&checkpoint->metadata, tree_arena(tree));
+    if (note != NULL)
+        checkpoint_note(checkpoint, "hf/: %s", note);
     for (const struct rebuilt_file *file = rebuilt_files; file->name != NULL; file++) {
         if (!rebuilt_file_applies(file, &checkpoint->metadata))
             continue;

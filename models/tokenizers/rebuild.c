@@ -354,6 +354,13 @@ static bool write_chat_template(const struct stored_vocab *vocab, struct buffer 
     return true;
 }
 
+static const char *text_of(const struct gguf_kvs *kvs, const char *key, struct arena *arena)
+{
+    struct error absent;
+    size_t length;
+    return gguf_get_string(kvs, key, arena, &length, &absent);
+}
+
 /* A vocabulary that came from a tokenizer.json alone has one score for all: a SentencePiece model of it would be
  * another one. */
 static bool has_scores(const struct gguf_kvs *kvs)
@@ -361,12 +368,24 @@ static bool has_scores(const struct gguf_kvs *kvs)
     return gguf_kvs_find(kvs, "tokenizer.ggml.scores") != NULL;
 }
 
+/* XLM-RoBERTa and its kin have ids in another order than their SentencePiece model: tokenizer.json has them. */
+static bool has_own_order(const struct gguf_kvs *kvs)
+{
+    struct arena *arena = arena_new();
+    const char *architecture = text_of(kvs, "general.architecture", arena);
+    bool is_t5 = architecture != NULL && strncmp(architecture, "t5", 2) == 0;
+    arena_free(arena);
+    return is_t5 && has_scores(kvs);
+}
+
 const struct rebuilt_file rebuilt_files[] = {
     {"tokenizer.json", "gpt2", rebuild_bpe_json, NULL},
+    {"vocab.json", "gpt2", rebuild_bpe_vocab, NULL},
+    {"merges.txt", "gpt2", rebuild_bpe_merges, NULL},
     {"tokenizer.json", "llama", rebuild_spm_json, NULL},
     {"tokenizer.model", "llama", rebuild_spm_model, has_scores},
     {"tokenizer.json", "t5", rebuild_unigram_json, has_scores},
-    {"spiece.model", "t5", rebuild_spm_model, has_scores},
+    {"spiece.model", "t5", rebuild_spm_model, has_own_order},
     {"tokenizer.json", "bert", rebuild_wordpiece_json, NULL},
     {"vocab.txt", "bert", rebuild_wordpiece_text, NULL},
     {"tokenizer_config.json", NULL, write_config, NULL},
@@ -390,6 +409,38 @@ bool rebuilt_file_applies(const struct rebuilt_file *file, const struct gguf_kvs
                    (file->applies == NULL || file->applies(kvs));
     arena_free(arena);
     return applies;
+}
+
+const char *rebuilt_note(const struct gguf_kvs *kvs, struct arena *arena)
+{
+    const char *model = text_of(kvs, "tokenizer.ggml.model", arena), *pre = text_of(kvs, "tokenizer.ggml.pre", arena);
+    bool known = false;
+    if (model == NULL || gguf_kvs_find(kvs, "tokenizer.ggml.tokens") == NULL)
+        return "the GGUF has no tokenizer, so there is none";
+    for (const struct rebuilt_file *file = rebuilt_files; file->name != NULL; file++)
+        known |= file->model != NULL && strcmp(file->model, model) == 0;
+    if (!known)
+        return arena_printf(arena, "no tokenizer is made of a vocabulary of the kind '%.64s'", model);
+    if (strcmp(model, "gpt2") != 0)
+        return NULL;
+    if (pre == NULL)
+        return "tokenizer.json: the GGUF names no pre-tokenizer, so texts are split as by GPT-2";
+    pre_row_find(pre, &known);
+    return known
+               ? NULL
+               : arena_printf(arena,
+                              "tokenizer.json: the pre-tokenizer '%.64s' is not known, so texts are split as by GPT-2",
+                              pre);
+}
+
+const char *rebuilt_template_name(const char *key)
+{
+    static const char prefix[] = "tokenizer.chat_template.";
+    const char *name = key + sizeof prefix - 1;
+    if (strncmp(key, prefix, sizeof prefix - 1) != 0 || *name == '\0' || strlen(name) > 64 ||
+        name[strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")] != '\0')
+        return NULL;
+    return name;
 }
 
 /* The texts of llama's user-defined tokens have spaces where their tokenizers have U+2581. */

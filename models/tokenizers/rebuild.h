@@ -40,6 +40,13 @@ struct rebuilt_file {
 /* All kinds, up to one without a name. */
 extern const struct rebuilt_file rebuilt_files[];
 
+/* What is not in the files or may be otherwise in them, since it is not known how: one line, in the arena; NULL where
+ * all is known. Reads no long value. */
+const char *rebuilt_note(const struct gguf_kvs *kvs, struct arena *arena);
+
+/* The name of a chat template besides the usual one, where the key is of such; else NULL. */
+const char *rebuilt_template_name(const char *key);
+
 /* Whether these keys have a vocabulary that the file can be made of. Reads no long value. */
 bool rebuilt_file_applies(const struct rebuilt_file *file, const struct gguf_kvs *kvs);
 
@@ -50,6 +57,8 @@ bool rebuilt_file_write(const struct rebuilt_file *file, const struct gguf_kvs *
 /* For those that write files. */
 
 bool rebuild_bpe_json(const struct stored_vocab *vocab, struct buffer *out, struct error *error);
+bool rebuild_bpe_vocab(const struct stored_vocab *vocab, struct buffer *out, struct error *error);
+bool rebuild_bpe_merges(const struct stored_vocab *vocab, struct buffer *out, struct error *error);
 bool rebuild_spm_json(const struct stored_vocab *vocab, struct buffer *out, struct error *error);
 bool rebuild_spm_model(const struct stored_vocab *vocab, struct buffer *out, struct error *error);
 bool rebuild_unigram_json(const struct stored_vocab *vocab, struct buffer *out, struct error *error);

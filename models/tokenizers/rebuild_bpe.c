@@ -88,13 +88,27 @@ static bool write_merges(const struct gguf_array *merges, struct json_writer *wr
     return true;
 }
 
+/* None where the key is not there. */
+static bool get_merges(const struct stored_vocab *vocab, struct gguf_array *ret_merges, struct error *error)
+{
+    *ret_merges = (struct gguf_array){.type = GGUF_STRING};
+    return gguf_kvs_find(vocab->kvs, "tokenizer.ggml.merges") == NULL ||
+           gguf_get_array(vocab->kvs, "tokenizer.ggml.merges", vocab->arena, ret_merges, error);
+}
+
+static void put_vocab(const struct stored_vocab *vocab, const struct outer_tokens *outer, struct json_writer *writer)
+{
+    for (uint64_t i = 0; i < vocab->n_tokens; i++)
+        if (is_inner(vocab, outer, i))
+            json_put_number_of(writer, vocab->tokens[i].text, vocab->tokens[i].length, i);
+}
+
 static bool write_model(const struct stored_vocab *vocab, const struct pre_row *row, struct json_writer *writer,
                         struct error *error)
 {
-    struct gguf_array merges = {.type = GGUF_STRING};
+    struct gguf_array merges;
     struct outer_tokens outer;
-    if (gguf_kvs_find(vocab->kvs, "tokenizer.ggml.merges") != NULL &&
-        !gguf_get_array(vocab->kvs, "tokenizer.ggml.merges", vocab->arena, &merges, error))
+    if (!get_merges(vocab, &merges, error))
         return false;
     find_outer(vocab, &outer);
     bool good = want_merged(vocab, &merges, &outer, error);
@@ -108,9 +122,7 @@ static bool write_model(const struct stored_vocab *vocab, const struct pre_row *
     json_put_bool(writer, "byte_fallback", false);
     json_put_bool(writer, "ignore_merges", row->ignores_merges);
     json_begin_object(writer, "vocab");
-    for (uint64_t i = 0; i < vocab->n_tokens; i++)
-        if (is_inner(vocab, &outer, i))
-            json_put_number_of(writer, vocab->tokens[i].text, vocab->tokens[i].length, i);
+    put_vocab(vocab, &outer, writer);
     json_end(writer);
     good = good && write_merges(&merges, writer, error);
     json_end(writer);
@@ -164,5 +176,39 @@ bool rebuild_bpe_json(const struct stored_vocab *vocab, struct buffer *out, stru
     if (!write_model(vocab, row, &writer, error))
         return false;
     json_end(&writer);
+    return true;
+}
+
+bool rebuild_bpe_vocab(const struct stored_vocab *vocab, struct buffer *out, struct error *error)
+{
+    struct json_writer writer = {.out = out, .letters = JSON_UTF8, .compact = true};
+    struct gguf_array merges;
+    struct outer_tokens outer;
+    if (!get_merges(vocab, &merges, error))
+        return false;
+    find_outer(vocab, &outer);
+    bool good = want_merged(vocab, &merges, &outer, error);
+    json_begin_object(&writer, NULL);
+    put_vocab(vocab, &outer, &writer);
+    json_end(&writer);
+    text_index_free(&outer.index);
+    return good;
+}
+
+bool rebuild_bpe_merges(const struct stored_vocab *vocab, struct buffer *out, struct error *error)
+{
+    struct gguf_array merges;
+    if (!get_merges(vocab, &merges, error))
+        return false;
+    buffer_append_text(out, "#version: 0.2\n");
+    for (uint64_t i = 0; i < merges.count; i++) {
+        struct parted parted = {0};
+        if (!part_merge(&merges, i, &parted, error))
+            return false;
+        buffer_append(out, parted.left, parted.left_length);
+        buffer_append_text(out, " ");
+        buffer_append(out, parted.right, parted.right_length);
+        buffer_append_text(out, "\n");
+    }
     return true;
 }

@@ -106,6 +106,17 @@ fails() {
     [ "$("$WFS" ls "$out/quantized.gguf" hf | grep -c safetensors)" -eq 1 ]
 }
 
+@test "hf/ of a GGUF: chat templates with names, and a note on what is not known of its tokenizer" {
+    local file=$BATS_TEST_TMPDIR/model.gguf
+    "$WFS" cp -o "override-kv=tokenizer.chat_template.tool_use=str:{{ tools }}" \
+        -o "override-kv=tokenizer.chat_template.a/b=str:no" "$HERE/../data/gguf/models/llama-tiny" model.gguf "$file"
+    [ "$("$WFS" cat "$file" hf/additional_chat_templates/tool_use.jinja)" = "{{ tools }}" ]
+    [ "$("$WFS" ls "$file" hf/additional_chat_templates)" = tool_use.jinja ]
+    "$WFS" cp -o "override-kv=tokenizer.ggml.model=str:rwkv" "$HERE/../data/gguf/models/llama-tiny" model.gguf "$file.2"
+    "$WFS" info "$file.2" | tr -s ' \n' ' ' | grep -F "no tokenizer is made of a vocabulary of the kind 'rwkv'"
+    [[ $("$WFS" ls "$file.2" hf) != *"tokenizer.json"* ]]
+}
+
 # The type of most matrices of model.safetensors, by its header.
 written_type() {
     "$WFS" cat "$@" model.safetensors | strings -n 100 | head -1 | grep -o '"dtype":"[A-Z0-9]*","shape":.[0-9]*,' | cut -d'"' -f4 |

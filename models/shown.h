@@ -6,12 +6,14 @@
 #pragma once
 
 #include "models/packings/packing.h"
+#include "quant/encoding.h"
 
 struct shown {
     const struct tensor_set *set;           /* sealed; the checkpoint's own where nothing is packed */
     const struct unpacked *const *unpacked; /* of each tensor; NULL: it is as stored. NULL: nothing is packed */
     struct canonical_model *canonical;      /* what the set is of, and freed with it; NULL: the checkpoint alone */
     struct gguf_model *gguf;
+    const struct importance *importances; /* of each tensor, for whoever knows it to set; NULL: there is no matrix */
 };
 
 /* Whose names and layout. */

@@ -86,13 +86,13 @@ static bool print_file(void *context, uint64_t index, const char *name, const st
 }
 
 /* Each kind of file below tensors/NAME, and how many tensors have it. */
-static void print_views(const struct tensor_set *set, const struct content_options *options)
+static void print_views(const struct shown *shown, const struct content_options *options)
 {
     for (unsigned slot = SLOT_RAW, n_slots = tensor_slots(); slot < n_slots; slot++) {
         struct tensor_file file, any = {0};
         size_t n_tensors = 0;
-        for (size_t i = 0; i < set->n_tensors; i++)
-            if (tensor_file_at(&set->tensors[i], options, slot, &file)) {
+        for (size_t i = 0; i < shown->set->n_tensors; i++)
+            if (tensor_file_at(shown, i, options, slot, &file)) {
                 any = file;
                 n_tensors++;
             }
@@ -126,6 +126,6 @@ void print_lists(struct tree *tree, const struct profile *profile)
     printf("\n%-10s  %s\n", "SIZE", "FILES");
     tree_list(tree, TREE_ROOT, 0, print_file, &(struct printing){tree, ""});
     printf("\n%-10s  %s\n", "TENSORS", "HAVE");
-    print_views(tree_shown(tree)->set, tree_options(tree));
+    print_views(tree_shown(tree), tree_options(tree));
     print_notes(checkpoint);
 }

@@ -188,15 +188,15 @@ static bool add_top(void *context, uint64_t index, const char *name, const struc
     return true;
 }
 
-static unsigned count_types(const struct tensor_set *set, const struct content_options *options)
+static unsigned count_types(const struct shown *shown, const struct content_options *options)
 {
     unsigned n_types = 0;
     for (unsigned slot = SLOT_RAW, n_slots = tensor_slots(); slot < n_slots; slot++) {
         struct tensor_file file;
         size_t i = 0;
-        while (i < set->n_tensors && !tensor_file_at(&set->tensors[i], options, slot, &file))
+        while (i < shown->set->n_tensors && !tensor_file_at(shown, i, options, slot, &file))
             i++;
-        n_types += i < set->n_tensors;
+        n_types += i < shown->set->n_tensors;
     }
     return n_types;
 }
@@ -204,7 +204,7 @@ static unsigned count_types(const struct tensor_set *set, const struct content_o
 /* Three lines. */
 static void print_tree(const struct page *page, struct tree *tree)
 {
-    const struct tensor_set *shown = tree_shown(tree)->set;
+    const struct shown *shown = tree_shown(tree);
     struct extent_of_files top = {.tree = tree};
     struct buffer tensors = {0};
     tree_list(tree, TREE_ROOT, 0, add_top, &top);
@@ -214,7 +214,7 @@ static void print_tree(const struct page *page, struct tree *tree)
     if (top.directories.length != 0)
         print_labelled(page, "", &top.directories, LINE_LINES);
     buffer_printf(&tensors, "tensors/ with %zu tensors, in up to %u kinds of file: raw, f32, f32.npy, q4_0 ...",
-                  shown->n_tensors, count_types(shown, tree_options(tree)));
+                  shown->set->n_tensors, count_types(shown, tree_options(tree)));
     print_labelled(page, "", &tensors, LINE_LINES);
 }
 

@@ -5,6 +5,7 @@
 #include "fs/tree/content_options.h"
 #include "fs/tree/name.h"
 #include "fs/tree/tensor_views.h"
+#include "models/importances.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -96,7 +97,7 @@ static bool file_at(const void *context, uint64_t item, unsigned slot, char name
         *ret_size = metadata_size(files, item);
         return true;
     }
-    if (!tensor_file_at(tensor_at(files, item), files->options, slot, &file))
+    if (!tensor_file_at(files->shown, item, files->options, slot, &file))
         return false;
     snprintf(name, TREE_MAX_NAME + 1, "%s%s", file.name, file.numpy ? ".npy" : "");
     *ret_size = file.size;
@@ -121,7 +122,7 @@ static bool plan(const void *context, uint64_t item, unsigned slot, struct arena
         *ret_file = vfile_finish(&builder);
         return true;
     }
-    if (!tensor_file_at(tensor, files->options, slot, &file))
+    if (!tensor_file_at(files->shown, item, files->options, slot, &file))
         return error_set(error, "there is no such view of '%s'", tensor->name);
     if (file.numpy) {
         char header[NUMPY_HEADER_MAX];
@@ -163,7 +164,7 @@ static void xattrs(const void *context, uint64_t item, int slot, tree_emit_xattr
     const struct tensor *tensor = tensor_at(files, item);
     struct tensor_file file;
     char shape[LAYOUT_MAX_RANK * 22];
-    bool view = slot > SLOT_METADATA && tensor_file_at(tensor, files->options, (unsigned)slot, &file);
+    bool view = slot > SLOT_METADATA && tensor_file_at(files->shown, item, files->options, (unsigned)slot, &file);
     if (files->shown->unpacked != NULL && files->shown->unpacked[item] != NULL)
         emit_packing(files->shown->unpacked[item], emit, emit_context);
     if (view)
@@ -228,6 +229,15 @@ static bool rename_tensors(struct tree *tree, enum shown_names names, struct err
     return true;
 }
 
+static void weigh_tensors(struct tree *tree, const struct quantize_options *options)
+{
+    struct arena *arena = tree_arena(tree);
+    struct shown *weighed = arena_copy(arena, tree_shown(tree), sizeof *weighed);
+    weighed->importances =
+        importances_of(tree_checkpoint(tree), weighed->set, options->imatrix, &options->filter, arena);
+    tree_show(tree, weighed);
+}
+
 static bool add(struct tree *tree, struct error *error)
 {
     static const struct collection collection = {
@@ -245,6 +255,7 @@ static bool add(struct tree *tree, struct error *error)
     files->options = tree_options(tree);
     if (files->options->names != NAMES_OF_SOURCE && !rename_tensors(tree, files->options->names, error))
         return false;
+    weigh_tensors(tree, &files->options->quantize);
     files->shown = tree_shown(tree);
     files->tensors = files->shown->set;
     if (!collect_cut_names(files, files->checkpoint->path, tree_arena(tree), error))

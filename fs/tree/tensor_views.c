@@ -31,13 +31,14 @@ static struct view outline(const struct tensor *tensor)
     };
 }
 
-bool tensor_file_at(const struct tensor *tensor, const struct content_options *options, unsigned slot,
+bool tensor_file_at(const struct shown *shown, size_t index, const struct content_options *options, unsigned slot,
                     struct tensor_file *ret_file)
 {
     const char *reason;
+    const struct tensor *tensor = &shown->set->tensors[index];
     if (slot < SLOT_FIRST_DTYPE && tensor->part != NULL)
         tensor = tensor->part;
-    else if (tensor->refusal != NULL || (slot < SLOT_FIRST_DTYPE && tensor->is_unpacked))
+    if (tensor->refusal != NULL || (slot < SLOT_FIRST_DTYPE && tensor->is_unpacked))
         return false;
     struct tensor_file file = {tensor, "raw", encoding_of(tensor->dtype), .numpy = slot == SLOT_RAW_NPY};
     if (slot >= SLOT_FIRST_DTYPE) {
@@ -46,8 +47,8 @@ bool tensor_file_at(const struct tensor *tensor, const struct content_options *o
         file.name = file.encoding.dtype->view_name;
         if (file.encoding.dtype == &q4_0_dtype)
             file.encoding.rule = options->q4_0_rule;
-        file.encoding.importance = imatrix_importance(
-            imatrix_find(options->quantize.imatrix, &options->quantize.filter, tensor->name), tensor);
+        if (shown->importances != NULL)
+            file.encoding.importance = shown->importances[index];
     }
     struct view view = outline(tensor);
     if (file.name == NULL || (file.numpy && file.encoding.dtype->numpy == NULL) ||
@@ -70,14 +71,14 @@ static void put_list(struct json_writer *writer, const char *key, const uint64_t
     json_end(writer);
 }
 
-static void put_views(const struct tensor *tensor, const struct content_options *options, const char *directory,
-                      struct json_writer *writer)
+static void put_views(const struct shown *shown, size_t index, const struct content_options *options,
+                      const char *directory, struct json_writer *writer)
 {
     json_begin_array(writer, "views");
     for (unsigned slot = SLOT_RAW, n_slots = tensor_slots(); slot < n_slots; slot++) {
         struct tensor_file file;
         char path[TREE_MAX_NAME + 32];
-        if (!tensor_file_at(tensor, options, slot, &file))
+        if (!tensor_file_at(shown, index, options, slot, &file))
             continue;
         snprintf(path, sizeof path, "tensors/%s/%s%s", directory, file.name, file.numpy ? ".npy" : "");
         json_begin_object(writer, NULL);
@@ -143,6 +144,6 @@ void tensor_metadata(const struct shown *shown, size_t index, const struct conte
         put_packing(tensor, shown->unpacked[index], &writer);
     if (tensor->refusal != NULL)
         json_put_text(&writer, "refused", tensor->refusal);
-    put_views(tensor, options, directory, &writer);
+    put_views(shown, index, options, directory, &writer);
     json_end(&writer);
 }

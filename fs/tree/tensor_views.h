@@ -21,8 +21,9 @@ struct tensor_file {
 /* The number of slots. */
 unsigned tensor_slots(void);
 
-/* The file of a tensor in a slot from SLOT_RAW on; false where the view is not defined for the tensor. */
-bool tensor_file_at(const struct tensor *tensor, const struct content_options *options, unsigned slot,
+/* The file of tensor number `index` of those shown in a slot from SLOT_RAW on; false where the view is not defined for
+ * the tensor. */
+bool tensor_file_at(const struct shown *shown, size_t index, const struct content_options *options, unsigned slot,
                     struct tensor_file *ret_file);
 
 /* Appends the JSON object that describes tensor number `index` of those shown and its files: what stands in its

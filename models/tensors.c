@@ -340,8 +340,8 @@ static bool relate(struct synthesis *synthesis, const struct renamed *renamed, s
 static void note_beyond(const struct checkpoint *checkpoint, const struct plain_set *plain)
 {
     if (plain->beyond != NULL)
-        checkpoint_note(checkpoint, "model.gguf: the converter refuses %s; this is of the weights unpacked",
-                        plain->beyond);
+        checkpoint_note(checkpoint, "model.gguf: the converter refuses %s; this is %s", plain->beyond,
+                        plain->is_saved_again ? "of the weights unpacked" : "what it makes of weights that it takes");
 }
 
 static bool add_unpacked(struct synthesis *synthesis, const struct packing_config *config, struct arena *scratch,

@@ -9,6 +9,8 @@
  * tensor of its own, X.scale beside X.weight, and so is what inputs are scaled by. */
 #include "models/packings/packed.h"
 
+#include "base/text.h"
+
 #include <string.h>
 
 extern const struct packing nvfp4_packing;
@@ -111,6 +113,16 @@ static bool is_plain_nvfp4(const struct json *config)
            strcmp(algorithm, "MIXED_PRECISION") == 0;
 }
 
+/* The converter gathers experts by the names that most families have. */
+static const char *find_beyond(const char *name)
+{
+    static const char *const endings[] = {".w1.weight", ".w2.weight", ".w3.weight"};
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
+        if (text_ends_with(name, endings[i]) && strstr(name, ".experts.") != NULL)
+            return "NVFP4 experts that are called w1, w2 and w3";
+    return NULL;
+}
+
 static bool unpack(const struct packing_input *input, const struct tensor *key, struct unpacked *unpacked,
                    struct error *error)
 {
@@ -136,6 +148,7 @@ static bool unpack(const struct packing_input *input, const struct tensor *key, 
     unpacked->factors[0] = factor_of(arena, all, is_divisor);
     unpacked->factors[1] = factor_of(arena, inputs, is_divisor);
     unpacked->bits = 4;
+    unpacked->beyond = find_beyond(unpacked->name);
     return true;
 }
 

@@ -146,6 +146,8 @@ static bool unpack(const struct packing_input *input, const struct tensor *key, 
     if (layout.is_dense && ((layout.n_rows | layout.n_columns) & 7) != 0)
         return packed_misfit(&packed, own, words, "whose %u bits are supported in rows and columns of multiples of 8",
                              layout.bits);
+    static const char *const strategies[] = {"group", NULL};
+    unpacked->beyond = packed_beyond_groups(input, strategies);
     if (layout.is_by_row)
         unpacked->beyond = "one scale for each row";
     if (layout.is_dense)

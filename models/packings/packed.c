@@ -121,6 +121,20 @@ void packed_name(const struct packed *packed, const char *suffix)
     packed->unpacked->name = arena_printf(packed->input->arena, "%.*s%s", (int)packed->stem, packed->key->name, suffix);
 }
 
+const char *packed_beyond_groups(const struct packing_input *input, const char *const *strategies)
+{
+    const struct json *groups = json_get(input->config, "config_groups"), *weights;
+    if (strcmp(input->method, "compressed-tensors") != 0 || !json_is(groups, JSON_OBJECT) || json_count(groups) == 0)
+        return NULL;
+    if (json_count(groups) > 1)
+        return "several groups of compressed-tensors";
+    weights = json_get(json_first(groups), "weights");
+    const char *text = json_string(json_get(weights, "strategy"), NULL), *strategy = text != NULL ? text : "";
+    while (*strategies != NULL && strcmp(*strategies, strategy) != 0)
+        strategies++;
+    return *strategies != NULL ? NULL : arena_printf(input->arena, "the strategy '%.40s' of its weights", strategy);
+}
+
 uint64_t packed_number(const struct json *config, const char *key)
 {
     int64_t number;

@@ -61,6 +61,10 @@ bool packed_integers(const struct packed *packed, const char *suffix, const stru
 /* The name of the weight: the stem and `suffix`. */
 void packed_name(const struct packed *packed, const char *suffix);
 
+/* What the converter refuses in the groups of compressed-tensors, which it takes one of, of certain strategies, up to a
+ * NULL; NULL: nothing. */
+const char *packed_beyond_groups(const struct packing_input *input, const char *const *strategies);
+
 /* A number of quantization_config that is a whole one above 0; 0 where there is none. */
 uint64_t packed_number(const struct json *config, const char *key);
 

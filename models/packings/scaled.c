@@ -123,6 +123,8 @@ static const struct view *fit(const struct packed *packed, const char *suffix, c
     return view_slice(arena, scale, rank - 1, 0, shared_columns, 1);
 }
 
+static const char *const strategies[] = {"channel", "block", NULL}; /* that the converter takes */
+
 /* What the converter does not read. */
 static const char *find_beyond(const struct packing_input *input, const struct spelling *spelling, bool has_zeros,
                                const struct view *scale)
@@ -133,7 +135,7 @@ static const char *find_beyond(const struct packing_input *input, const struct s
         return "scales that are not called weight_scale_inv";
     if (scale->dtype->kind == DTYPE_INTEGER)
         return "MXFP8";
-    return NULL;
+    return packed_beyond_groups(input, strategies);
 }
 
 /* Q8_0 of rows that are whole blocks; NULL of others. */

@@ -137,31 +137,11 @@ static struct source *whole_source(const struct checkpoint *checkpoint)
     return end == source_size(source) ? source : NULL;
 }
 
-/* The tensors as they were before any of them was packed. */
-static bool unpack(struct canonical_model *model, struct plain_set *ret_plain, struct error *error)
-{
-    struct packing_config config;
-    struct error reason; /* which others say */
-    if (!packing_config_open(model->checkpoint, model->arena, &config, &reason))
-        config = (struct packing_config){.method = "", .dtype = &f16_dtype};
-    const struct packing_input input = {
-        .arena = model->arena,
-        .set = model->checkpoint->tensors,
-        .config = config.quantization,
-        .method = config.method,
-        .dtype = config.dtype,
-        .is_saved_again = true,
-    };
-    bool unpacked = packings_unpack(&input, ret_plain, error);
-    packing_config_close(&config);
-    return unpacked;
-}
-
 static bool take_stored(struct canonical_model *model, const struct dtype *wanted, struct error *error)
 {
     const struct checkpoint *checkpoint = model->checkpoint;
     struct plain_set plain;
-    if (!unpack(model, &plain, error))
+    if (!packings_undo(checkpoint, model->arena, &plain, error))
         return false;
     const struct tensor_set *set = plain.set;
     struct left_out left_out[LEFT_OUT_MAX + 1] = {{0}};

@@ -1,6 +1,7 @@
 #include "models/plain.h"
 
 #include "models/left_out.h"
+#include "models/packings/packing.h"
 #include "quant/convert.h"
 #include "quant/unpack.h"
 
@@ -100,10 +101,21 @@ static const struct view *contained(struct gguf_model *model, const struct tenso
     return *ret_reason == NULL ? view : NULL;
 }
 
+/* The tensors with packed weights put together; as they are stored where one of them does not fit. */
+static const struct tensor_set *unpacked(const struct gguf_model *model)
+{
+    struct plain_set plain;
+    struct error error;
+    if (packings_undo(model->checkpoint, model->arena, &plain, &error))
+        return plain.set;
+    checkpoint_note(model->checkpoint, "model.gguf: packed weights stay in their parts: %s", error.message);
+    return model->checkpoint->tensors;
+}
+
 bool plain_add_tensors(struct gguf_model *model, struct error *error)
 {
     const struct checkpoint *checkpoint = model->checkpoint;
-    const struct tensor_set *set = checkpoint->tensors;
+    const struct tensor_set *set = unpacked(model);
     struct left_out left_out[LEFT_OUT_MAX + 1] = {{0}};
     bool guessed = false;
     model->forced = memory_alloc(set->n_tensors * sizeof *model->forced);

@@ -103,6 +103,11 @@ struct plain_set {
 };
 bool packings_unpack(const struct packing_input *input, struct plain_set *ret_plain, struct error *error);
 
+/* The tensors of a checkpoint as they were before any of them was packed: the model saved again. A configuration that
+ * cannot be read says nothing, which others tell. */
+bool packings_undo(const struct checkpoint *checkpoint, struct arena *arena, struct plain_set *ret_plain,
+                   struct error *error);
+
 /* Whether a packing is known that a quant_method declares. */
 bool packing_is_known(const char *method);
 

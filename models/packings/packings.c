@@ -399,3 +399,25 @@ bool packings_unpack(const struct packing_input *input, struct plain_set *ret_pl
         *ret_plain = unpacking.plain;
     return good;
 }
+
+bool packings_undo(const struct checkpoint *checkpoint, struct arena *arena, struct plain_set *ret_plain,
+                   struct error *error)
+{
+    struct packing_config config;
+    struct error reason;
+    struct arena *scratch = arena_new();
+    if (!packing_config_open(checkpoint, scratch, &config, &reason))
+        config = (struct packing_config){.method = "", .dtype = &f16_dtype};
+    const struct packing_input input = {
+        .arena = arena,
+        .set = checkpoint->tensors,
+        .config = config.quantization,
+        .method = config.method,
+        .dtype = config.dtype,
+        .is_saved_again = true,
+    };
+    bool undone = packings_unpack(&input, ret_plain, error);
+    packing_config_close(&config);
+    arena_free(scratch);
+    return undone;
+}

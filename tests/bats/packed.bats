@@ -82,3 +82,20 @@ END
     unmount "$MNT"
     server_is_quiet
 }
+
+@test "a model of no known family: the plain container has the weight, not its parts" {
+    mkdir "$BATS_TEST_TMPDIR/model"
+    cp "$PACKED/gptq-4/model.safetensors" "$BATS_TEST_TMPDIR/model/"
+    sed 's/LlamaForCausalLM/NobodyForCausalLM/' "$PACKED/gptq-4/config.json" >"$BATS_TEST_TMPDIR/model/config.json"
+    "$WFS" cp "$BATS_TEST_TMPDIR/model" model.gguf "$BATS_TEST_TMPDIR/plain.gguf"
+    [ "$("$WFS" ls "$BATS_TEST_TMPDIR/plain.gguf" tensors)" = "${WEIGHT#tensors/}" ]
+    cmp <("$WFS" cat "$BATS_TEST_TMPDIR/plain.gguf" "$WEIGHT/raw") <("$WFS" cat "$PACKED/gptq-4" "$WEIGHT/bf16")
+}
+
+@test "what the converter refuses is named" {
+    mkdir "$BATS_TEST_TMPDIR/model"
+    cp "$PACKED/fp8-blocks/model.safetensors" "$BATS_TEST_TMPDIR/model/"
+    sed 's/"quantization_config": *{/&"config_groups":{"a":{"weights":{"strategy":"tensor"}}},/; s/"fp8"/"compressed-tensors"/' \
+        "$PACKED/fp8-blocks/config.json" >"$BATS_TEST_TMPDIR/model/config.json"
+    "$WFS" info --all "$BATS_TEST_TMPDIR/model" | grep -F "the converter refuses the strategy 'tensor' of its weights"
+}

@@ -106,7 +106,7 @@ struct json_document *document_parse(const struct source *source, struct error *
     char *text = source_read_text(source, document_limit(name), &length, error);
     if (text == NULL)
         return NULL;
-    struct json_document *json = json_parse(text, length, error);
+    struct json_document *json = json_parse_python(text, length, error);
     free(text);
     if (json == NULL)
         error_prefix(error, "%s", name);

@@ -316,6 +316,28 @@ struct json_document *json_parse(const char *text, size_t length, struct error *
     return document;
 }
 
+struct json_document *json_parse_python(const char *text, size_t length, struct error *error)
+{
+    static const char infinity[] = "Infinity", number[] = "1e999999"; /* of the same length: offsets stay */
+    char *copy = NULL;
+    bool in_string = false;
+    for (size_t i = 0; i < length; i++) {
+        if (text[i] == '"')
+            in_string = !in_string;
+        else if (in_string && text[i] == '\\')
+            i++;
+        if (in_string || text[i] != *infinity || length - i < strlen(infinity) ||
+            memcmp(text + i, infinity, strlen(infinity)) != 0)
+            continue;
+        if (copy == NULL)
+            copy = memcpy(memory_alloc(length), text, length);
+        memcpy(copy + i, number, strlen(number));
+    }
+    struct json_document *document = json_parse(copy != NULL ? copy : text, length, error);
+    free(copy);
+    return document;
+}
+
 void json_free(struct json_document *document)
 {
     if (document == NULL)

@@ -22,6 +22,11 @@ struct json_document;
 
 /* Parses a document of `length` bytes. The error says at which byte; the caller puts the file's name before it. */
 struct json_document *json_parse(const char *text, size_t length, struct error *error);
+
+/* The same of what Python wrote, which knows Infinity, too: a number that no double holds. Configurations of Mamba have
+ * it. */
+struct json_document *json_parse_python(const char *text, size_t length, struct error *error);
+
 void json_free(struct json_document *document); /* NULL is allowed */
 const struct json *json_root(const struct json_document *document);
 

@@ -167,7 +167,7 @@ static void add_layer(struct hparams *hparams, const struct json *object, const 
 
 static bool add_document(struct hparams *hparams, const char *text, size_t length, struct error *error)
 {
-    struct json_document *document = json_parse(text, length, error);
+    struct json_document *document = json_parse_python(text, length, error);
     if (document == NULL)
         return false;
     hparams->documents[hparams->n_documents++] = document;
@@ -330,7 +330,7 @@ static struct hparams *completed(struct hparams *hparams, struct error *error)
 
 struct hparams *hparams_parse(const char *text, size_t length, struct error *error)
 {
-    struct json_document *document = json_parse(text, length, error);
+    struct json_document *document = json_parse_python(text, length, error);
     if (document == NULL) {
         error_prefix(error, "config.json");
         return NULL;

@@ -2,6 +2,8 @@
 
 #include "tests/unit/check.h"
 
+#include <math.h>
+
 #include <stdlib.h>
 
 static const struct {
@@ -51,6 +53,33 @@ static void validity(void)
         size_t length = documents[i].length ? documents[i].length : strlen(documents[i].text);
         struct json_document *document = json_parse(documents[i].text, length, &error);
         CHECK_NAMED((document != NULL) == documents[i].valid, documents[i].name);
+        json_free(document);
+    }
+}
+
+/* What Python writes of a float that is not finite, and reads. */
+static void infinity(void)
+{
+    static const struct {
+        const char *text;
+        bool valid;
+    } rows[] = {{"{\"time_step_limit\": [0.0, Infinity]}", true},
+                {"[-Infinity,Infinity]", true},
+                {"[\"Infinity \\\" Infinity\"]", true},
+                {"[Infinit]", false},
+                {"[xInfinity]", false},
+                {"[NaN]", false},
+                {"Infinity", true},
+                {"\"\\", false}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct error error;
+        double value;
+        struct json_document *document = json_parse_python(rows[i].text, strlen(rows[i].text), &error);
+        CHECK_NAMED((document != NULL) == rows[i].valid, rows[i].text);
+        if (i == 0)
+            CHECK(!json_double(json_at(json_get(json_root(document), "time_step_limit"), 1), &value) || isinf(value));
+        if (i == 2)
+            CHECK_TEXT(json_string(json_at(json_root(document), 0), NULL), "Infinity \" Infinity");
         json_free(document);
     }
 }
@@ -120,6 +149,7 @@ static void values(void)
 int main(void)
 {
     validity();
+    infinity();
     depth();
     number_of_values();
     values();

@@ -195,7 +195,9 @@ static const char *computed(struct draft *draft, const struct config_row *row)
     double a, b, hidden, heads;
     if (row->from == FROM_HEAD_SHARE) {
         bool known = key_number(draft, row->key, &a) && key_number(draft, "embedding_length", &hidden) &&
-                     key_number(draft, "attention.head_count", &heads) && hidden > 0;
+                     key_number(draft, "attention.head_count", &heads) && hidden > 0 && heads > 0;
+        if (known && row->other != NULL && key_number(draft, row->other, &b) && b > 0)
+            return float_text(draft, a / b, false);
         return known ? float_text(draft, a * heads / hidden, false) : NULL;
     }
     if (!key_number(draft, row->key, &a) || !key_number(draft, row->other, &b))
@@ -343,7 +345,15 @@ static bool holds(const char *condition, size_t length, const struct family *fam
     const char *subject = condition + is_denied + strcspn(condition + is_denied, ":") + 1;
     snprintf(name, sizeof name, "%s%s%.*s", is_key ? family_architecture(family) : "", is_key ? "." : "",
              (int)(condition + length - subject), subject);
-    bool is_there = is_key ? gguf_kvs_find(kvs, name) != NULL : tensor_set_find_text(tensors, name) != NULL;
+    char *value = is_key ? strchr(name, '=') : NULL;
+    uint64_t number;
+    bool is_there;
+    if (value != NULL) {
+        *value = '\0';
+        is_there = gguf_get_u64(kvs, name, &number) && number == strtoull(value + 1, NULL, 10);
+    } else {
+        is_there = is_key ? gguf_kvs_find(kvs, name) != NULL : tensor_set_find_text(tensors, name) != NULL;
+    }
     return is_there != is_denied;
 }
 

@@ -23,7 +23,7 @@ enum config_from {
     FROM_SUM,        /* `key` plus `other` */
     FROM_DIFFERENCE, /* `key` less `other` */
     FROM_QUOTIENT,   /* `key` divided by `other`, a whole number */
-    FROM_HEAD_SHARE, /* `key` as a part of the size of a head: embedding_length / head_count */
+    FROM_HEAD_SHARE, /* `key` as a part of the size of a head: of `other`, else embedding_length / head_count */
     FROM_LABELS,     /* the texts of `key` as an object, by number */
     FROM_NUMBERS,    /* the same the other way: numbers by text */
 };
@@ -41,8 +41,8 @@ struct config_row {
 /* A class that the family may be: the first one whose condition holds. */
 struct config_form {
     const char *architecture, *model_type;
-    /* Conditions with blanks between them, all of which hold: "key:expert_count", "tensor:blk.0.attn_q.bias", with a
-     * '!' before it what is not there; NULL: always. */
+    /* Conditions with blanks between them, all of which hold: "key:expert_count", "key:expert_gating_func=2",
+     * "tensor:blk.0.attn_q.bias", with a '!' before it what is not there or not so; NULL: always. */
     const char *when;
     const struct config_row *rows; /* up to one without a name; NULL: none */
 };

@@ -106,11 +106,21 @@ static const char *drop_bias(struct arena *arena, const struct facts *facts, enu
     return direction == FORWARD && text_ends_with(name, ".bias") ? NULL : name;
 }
 
+static const struct config_row config_rows[] = {
+    {"hidden_act", FROM_TEXT, .text = "'silu'"},
+    {"attention_bias", FROM_TENSOR, "blk.0.attn_q.bias"},
+    {"rotary_pct", FROM_HEAD_SHARE, "rope.dimension_count"},
+    {0},
+};
+
+static const struct config_form forms[] = {{"Cohere2ForCausalLM", "cohere2", NULL, config_rows}, {0}};
+
 const struct family cohere2_family = {
     .name = "cohere2",
     .summary = "Command A, Command R7B",
     .hf = names,
     .tensors = {decoder_tensors},
+    .forms = forms,
     .keys = {base_keys, keys},
     .vocabs = {&bpe_vocab},
     .adjust = check_biases,

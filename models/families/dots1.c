@@ -18,11 +18,20 @@ static const struct key_row keys[] = {
     {0},
 };
 
+static const struct config_row config_rows[] = {
+    {"hidden_act", FROM_TEXT, .text = "'silu'"},
+    {"attention_bias", FROM_TENSOR, "blk.0.attn_q.bias"},
+    {0},
+};
+
+static const struct config_form forms[] = {{"Dots1ForCausalLM", "dots1", NULL, config_rows}, {0}};
+
 const struct family dots1_family = {
     .name = "dots1",
     .summary = "dots.llm1",
     .hf = names,
     .tensors = {tensors, experts_tensors, decoder_tensors},
+    .forms = forms,
     .keys = {base_keys, keys},
     .vocabs = {&bpe_vocab},
 };

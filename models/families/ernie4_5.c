@@ -78,11 +78,20 @@ static const char *rename_tensor(struct arena *arena, const struct facts *facts,
 
 #define ERNIE .vocabs = {&spm_vocab}, .add_facts = add_facts, .rename = rename_tensor, .after_vocab = llama_before_vocab
 
+static const struct config_row config_rows[] = {
+    {"hidden_act", FROM_TEXT, .text = "'silu'"},
+    {"use_bias", FROM_TENSOR, "blk.0.attn_q.bias"},
+    {0},
+};
+
+static const struct config_form forms[] = {{"Ernie4_5ForCausalLM", "ernie4_5", NULL, config_rows}, {0}};
+
 const struct family ernie4_5_family = {
     .name = "ernie4_5",
     .summary = "ERNIE 4.5, dense",
     .hf = names,
     .tensors = {tensors, decoder_tensors},
+    .forms = forms,
     .keys = {base_keys},
     ERNIE,
 };

@@ -57,11 +57,21 @@ static void add_facts(struct facts *facts, const struct hparams *hparams)
     facts_set(facts, "rest", head_dim - 2 * pairs);
 }
 
+static const struct config_row config_rows[] = {
+    {"hidden_act", FROM_TEXT, .text = "'silu'"},
+    {"attention_bias", FROM_TENSOR, "blk.0.attn_q.bias"},
+    {"partial_rotary_factor", FROM_HEAD_SHARE, "rope.dimension_count", "attention.key_length"},
+    {0},
+};
+
+static const struct config_form forms[] = {{"Glm4ForCausalLM", "glm4", NULL, config_rows}, {0}};
+
 const struct family glm4_family = {
     .name = "glm4",
     .summary = "GLM-4-0414, the text halves of GLM-4.1V and GLM-OCR",
     .hf = names,
     .tensors = {tensors, nextn_tensors, decoder_tensors},
+    .forms = forms,
     .keys = {base_keys, keys},
     .vocabs = {&glm4_vocab},
     .add_facts = add_facts,

@@ -36,11 +36,22 @@ static const struct key_row keys[] = {
     {0},
 };
 
+static const struct config_row config_rows[] = {
+    {"hidden_act", FROM_TEXT, .text = "'silu'"},
+    {"attention_bias", FROM_TENSOR, "blk.0.attn_q.bias"},
+    {"use_qk_norm", FROM_TENSOR, "blk.0.attn_q_norm.weight"},
+    {"partial_rotary_factor", FROM_HEAD_SHARE, "rope.dimension_count", "attention.key_length"},
+    {0},
+};
+
+static const struct config_form forms[] = {{"Glm4MoeForCausalLM", "glm4_moe", NULL, config_rows}, {0}};
+
 const struct family glm4moe_family = {
     .name = "glm4moe",
     .summary = "GLM-4.5 to 4.7 with experts",
     .hf = names,
     .tensors = {tensors, qwen3_tensors, deepseek_moe_tensors, deepseek_expert_tensors, nextn_tensors, decoder_tensors},
+    .forms = forms,
     .keys = {base_keys, keys},
     .vocabs = {&glm_vocab},
     .add_facts = nextn_add_facts,

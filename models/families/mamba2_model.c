@@ -71,11 +71,28 @@ static bool pad_vocabulary(struct synthesis *synthesis, const struct vocab_input
 
 static const char *const prefixes[] = {"model.", NULL};
 
+static const struct config_row config_rows[] = {
+    {"num_hidden_layers", FROM_KEY, "block_count"},
+    {"num_heads", FROM_KEY, "ssm.time_step_rank"},
+    {"head_dim", FROM_QUOTIENT, "ssm.inner_size", "ssm.time_step_rank"},
+    {"expand", FROM_QUOTIENT, "ssm.inner_size", "embedding_length"},
+    {"use_bias", FROM_TENSOR, "blk.0.ssm_in.bias"},
+    {"use_conv_bias", FROM_TENSOR, "blk.0.ssm_conv1d.bias"},
+    {"state_size", FROM_KEY, "ssm.state_size"},
+    {"n_groups", FROM_KEY, "ssm.group_count"},
+    {"conv_kernel", FROM_KEY, "ssm.conv_kernel"},
+    {"layer_norm_epsilon", FROM_KEY, "attention.layer_norm_rms_epsilon"},
+    {0},
+};
+
+static const struct config_form forms[] = {{"Mamba2ForCausalLM", "mamba2", NULL, config_rows}, {0}};
+
 const struct family mamba2_family = {
     .name = "mamba2",
     .summary = "Mamba 2, Codestral Mamba",
     .hf = names,
     .tensors = {tensors, mamba2_backbone_tensors},
+    .forms = forms,
     .keys = {keys},
     .vocabs = {&spm_vocab, &bpe_vocab},
     .dropped_prefixes = prefixes,

@@ -53,11 +53,22 @@ static bool after_vocab(struct synthesis *synthesis, const struct vocab_input *i
     return true;
 }
 
+static const struct config_row config_rows[] = {
+    {"hidden_act", FROM_TEXT, .text = "'relu2'"},
+    {"attention_bias", FROM_TENSOR, "blk.0.attn_q.bias"},
+    {"mlp_bias", FROM_TENSOR, "blk.0.ffn_up.bias"},
+    {"partial_rotary_factor", FROM_HEAD_SHARE, "rope.dimension_count", "attention.key_length"},
+    {0},
+};
+
+static const struct config_form forms[] = {{"NemotronForCausalLM", "nemotron", NULL, config_rows}, {0}};
+
 const struct family nemotron_family = {
     .name = "nemotron",
     .summary = "Nemotron 4, Minitron",
     .hf = names,
     .tensors = {tensors, decoder_tensors},
+    .forms = forms,
     .keys = {base_keys, keys},
     .vocabs = {&spm_vocab},
     .after_vocab = after_vocab,

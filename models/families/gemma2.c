@@ -17,16 +17,29 @@ static const struct key_row keys[] = {
     {0},
 };
 
+/* What queries are scaled by is in no key: the size of a head, but that of the widest model is hidden_size shared out
+ * among the heads. llama.cpp tells that one by its layers, too. */
+#define CONFIG_ROWS                                                                                                    \
+    {"hidden_act", FROM_TEXT, .text = "'gelu_pytorch_tanh'"},                                                          \
+        {"hidden_activation", FROM_TEXT, .text = "'gelu_pytorch_tanh'"}, {"rope_theta", FROM_TEXT, .text = "10000.0"}, \
+    {                                                                                                                  \
+        "attention_bias", FROM_TENSOR, "blk.0.attn_q.bias"                                                             \
+    }
+
 static const struct config_row config_rows[] = {
-    {"hidden_act", FROM_TEXT, .text = "'gelu_pytorch_tanh'"},
-    {"hidden_activation", FROM_TEXT, .text = "'gelu_pytorch_tanh'"},
-    {"rope_theta", FROM_TEXT, .text = "10000.0"},
-    {"attention_bias", FROM_TENSOR, "blk.0.attn_q.bias"},
-    {"query_pre_attn_scalar", FROM_TEXT, .text = "256"},
+    CONFIG_ROWS,
+    {"query_pre_attn_scalar", FROM_KEY, "attention.key_length"},
+    {0},
+};
+
+static const struct config_row config_27b_rows[] = {
+    CONFIG_ROWS,
+    {"query_pre_attn_scalar", FROM_QUOTIENT, "embedding_length", "attention.head_count"},
     {0},
 };
 
 static const struct config_form forms[] = {
+    {"Gemma2ForCausalLM", "gemma2", "tensor:blk.45.attn_q.weight !tensor:blk.46.attn_q.weight", config_27b_rows},
     {"Gemma2ForCausalLM", "gemma2", NULL, config_rows},
     {0},
 };

@@ -70,17 +70,29 @@ bool gemma3_after_vocab(struct synthesis *synthesis, const struct vocab_input *i
     return gemma_after_vocab(synthesis, input, error);
 }
 
+#define CONFIG_ROWS                                                                                                    \
+    {"hidden_activation", FROM_TEXT, .text = "'gelu_pytorch_tanh'"}, {"head_dim", FROM_KEY, "attention.key_length"},   \
+        {"sliding_window", FROM_KEY, "attention.sliding_window"},                                                      \
+        {"rope_local_base_freq", FROM_KEY, "rope.freq_base_swa", .text = "10000.0"},                                   \
+    {                                                                                                                  \
+        "attention_bias", FROM_TENSOR, "blk.0.attn_q.bias"                                                             \
+    }
+
 static const struct config_row config_rows[] = {
-    {"hidden_activation", FROM_TEXT, .text = "'gelu_pytorch_tanh'"},
-    {"head_dim", FROM_KEY, "attention.key_length"},
-    {"sliding_window", FROM_KEY, "attention.sliding_window"},
-    {"rope_local_base_freq", FROM_KEY, "rope.freq_base_swa", .text = "10000.0"},
+    CONFIG_ROWS,
     {"query_pre_attn_scalar", FROM_KEY, "attention.key_length"},
-    {"attention_bias", FROM_TENSOR, "blk.0.attn_q.bias"},
+    {0},
+};
+
+/* As Gemma 2's: of the widest one, which has 62 layers, it is not the size of a head. */
+static const struct config_row config_27b_rows[] = {
+    CONFIG_ROWS,
+    {"query_pre_attn_scalar", FROM_QUOTIENT, "embedding_length", "attention.head_count"},
     {0},
 };
 
 static const struct config_form forms[] = {
+    {"Gemma3ForCausalLM", "gemma3_text", "tensor:blk.61.attn_q.weight !tensor:blk.62.attn_q.weight", config_27b_rows},
     {"Gemma3ForCausalLM", "gemma3_text", NULL, config_rows},
     {0},
 };

@@ -1,5 +1,8 @@
 #include "models/elementwise.h"
 
+#include "models/facts.h"
+#include "quant/unpack.h"
+
 #include <math.h>
 
 static void add_one(float *values, size_t n)
@@ -18,6 +21,18 @@ static void negated_exp(float *values, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         values[i] = -expf(values[i]);
+}
+
+static void exponential(float *values, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        values[i] = expf(values[i]);
+}
+
+static void logarithm(float *values, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        values[i] = logf(values[i]);
 }
 
 static void log_of_negated(float *values, size_t n)
@@ -44,9 +59,38 @@ const struct elementwise minus_exp = {
     .exactness = "F16 and BF16 come back once they are rounded to their dtype; F32 to one unit in the last place",
 };
 
-const struct view *elementwise_apply(struct arena *arena, const struct elementwise *pair, enum direction direction,
-                                     const struct view *view)
+const struct elementwise plus_exp = {
+    .forward_text = "exp(x)",
+    .backward_text = "log(x)",
+    .forward = exponential,
+    .backward = logarithm,
+    .exactness = "as that of -exp(x)",
+};
+
+/* The dtype in which the reference computes. */
+static const struct dtype *computed_in(const struct view *view)
 {
-    return view_map(arena, view, view->dtype == &f16_dtype ? &f16_dtype : &f32_dtype,
-                    direction == FORWARD ? pair->forward : pair->backward);
+    return view->dtype == &f16_dtype ? &f16_dtype : &f32_dtype;
+}
+
+const struct view *elementwise_multiply(struct arena *arena, const struct facts *facts, enum direction direction,
+                                        const struct view *view, const char *const *names, size_t n_names)
+{
+    const struct dtype *dtype = computed_in(view);
+    for (size_t i = 0; i < n_names && facts != NULL; i++) {
+        float factor = facts_factor(facts, names[direction == FORWARD ? i : n_names - 1 - i]);
+        if (factor == 1)
+            continue;
+        view = view_combine_number(arena, view, direction == FORWARD ? MULTIPLY : DIVIDE, factor);
+        view = view_convert(arena, view, dtype);
+    }
+    return view;
+}
+
+const struct view *elementwise_apply(struct arena *arena, const struct elementwise *pair, const struct facts *facts,
+                                     enum direction direction, const struct view *view)
+{
+    if (pair->apply != NULL)
+        return pair->apply(arena, facts, direction, view);
+    return view_map(arena, view, computed_in(view), direction == FORWARD ? pair->forward : pair->backward);
 }

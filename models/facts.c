@@ -52,6 +52,21 @@ uint64_t facts_get_n(const struct facts *facts, const char *name, size_t length)
     return 0;
 }
 
+void facts_set_factor(struct facts *facts, const char *name, float value)
+{
+    assert(facts->n_factors < FACTS_MAX_FACTORS);
+    facts->factors[facts->n_factors].name = name;
+    facts->factors[facts->n_factors++].value = value;
+}
+
+float facts_factor(const struct facts *facts, const char *name)
+{
+    for (size_t i = 0; i < facts->n_factors; i++)
+        if (strcmp(facts->factors[i].name, name) == 0)
+            return facts->factors[i].value;
+    return 1;
+}
+
 static void read_size(struct facts *facts, const struct hparams *hparams, const char *name, const char *keys)
 {
     enum { MAX_SIZE = 1 << 24 };

@@ -101,7 +101,7 @@ static bool write_member(struct applying *applying, const struct relation_entry 
     for (unsigned i = 0; i < entry->n_names[!job->direction]; i++) {
         const struct view *view = to[i];
         if (entry->row->map != NULL)
-            view = elementwise_apply(job->arena, entry->row->map, job->direction, view);
+            view = elementwise_apply(job->arena, entry->row->map, job->facts, job->direction, view);
         job->write(job->context, name_there(applying, entry, i, match, member), view);
     }
     return true;

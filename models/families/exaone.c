@@ -2,6 +2,7 @@
 #include "models/families/experts.h"
 #include "models/families/layers.h"
 #include "models/families/nextn.h"
+#include "models/families/rope_freqs.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -147,6 +148,16 @@ const struct family exaone_family = {
     .add_extras = add_rope_freqs,
 };
 
+/* Without a factor of its own the rope is slowed by 16. */
+static bool add_freqs(struct synthesis *synthesis, struct error *error)
+{
+    double dimensions;
+    if (!rope_is_llama3(synthesis))
+        return true;
+    return compute_head_dim(synthesis, &dimensions, error) &&
+           rope_freqs_add(synthesis, 16, dimensions, dimensions, error);
+}
+
 const struct family exaone4_family = {
     .name = "exaone4",
     .summary = "EXAONE 4 and 4.5",
@@ -157,7 +168,7 @@ const struct family exaone4_family = {
     .add_facts = nextn_add_facts,
     .adjust = adjust,
     .rename = nextn_rename,
-    .add_extras = add_rope_freqs,
+    .add_extras = add_freqs,
 };
 
 const struct family exaone_moe_family = {

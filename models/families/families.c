@@ -6,6 +6,7 @@ extern const struct family afmoe_family;
 extern const struct family arcee_family;
 extern const struct family bailingmoe_family;
 extern const struct family bailingmoe2_family;
+extern const struct family bailingmoe3_family;
 extern const struct family bert_family;
 extern const struct family bloom_family;
 extern const struct family chatglm_family;
@@ -26,6 +27,7 @@ extern const struct family exaone_family;
 extern const struct family exaone4_family;
 extern const struct family exaone_moe_family;
 extern const struct family falcon_family;
+extern const struct family falcon_h1_family;
 extern const struct family gemma_family;
 extern const struct family gemma2_family;
 extern const struct family gemma3_family;
@@ -50,12 +52,14 @@ extern const struct family hy_v3_family;
 extern const struct family internlm2_family;
 extern const struct family internlm3_family;
 extern const struct family jamba_family;
+extern const struct family kimi_linear_family;
 extern const struct family lfm2_family;
 extern const struct family lfm2moe_family;
 extern const struct family llama_family;
 extern const struct family llama4_family;
 extern const struct family mamba_family;
 extern const struct family mamba2_family;
+extern const struct family mimo2_family;
 extern const struct family minicpm_family;
 extern const struct family minicpm3_family;
 extern const struct family minimax_m2_family;
@@ -109,6 +113,7 @@ const struct family *const families[] = {
     &arcee_family,
     &bailingmoe_family,
     &bailingmoe2_family,
+    &bailingmoe3_family,
     &bert_family,
     &bloom_family,
     &chatglm_family,
@@ -129,6 +134,7 @@ const struct family *const families[] = {
     &exaone4_family,
     &exaone_moe_family,
     &falcon_family,
+    &falcon_h1_family,
     &gemma_family,
     &gemma2_family,
     &gemma3_family,
@@ -153,12 +159,14 @@ const struct family *const families[] = {
     &internlm2_family,
     &internlm3_family,
     &jamba_family,
+    &kimi_linear_family,
     &lfm2_family,
     &lfm2moe_family,
     &llama_family,
     &llama4_family,
     &mamba_family,
     &mamba2_family,
+    &mimo2_family,
     &minicpm_family,
     &minicpm3_family,
     &minimax_m2_family,

@@ -4,17 +4,16 @@
  * generate_extra_tensors), so that the bits are the same. */
 #include "models/families/rope_freqs.h"
 
-#include "models/families/family.h"
-
 #include <math.h>
 #include <strings.h>
 
 enum { MAX_ROTARY_DIMENSIONS = 65536 };
 
-static bool read_scaling(const struct synthesis *synthesis, struct rope_freqs *ret_scaling, struct error *error)
+static bool read_scaling(const struct synthesis *synthesis, double factor, struct rope_freqs *ret_scaling,
+                         struct error *error)
 {
     return synthesis_number(synthesis, "rope.rope_theta", 10000.0, &ret_scaling->theta, error) &&
-           synthesis_number(synthesis, "rope.factor", 8.0, &ret_scaling->factor, error) &&
+           synthesis_number(synthesis, "rope.factor", factor, &ret_scaling->factor, error) &&
            synthesis_number(synthesis, "rope.low_freq_factor", 1.0, &ret_scaling->low_factor, error) &&
            synthesis_number(synthesis, "rope.high_freq_factor", 4.0, &ret_scaling->high_factor, error) &&
            synthesis_number(synthesis, "rope.original_max_position_embeddings", 8192, &ret_scaling->old_context, error);
@@ -33,22 +32,35 @@ float rope_freq_factor(const struct rope_freqs *scaling, float exponent)
     return 1.0f / ((1.0f - smooth) / (float)scaling->factor + smooth);
 }
 
-bool add_rope_freqs(struct synthesis *synthesis, struct error *error)
+bool rope_freqs_add(struct synthesis *synthesis, double factor, double turned, double head_dim, struct error *error)
 {
-    const char *type = json_string(hparams_rope(synthesis->model->hparams, "rope_type"), NULL);
-    if (type == NULL || strcasecmp(type, "llama3") != 0)
-        return true;
     struct rope_freqs scaling;
-    double dimensions;
-    if (!read_scaling(synthesis, &scaling, error) || !compute_head_dim(synthesis, &dimensions, error))
+    if (!read_scaling(synthesis, factor, &scaling, error))
         return false;
-    if (dimensions < 1 || dimensions > MAX_ROTARY_DIMENSIONS)
-        return error_set(error, "config.json: head_dim is %.17g, outside 1 to %d", dimensions, MAX_ROTARY_DIMENSIONS);
+    if (!(turned >= 1 && turned <= head_dim && head_dim <= MAX_ROTARY_DIMENSIONS))
+        return error_set(error, "config.json: head_dim is %.17g, of which %.17g are turned, outside 1 to %d", head_dim,
+                         turned, MAX_ROTARY_DIMENSIONS);
     struct arena *arena = synthesis->model->arena;
-    uint64_t n_factors = ((uint64_t)dimensions + 1) / 2;
+    uint64_t n_turned = ((uint64_t)turned + 1) / 2, n = (uint64_t)head_dim / 2;
+    uint64_t n_factors = n_turned > n ? n_turned : n;
     float *factors = arena_array(arena, n_factors, sizeof *factors);
     for (uint64_t i = 0; i < n_factors; i++)
-        factors[i] = rope_freq_factor(&scaling, (float)(2 * i) / (float)dimensions);
+        factors[i] = i < n_turned ? rope_freq_factor(&scaling, (float)(2 * i) / (float)turned) : 1.0f;
     synthesis_add_tensor(synthesis, "rope_freqs.weight", view_literal(arena, &f32_dtype, 1, &n_factors, factors), NULL);
     return true;
+}
+
+bool rope_is_llama3(const struct synthesis *synthesis)
+{
+    const char *type = json_string(hparams_rope(synthesis->model->hparams, "rope_type"), NULL);
+    return type != NULL && strcasecmp(type, "llama3") == 0;
+}
+
+bool add_rope_freqs(struct synthesis *synthesis, struct error *error)
+{
+    double dimensions;
+    if (!rope_is_llama3(synthesis))
+        return true;
+    return compute_head_dim(synthesis, &dimensions, error) &&
+           rope_freqs_add(synthesis, 8, dimensions, dimensions, error);
 }

@@ -1,9 +1,18 @@
 /* The factors by which Llama 3 slows its rotary frequencies. */
 #pragma once
 
+#include "models/families/family.h"
+
 struct rope_freqs {
     double theta, factor, low_factor, high_factor, old_context; /* as in rope_scaling of config.json */
 };
 
 /* That of the frequency of dimension 2 i, whose exponent is 2 i / dimensions. */
 float rope_freq_factor(const struct rope_freqs *scaling, float exponent);
+
+/* Whether the rope is scaled the Llama 3 way. */
+bool rope_is_llama3(const struct synthesis *synthesis);
+
+/* Adds rope_freqs.weight for such a rope: of `turned` dimensions of `head_dim`, the others with
+ * factors of 1. `factor` is that of a rope that names none. */
+bool rope_freqs_add(struct synthesis *synthesis, double factor, double turned, double head_dim, struct error *error);

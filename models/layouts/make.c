@@ -106,7 +106,7 @@ static bool make_tensor(struct making *making, const struct layout_row *row, con
     if (made && row->constant != NULL)
         tensor.view = scalar(making, row->constant);
     if (made && row->map != NULL)
-        tensor.view = elementwise_apply(making->arena, row->map, FORWARD, tensor.view);
+        tensor.view = elementwise_apply(making->arena, row->map, NULL, FORWARD, tensor.view);
     made = made && scope_fill(scope, row->to, &tensor.name, making->error) &&
            choose_encoding(making, row, tensor.view, &tensor.encoding);
     scope_pop(scope);

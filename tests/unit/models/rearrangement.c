@@ -232,15 +232,15 @@ static void check_elementwise(struct arena *arena)
     float f32[4];
     struct error error;
     const struct view *view =
-        elementwise_apply(arena, &plus_one, FORWARD, view_literal(arena, &f16_dtype, 1, &three, halves));
+        elementwise_apply(arena, &plus_one, NULL, FORWARD, view_literal(arena, &f16_dtype, 1, &three, halves));
     CHECK(view->dtype == &f16_dtype && view_read(view, 0, 3, f16, &error));
     CHECK(f16[0] == 0x6800 && f16[1] == 0x4000 && f16[2] == 0x3c00);
-    view = elementwise_apply(arena, &plus_one, BACKWARD, view_literal(arena, &f32_dtype, 1, &four, values));
+    view = elementwise_apply(arena, &plus_one, NULL, BACKWARD, view_literal(arena, &f32_dtype, 1, &four, values));
     CHECK(view_read(view, 0, 4, f32, &error) && f32[0] == -1 && f32[3] == 2);
-    view = elementwise_apply(arena, &minus_exp, FORWARD, view_literal(arena, &f32_dtype, 1, &four, values));
+    view = elementwise_apply(arena, &minus_exp, NULL, FORWARD, view_literal(arena, &f32_dtype, 1, &four, values));
     CHECK(view_read(view, 0, 4, f32, &error));
     CHECK(f32[0] == -1.0f && f32[1] == -2.71828174591064453125f && f32[3] == -20.08553695678710937500f);
-    view = elementwise_apply(arena, &minus_exp, BACKWARD, view_literal(arena, &f32_dtype, 1, &four, negative));
+    view = elementwise_apply(arena, &minus_exp, NULL, BACKWARD, view_literal(arena, &f32_dtype, 1, &four, negative));
     CHECK(view_read(view, 0, 4, f32, &error));
     CHECK(f32[0] == 0 && fabsf(f32[1] - 1) < 1.2e-7f && fabsf(f32[2] - 2) < 2.4e-7f &&
           f32[3] == -0.693147182464599609375f);

@@ -44,7 +44,8 @@ static const struct axis_size sizes[] = {
     {"share", 3},       {"key_dim", 5},
     {"value_dim", 4},   {"gate_dim", 4},
     {"added", 3},       {"added_per_layer", 4},
-    {"last", 1},        {"rest", 5},
+    {"last", 1},        {"inner", 3},
+    {"states", 4},      {"rest", 5},
     {"state_group", 2}, {"state", 3},
     {"channel", 8},     {"mamba_head", 4},
     {"h", 2},           {"w", 3},
@@ -86,15 +87,20 @@ static void collect_conditions(struct trial *trial)
 
 static void set_facts(struct trial *trial)
 {
-    static const char *const known[] = {"head",    "kv_head",   "expert",   "half",  "part",
-                                        "even",    "odd",       "nope",     "value", "query",
-                                        "key",     "padding",   "unused",   "group", "share",
-                                        "key_dim", "value_dim", "gate_dim", "added", "added_per_layer",
-                                        "last",    "rest",      "pair",     "d",     "state_group",
-                                        "state",   "mamba_head"};
+    static const char *const known[] = {"head",    "kv_head",     "expert",   "half",      "part",
+                                        "even",    "odd",         "nope",     "value",     "query",
+                                        "key",     "padding",     "unused",   "group",     "share",
+                                        "key_dim", "value_dim",   "gate_dim", "added",     "added_per_layer",
+                                        "last",    "rest",        "inner",    "states",    "pair",
+                                        "d",       "state_group", "state",    "mamba_head"};
     trial->facts = (struct facts){.n_layers = N_LAYERS};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         facts_set(&trial->facts, known[i], size_of(trial, known[i]));
+    static const char *const factors[] = {
+        "down",  "key_multiplier", "attention_in_multiplier", "ssm_in_multiplier", "ssm_z",
+        "ssm_b", "ssm_dt",         "lm_head_multiplier"};
+    for (size_t i = 0; i < sizeof factors / sizeof *factors; i++)
+        facts_set_factor(&trial->facts, factors[i], 0.1f + 0.3f * (float)i);
     for (unsigned i = 0; i < trial->n_conditions; i++)
         if (strncmp(trial->conditions[i], "has:", 4) != 0)
             facts_set(&trial->facts, trial->conditions[i], trial->truth >> i & 1);
@@ -279,7 +285,9 @@ static double tolerance(const struct relation_row *row, double value)
 {
     if (row->map == &plus_one)
         return 6e-8;
-    return row->map == &minus_exp ? 1.2e-7 * fmax(1, fabs(value)) : 0;
+    if (row->map != NULL && row->map->apply != NULL)
+        return 4 * 6e-8 * fabs(value); /* two factors, there and back */
+    return row->map != NULL ? 1.2e-7 * fmax(1, fabs(value)) : 0;
 }
 
 static bool is_back(const struct trial *trial, const struct tensor *tensor)

@@ -1,0 +1,171 @@
+/* Ling 3, the third generation of Bailing: delta attention, and latent attention in the last layer of each group.
+ * conversion/bailingmoe3.py. */
+#include "models/families/deepseek.h"
+#include "models/families/experts.h"
+#include "models/families/kda.h"
+#include "models/families/layers.h"
+#include "models/families/nextn.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static const struct family_name names[] = {{"BailingMoeV3ForCausalLM"}, {0}};
+
+#define ATTENTION "model.layers.{}.attention"
+
+/* "latent_gate" stands for the g_proj of layers with latent attention. */
+static const struct relation_row tensors[] = {
+    {"model.word_embeddings", "token_embd", .parallel = "row"},
+    {ATTENTION ".A_log", "blk.{}.ssm_a", "row -> row 1", "row", .map = &plus_exp},
+    {ATTENTION ".f_proj", "blk.{}.ssm_f_a", .parallel = "row"},
+    {ATTENTION ".g_proj", "blk.{}.ssm_g_a", .parallel = "row"},
+    {ATTENTION ".latent_gate", "blk.{}.attn_gate", .parallel = "row"},
+    {ATTENTION ".q_proj", "blk.{}.attn_q", "(head d) ...", "head"},
+    {ATTENTION ".k_proj", "blk.{}.attn_k", "(head d) ...", "head"},
+    {ATTENTION ".v_proj", "blk.{}.attn_v", "(head d) ...", "head"},
+    {ATTENTION ".o_proj", "blk.{}.attn_output", .parallel = "column", .when = "!has:blk.{}.attn_kv_a_mqa"},
+    {ATTENTION ".dense", "blk.{}.attn_output", .parallel = "column", .when = "has:blk.{}.attn_kv_a_mqa"},
+    {ATTENTION ".q_a_proj", "blk.{}.attn_q_a"},
+    {ATTENTION ".q_a_layernorm", "blk.{}.attn_q_a_norm"},
+    {ATTENTION ".q_b_proj", "blk.{}.attn_q_b", "(head d) ...", "head"},
+    {ATTENTION ".kv_a_proj_with_mqa", "blk.{}.attn_kv_a_mqa"},
+    {ATTENTION ".kv_a_layernorm", "blk.{}.attn_kv_a_norm"},
+    {ATTENTION ".kv_b_proj", "blk.{}.attn_k_b, blk.{}.attn_v_b", "(head (nope + value)) c -> head c nope, head value c",
+     "head"},
+    {"model.layers.{}.mlp.gate.expert_bias", "blk.{}.exp_probs_b.bias"},
+    {"model.layers.{}.final_layernorm", "blk.{}.layer_output_norm"},
+    {0},
+};
+
+static bool has_latent_attention(uint64_t layer, uint64_t n_layers, uint64_t group)
+{
+    return layer >= n_layers || (layer + 1) % group == 0 || layer >= n_layers / group * group;
+}
+
+static const char *rename_tensor(struct arena *arena, const struct facts *facts, enum direction direction,
+                                 const char *name)
+{
+    static const char *const gates[] = {ATTENTION ".g_proj.weight", ATTENTION ".latent_gate.weight"};
+    uint64_t numbers[PATTERN_NUMBERS], group = facts_get(facts, "layer_group");
+    if (!pattern_match(gates[direction], name, strlen(name), numbers))
+        return name;
+    bool is_latent = group > 0 && has_latent_attention(numbers[0], facts->n_layers - facts_get(facts, "nextn"), group);
+    return direction == BACKWARD || is_latent ? pattern_fill(arena, gates[!direction], numbers, "") : name;
+}
+
+static bool check_kind(struct synthesis *synthesis, struct error *error)
+{
+    const struct hparams *hparams = synthesis->model->hparams;
+    const struct json *gates = hparams_get(hparams, "gated_attention_proj_granularity_type");
+    if (!json_bool(hparams_get(hparams, "no_kda_lora"), false))
+        return error_set(error, "config.json: no_kda_lora is not true: projections of low rank are not supported");
+    if (!json_bool(hparams_get(hparams, "kda_safe_gate"), false))
+        return error_set(error, "config.json: kda_safe_gate is not true: other gates are not supported");
+    if (!json_string_is(gates, "head_wise"))
+        return error_set(error, "config.json: gated_attention_proj_granularity_type is not 'head_wise'");
+    if (facts_get(&synthesis->facts, "layer_group") == 0)
+        return error_set(error, "config.json: layer_group_size is missing, or not a whole number above 0");
+    kda_look(synthesis);
+    return nextn_count_blocks(synthesis, error) &&
+           hparams_override(synthesis->model->hparams, "num_key_value_heads", 1, error);
+}
+
+static bool emit_kv_heads(struct synthesis *synthesis, struct error *error)
+{
+    uint64_t n_predicting = facts_get(&synthesis->facts, "nextn");
+    struct layers layers;
+    if (!layers_new(synthesis, &layers, error))
+        return false;
+    for (uint64_t i = 0; i < layers.n; i++)
+        layers.values[i] =
+            has_latent_attention(i, layers.n - n_predicting, facts_get(&synthesis->facts, "layer_group"));
+    layers_set(synthesis, "attention.head_count_kv", GGUF_I32, &layers);
+    return true;
+}
+
+static bool emit_clamp(struct synthesis *synthesis, const char *key, const char *list, struct error *error)
+{
+    const struct json *limits = hparams_get(synthesis->model->hparams, list);
+    struct layers layers;
+    if (!json_is(limits, JSON_ARRAY))
+        return true;
+    if (!layers_new(synthesis, &layers, error))
+        return false;
+    layers_fill(&layers, limits);
+    layers_set(synthesis, key, GGUF_F32, &layers);
+    return true;
+}
+
+static bool emit_clamps(struct synthesis *synthesis, struct error *error)
+{
+    return emit_clamp(synthesis, "swiglu_clamp_exp", "expert_swiglu_limit_list", error) &&
+           emit_clamp(synthesis, "swiglu_clamp_shexp", "share_expert_swiglu_limit_list", error);
+}
+
+static bool add_up(const struct synthesis *synthesis, const char *first, double *ret_value, struct error *error)
+{
+    double a, b;
+    if (!synthesis_number(synthesis, first, -1, &a, error) ||
+        !synthesis_number(synthesis, "qk_rope_head_dim", -1, &b, error))
+        return false;
+    *ret_value = a + b;
+    return (a >= 0 && b >= 0) || error_set(error, "config.json: %s is missing", a < 0 ? first : "qk_rope_head_dim");
+}
+
+static bool compute_key_length(const struct synthesis *synthesis, double *ret_value, struct error *error)
+{
+    return add_up(synthesis, "kv_lora_rank", ret_value, error);
+}
+
+static bool compute_mla_key_length(const struct synthesis *synthesis, double *ret_value, struct error *error)
+{
+    return add_up(synthesis, "qk_nope_head_dim", ret_value, error);
+}
+
+static const struct key_row keys[] = {
+    {.emit = emit_kv_heads},
+    {"vocab_size", GGUF_U32, REQUIRED, "vocab_size"},
+    {"ssm.conv_kernel", GGUF_U32, REQUIRED, "short_conv_kernel_size"},
+    {"kda.head_dim", GGUF_U32, REQUIRED, "head_dim"},
+    {"kda.safe_gate", GGUF_BOOL, REQUIRED, "kda_safe_gate"},
+    {"kda.gate_lower_bound", GGUF_F32, REQUIRED, "kda_lower_bound"},
+    {"attention.q_lora_rank", GGUF_U32, IF_PRESENT, "q_lora_rank"},
+    {"attention.kv_lora_rank", GGUF_U32, REQUIRED, "kv_lora_rank"},
+    {"rope.dimension_count", GGUF_U32, REQUIRED, "qk_rope_head_dim"},
+    {"attention.key_length", GGUF_U32, .compute = compute_key_length},
+    {"attention.key_length_mla", GGUF_U32, .compute = compute_mla_key_length},
+    {"attention.value_length_mla", GGUF_U32, REQUIRED, "v_head_dim"},
+    {"expert_feed_forward_length", GGUF_U32, REQUIRED, "moe_intermediate_size"},
+    {"expert_shared_feed_forward_length", GGUF_U32, REQUIRED, "moe_shared_expert_intermediate_size"},
+    {"expert_shared_count", GGUF_U32, OR_DEFAULT, "num_shared_experts", 1},
+    {"leading_dense_block_count", GGUF_U32, REQUIRED, "first_k_dense_replace"},
+    {"expert_weights_scale", GGUF_F32, REQUIRED, "routed_scaling_factor"},
+    {"expert_weights_norm", GGUF_BOOL, REQUIRED, "norm_topk_prob"},
+    {.emit = emit_clamps},
+    {.emit = nextn_emit},
+    {0},
+};
+
+static void add_facts(struct facts *facts, const struct hparams *hparams)
+{
+    enum { MOST = 1 << 16 };
+    struct error unused;
+    uint64_t group = 0;
+    mla_add_facts(facts, hparams);
+    nextn_add_facts(facts, hparams);
+    if (!hparams_count(hparams, "layer_group_size", 1, MOST, &group, &unused))
+        group = 0;
+    facts_set(facts, "layer_group", group);
+}
+
+const struct family bailingmoe3_family = {
+    .name = "bailingmoe3",
+    .summary = "Ling 3",
+    .hf = names,
+    .tensors = {tensors, kda_attention_tensors, nextn_tensors, experts_tensors, decoder_tensors},
+    .keys = {base_keys, keys},
+    .vocabs = {&bpe_vocab},
+    .rename = rename_tensor,
+    .add_facts = add_facts,
+    .adjust = check_kind,
+};

@@ -1,0 +1,166 @@
+/* Falcon-H1: layers that are Mamba 2 and attention side by side. conversion/falcon_h1.py.
+ *
+ * The model multiplies what it computes by numbers of its configuration; a GGUF has them in the weights. */
+#include "models/families/mamba2.h"
+#include "quant/unpack.h"
+
+static const struct family_name names[] = {{"FalconH1ForCausalLM"}, {0}};
+
+#define TIMES(id, text, ...)                                                                                           \
+    static const struct view *multiply_##id(struct arena *arena, const struct facts *facts, enum direction direction,  \
+                                            const struct view *view)                                                   \
+    {                                                                                                                  \
+        static const char *const factors[] = {__VA_ARGS__};                                                            \
+        return elementwise_multiply(arena, facts, direction, view, factors, sizeof factors / sizeof *factors);         \
+    }                                                                                                                  \
+    static const struct elementwise times_##id = {                                                                     \
+        .forward_text = "x * " text,                                                                                   \
+        .backward_text = "x / " text,                                                                                  \
+        .apply = multiply_##id,                                                                                        \
+        .exactness = "where the factor is not a power of 2, to one unit in the last place",                            \
+    }
+
+TIMES(down, "mlp_multipliers[1]", "down");
+TIMES(gate, "mlp_multipliers[0]", "gate");
+TIMES(key, "key_multiplier * attention_in_multiplier", "key_multiplier", "attention_in_multiplier");
+TIMES(in, "attention_in_multiplier", "attention_in_multiplier");
+TIMES(out, "attention_out_multiplier", "attention_out_multiplier");
+TIMES(ssm_out, "ssm_out_multiplier", "ssm_out_multiplier");
+TIMES(head, "lm_head_multiplier", "lm_head_multiplier");
+TIMES(embedding, "embedding_multiplier", "embedding_multiplier");
+
+/* Of ssm_multipliers, for the rows of the five parts of mamba.in_proj. */
+static const char *const part_factors[] = {"ssm_z", "ssm_x", "ssm_b", "ssm_c", "ssm_dt"};
+
+enum { N_PARTS = sizeof part_factors / sizeof *part_factors };
+
+static const struct view *multiply_parts(struct arena *arena, const struct facts *facts, enum direction direction,
+                                         const struct view *view)
+{
+    const uint64_t channels = facts_get(facts, "inner"), states = facts_get(facts, "states"),
+                   sizes[N_PARTS] = {channels, channels, states, states, UINT64_MAX};
+    const uint64_t n_rows = view->shape[0], shape[2] = {n_rows, 1};
+    const struct sharing sharing = {1, view_row_elements(view), NULL};
+    float *factors = arena_array(arena, n_rows, sizeof *factors);
+    for (uint64_t row = 0, part = 0, end = sizes[0]; row < n_rows; row++) {
+        while (row >= end && part + 1 < N_PARTS)
+            end = ++part + 1 < N_PARTS ? end + sizes[part] : UINT64_MAX;
+        factors[row] = facts_factor(facts, part_factors[part]);
+    }
+    return view_combine(arena, view, direction == FORWARD ? MULTIPLY : DIVIDE,
+                        view_literal(arena, &f32_dtype, 2, shape, factors), &sharing);
+}
+
+static const struct view *multiply_ssm_in(struct arena *arena, const struct facts *facts, enum direction direction,
+                                          const struct view *view)
+{
+    static const char *const all[] = {"ssm_in_multiplier"};
+    const struct dtype *dtype = view->dtype;
+    if (facts == NULL || facts->n_factors == 0 || view->rank != 2 || view->n_elements == 0)
+        return view;
+    if (direction == FORWARD)
+        view = elementwise_multiply(arena, facts, direction, view, all, 1);
+    view = multiply_parts(arena, facts, direction, view);
+    if (dtype == &f16_dtype)
+        view = view_convert(arena, view, &f16_dtype);
+    return direction == FORWARD ? view : elementwise_multiply(arena, facts, direction, view, all, 1);
+}
+
+static const struct elementwise times_ssm_in = {
+    .forward_text = "x * ssm_in_multiplier * ssm_multipliers[part]",
+    .backward_text = "x / ssm_multipliers[part] / ssm_in_multiplier",
+    .apply = multiply_ssm_in,
+    .exactness = "where the factors are not powers of 2, to one unit in the last place",
+};
+
+/* ffn_norm has no suffix, as the converter has it. */
+static const struct relation_row tensors[] = {
+    {"model.embed_tokens", "token_embd", .parallel = "row", .map = &times_embedding},
+    {"model.final_layernorm", "output_norm"},
+    {"lm_head", "output", .parallel = "row", .map = &times_head},
+    {"model.layers.{}.pre_ff_layernorm.weight", "blk.{}.ffn_norm"},
+    {"model.layers.{}.feed_forward.gate_proj", "blk.{}.ffn_gate", .parallel = "row", .map = &times_gate},
+    {"model.layers.{}.feed_forward.up_proj", "blk.{}.ffn_up", .parallel = "row"},
+    {"model.layers.{}.feed_forward.down_proj", "blk.{}.ffn_down", .parallel = "column", .map = &times_down},
+    {"model.layers.{}.self_attn.q_proj", "blk.{}.attn_q", "(head d) ...", "head", .map = &times_in},
+    {"model.layers.{}.self_attn.k_proj", "blk.{}.attn_k", "(kv_head d) ...", "kv_head", .map = &times_key},
+    {"model.layers.{}.self_attn.v_proj", "blk.{}.attn_v", "(kv_head d) ...", "kv_head", .map = &times_in},
+    {"model.layers.{}.self_attn.o_proj", "blk.{}.attn_output", .parallel = "column", .map = &times_out},
+    {"model.layers.{}.mamba.in_proj", "blk.{}.ssm_in", "(half channel + half state_group state + mamba_head) ...",
+     "channel state_group mamba_head", .map = &times_ssm_in},
+    {"model.layers.{}.mamba.out_proj", "blk.{}.ssm_out", .parallel = "column", .map = &times_ssm_out},
+    {0},
+};
+
+static bool compute_heads(const struct synthesis *synthesis, double *ret_value, struct error *error)
+{
+    double inner, head_dim;
+    if (!synthesis_number(synthesis, "mamba_d_ssm", 0, &inner, error) ||
+        !synthesis_number(synthesis, "mamba_d_head|head_dim", 64, &head_dim, error))
+        return false;
+    if (!(head_dim >= 1) || inner / head_dim != (double)(uint64_t)(inner / head_dim))
+        return error_set(error, "config.json: mamba_d_ssm is %.17g, which is not a multiple of mamba_d_head, %.17g",
+                         inner, head_dim);
+    *ret_value = inner / head_dim;
+    return true;
+}
+
+static const struct key_row keys[] = {
+    {"context_length", GGUF_U32, OR_DEFAULT, "max_position_embeddings", 0},
+    {"embedding_length", GGUF_U32, REQUIRED, "hidden_size|d_model"},
+    {"feed_forward_length", GGUF_U32, REQUIRED, "intermediate_size"},
+    {"attention.head_count", GGUF_U32, REQUIRED, "num_attention_heads"},
+    {"block_count", GGUF_U32, REQUIRED, BLOCK_COUNT},
+    {"ssm.conv_kernel", GGUF_U32, OR_DEFAULT, "conv_kernel|d_conv|mamba_conv_kernel|mamba_d_conv", 4},
+    {"ssm.inner_size", GGUF_U32, REQUIRED, "mamba_d_ssm"},
+    {"ssm.state_size", GGUF_U32, OR_DEFAULT, "state_size|d_state|mamba_state_size|mamba_d_state", 128},
+    {"ssm.time_step_rank", GGUF_U32, .compute = compute_heads},
+    {"ssm.group_count", GGUF_U32, OR_DEFAULT, "n_groups|mamba_n_groups", 1},
+    {"attention.layer_norm_rms_epsilon", GGUF_F32, OR_DEFAULT, "layer_norm_epsilon|rms_norm_eps", 1e-5},
+    FILE_TYPE_KEY,
+    {"vocab_size", GGUF_U32, REQUIRED, "vocab_size"},
+    {"attention.head_count_kv", GGUF_U32, REQUIRED, "num_key_value_heads"},
+    {"attention.key_length", GGUF_U32, REQUIRED, "head_dim"},
+    {"attention.value_length", GGUF_U32, REQUIRED, "head_dim"},
+    {"rope.freq_base", GGUF_F32, REQUIRED, "rope.rope_theta"},
+    {0},
+};
+
+static void set_factor(struct facts *facts, const char *name, const struct json *value)
+{
+    double number;
+    if (json_double(value, &number))
+        facts_set_factor(facts, name, (float)number);
+}
+
+static void add_facts(struct facts *facts, const struct hparams *hparams)
+{
+    static const char *const alone[] = {"key_multiplier",      "attention_in_multiplier", "attention_out_multiplier",
+                                        "ssm_in_multiplier",   "ssm_out_multiplier",      "lm_head_multiplier",
+                                        "embedding_multiplier"};
+    static const char *const of_mlp[] = {"gate", "down"};
+    const struct mamba2_sizes sizes = {"n_groups|mamba_n_groups", "state_size|d_state|mamba_state_size|mamba_d_state",
+                                       "mamba_n_heads"};
+    const struct json *mlp = hparams_get(hparams, "mlp_multipliers"), *ssm = hparams_get(hparams, "ssm_multipliers");
+    uint64_t inner = 0;
+    json_u64(hparams_get(hparams, "mamba_d_ssm"), &inner);
+    mamba2_add_facts(facts, hparams, &sizes);
+    facts_set(facts, "inner", inner);
+    facts_set(facts, "states", facts_get(facts, "state_group") * facts_get(facts, "state"));
+    for (size_t i = 0; i < sizeof alone / sizeof *alone; i++)
+        set_factor(facts, alone[i], hparams_get(hparams, alone[i]));
+    for (size_t i = 0; i < 2; i++)
+        set_factor(facts, of_mlp[i], json_is(mlp, JSON_ARRAY) ? json_at(mlp, i) : NULL);
+    for (size_t i = 0; i < N_PARTS; i++)
+        set_factor(facts, part_factors[i], json_is(ssm, JSON_ARRAY) ? json_at(ssm, i) : NULL);
+}
+
+const struct family falcon_h1_family = {
+    .name = "falcon-h1",
+    .summary = "Falcon-H1",
+    .hf = names,
+    .tensors = {tensors, mamba2_layer_tensors, decoder_tensors},
+    .keys = {keys},
+    .vocabs = {&bpe_vocab},
+    .add_facts = add_facts,
+};

@@ -1,0 +1,98 @@
+/* Kimi-Linear: three layers of delta attention to one of latent attention. conversion/kimi_linear.py. */
+#include "models/families/deepseek.h"
+#include "models/families/kda.h"
+#include "models/families/layers.h"
+
+static const struct family_name names[] = {{"KimiLinearForCausalLM"}, {"KimiLinearModel"}, {0}};
+
+#define ATTENTION "model.layers.{}.self_attn"
+#define EXPERTS   "model.layers.{}.block_sparse_moe"
+
+static const struct relation_row tensors[] = {
+    {ATTENTION ".A_log", "blk.{}.ssm_a", .parallel = "row", .map = &minus_exp},
+    {ATTENTION ".f_a_proj", "blk.{}.ssm_f_a"},
+    {ATTENTION ".f_b_proj", "blk.{}.ssm_f_b", .parallel = "row"},
+    {ATTENTION ".g_a_proj", "blk.{}.ssm_g_a"},
+    {ATTENTION ".g_b_proj", "blk.{}.ssm_g_b", .parallel = "row"},
+    {EXPERTS ".gate.e_score_correction_bias", "blk.{}.exp_probs_b.bias"},
+    {EXPERTS ".shared_experts.gate_proj", "blk.{}.ffn_gate_shexp", .parallel = "row"},
+    {EXPERTS ".shared_experts.up_proj", "blk.{}.ffn_up_shexp", .parallel = "row"},
+    {EXPERTS ".shared_experts.down_proj", "blk.{}.ffn_down_shexp", .parallel = "column"},
+    {0},
+};
+
+/* Layers of latent attention are listed by their numbers from 1 on; they have one key for all queries. */
+static bool emit_kv_heads(struct synthesis *synthesis, struct error *error)
+{
+    const struct json *listed = hparams_get(synthesis->model->hparams, "linear_attn_config.full_attn_layers");
+    struct layers layers;
+    if (!layers_new(synthesis, &layers, error))
+        return false;
+    if (!json_is(listed, JSON_ARRAY))
+        return error_set(error, "config.json: linear_attn_config.full_attn_layers is missing, or not a list");
+    for (const struct json *item = json_first(listed); item != NULL; item = json_next(item)) {
+        uint64_t number;
+        if (json_u64(item, &number) && number >= 1 && number <= layers.n)
+            layers.values[number - 1] = 1;
+    }
+    layers_set(synthesis, "attention.head_count_kv", GGUF_I32, &layers);
+    return true;
+}
+
+static bool add_up(const struct synthesis *synthesis, const char *whole, const char *first, const char *second,
+                   double *ret_value, struct error *error)
+{
+    double a, b;
+    if (!synthesis_number(synthesis, whole, -1, ret_value, error) ||
+        !synthesis_number(synthesis, first, -1, &a, error) || !synthesis_number(synthesis, second, -1, &b, error))
+        return false;
+    if (*ret_value >= 0)
+        return true;
+    *ret_value = a + b;
+    return (a >= 0 && b >= 0) || error_set(error, "config.json: %s is missing", a < 0 ? first : second);
+}
+
+static bool compute_key_length(const struct synthesis *synthesis, double *ret_value, struct error *error)
+{
+    return add_up(synthesis, "", "kv_lora_rank|n_lora_kv", "qk_rope_head_dim|n_rot", ret_value, error);
+}
+
+static bool compute_mla_key_length(const struct synthesis *synthesis, double *ret_value, struct error *error)
+{
+    return add_up(synthesis, "n_embd_head_k_mla", "qk_nope_head_dim", "qk_rope_head_dim|n_rot", ret_value, error);
+}
+
+static const struct key_row keys[] = {
+    {"vocab_size", GGUF_U32, REQUIRED, "vocab_size"},
+    {.emit = emit_kv_heads},
+    {"ssm.conv_kernel", GGUF_U32, IF_PRESENT, "linear_attn_config.short_conv_kernel_size"},
+    {"kda.head_dim", GGUF_U32, IF_PRESENT, "linear_attn_config.head_dim"},
+    {"attention.q_lora_rank", GGUF_U32, IF_PRESENT, "q_lora_rank|n_lora_q"},
+    {"attention.kv_lora_rank", GGUF_U32, REQUIRED, "kv_lora_rank|n_lora_kv"},
+    {"rope.dimension_count", GGUF_U32, REQUIRED, "qk_rope_head_dim|n_rot"},
+    {"attention.key_length", GGUF_U32, .compute = compute_key_length},
+    {"attention.key_length_mla", GGUF_U32, .compute = compute_mla_key_length},
+    {"attention.value_length_mla", GGUF_U32, REQUIRED, "n_embd_head_v_mla|v_head_dim"},
+    {"expert_feed_forward_length", GGUF_U32, REQUIRED, "moe_intermediate_size"},
+    {"expert_shared_count", GGUF_U32, REQUIRED, "num_shared_experts"},
+    {"leading_dense_block_count", GGUF_U32, REQUIRED, "first_k_dense_replace"},
+    {"expert_weights_scale", GGUF_F32, REQUIRED, "routed_scaling_factor"},
+    {0},
+};
+
+static bool adjust(struct synthesis *synthesis, struct error *error)
+{
+    kda_look(synthesis);
+    return hparams_override(synthesis->model->hparams, "num_key_value_heads", 1, error);
+}
+
+const struct family kimi_linear_family = {
+    .name = "kimi-linear",
+    .summary = "Kimi-Linear",
+    .hf = names,
+    .tensors = {tensors, kda_self_attention_tensors, mla_tensors, sparse_moe_tensors, decoder_tensors},
+    .keys = {base_keys, keys},
+    .vocabs = {&bpe_vocab, &kimi_vocab},
+    .add_facts = mla_add_facts,
+    .adjust = adjust,
+};

@@ -53,6 +53,9 @@ struct open_options {
  * failure. */
 struct checkpoint *checkpoint_open(const char *path, const struct open_options *options, struct error *error);
 
+/* Opens a directory, or what stands for one, for its side files alone: there are no tensors then. */
+struct checkpoint *checkpoint_open_side_files(const char *path, struct error *error);
+
 /* Opens one source, which may be nowhere on disk, by what is in it: without side files. Takes the source, also where it
  * fails. */
 struct checkpoint *checkpoint_of_source(struct source *file, struct error *error);

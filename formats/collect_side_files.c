@@ -32,6 +32,7 @@ static const struct {
 } known_files[] = {
     {"config.json", NULL, true},
     {"params.json", NULL, true},
+    {"adapter_config.json", NULL, true},
     {"generation_config.json", NULL, true},
     {"tokenizer.json", NULL, true},
     {"tokenizer.model", NULL, true},

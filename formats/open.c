@@ -194,6 +194,25 @@ struct checkpoint *checkpoint_open(const char *path, const struct open_options *
     return NULL;
 }
 
+struct checkpoint *checkpoint_open_side_files(const char *path, struct error *error)
+{
+    struct checkpoint *checkpoint = checkpoint_new(path);
+    struct input input = {.path = hub_cache_resolve(checkpoint->arena, checkpoint->path, error)};
+    bool opened = input.path != NULL && open_input(checkpoint->arena, &input, error) &&
+                  (input.file == NULL || error_set(error, "%s: not a directory", path)) &&
+                  tensor_set_seal(checkpoint->tensors, error);
+    if (opened) {
+        checkpoint->format = "side files";
+        checkpoint->model_name = model_name(checkpoint->arena, &input);
+        format_add_side_files(checkpoint, &input);
+    }
+    close_input(&input);
+    if (opened)
+        return checkpoint;
+    checkpoint_close(checkpoint);
+    return NULL;
+}
+
 struct checkpoint *checkpoint_of_source(struct source *file, struct error *error)
 {
     const struct open_options options = {0};

@@ -65,6 +65,8 @@ static const struct dtype *tensor_type(const struct tensor *tensor, const struct
                                        const struct outtype *outtype, uint64_t renumbered_from)
 {
     const char *name = tensor->name, *reason;
+    bool is_weight =
+        text_ends_with(name, ".weight") || text_ends_with(name, ".lora_a") || text_ends_with(name, ".lora_b");
     if (forced != NULL)
         return forced;
     if (tensor->view->rank <= 1 || text_ends_with(name, "_norm.weight") ||
@@ -72,7 +74,7 @@ static const struct dtype *tensor_type(const struct tensor *tensor, const struct
         return &f32_dtype;
     if (is_one_of(name, f16_or_f32_names, COUNT(f16_or_f32_names), 0))
         return strcmp(outtype->name, "f16") == 0 ? &f16_dtype : &f32_dtype;
-    if (!text_ends_with(name, ".weight"))
+    if (!is_weight)
         return &f32_dtype;
     const struct dtype *wanted = dtype_by_name(outtype->dtype);
     if (outtype->is_ternary && is_one_of(name, f16_names, COUNT(f16_names), 0))

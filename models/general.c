@@ -16,7 +16,7 @@ struct general {
     const struct checkpoint *checkpoint;
     struct arena *arena;
     const struct card_value *card; /* NULL: none */
-    uint64_t n_parameters;
+    int64_t n_parameters;
 };
 
 /* general.sampling.* from generation_config.json. */
@@ -205,7 +205,8 @@ static void add_texts(const struct general *general, const struct json *raw_conf
         const char *text = text_from_card(general, field);
         for (size_t j = 0; text == NULL && field->part != NO_PART && j < 2; j++)
             text = text_from_name(general, field, &names[j]);
-        if (text == NULL && field->part == offsetof(struct name_parts, size_label) && count->total != 0)
+        if (text == NULL && field->part == offsetof(struct name_parts, size_label) && count->total != 0 &&
+            !count->is_adapter)
             text = size_label(general->arena, count);
         if (text != NULL)
             gguf_set_text(general->kvs, field->key, text);
@@ -382,11 +383,18 @@ static void add_array(const struct general *general, const char *key, const char
     gguf_set_array(general->kvs, key, type, elements.n_values, &bytes);
 }
 
+/* As name_parts_read() wants them. */
+static int64_t parameters_of(const struct parameter_count *count)
+{
+    int64_t total = count->total < INT64_MAX ? (int64_t)count->total : INT64_MAX;
+    return count->is_adapter ? -total : total;
+}
+
 void general_add(struct gguf_kvs *kvs, const struct checkpoint *checkpoint, const struct json *raw_config,
                  const struct parameter_count *count)
 {
     struct arena *arena = arena_new();
-    struct general general = {kvs, checkpoint, arena, read_card(checkpoint, arena), count->total};
+    struct general general = {kvs, checkpoint, arena, read_card(checkpoint, arena), parameters_of(count)};
     add_samplings(kvs, checkpoint);
     add_texts(&general, raw_config, count);
     add_entries(&general, "base_model", (const char *const[]){"base_model", "base_models", "base_model_sources", NULL});

@@ -84,7 +84,7 @@ static bool is_upper_or_title(rune c)
 /* Python's re.fullmatch(), with re.IGNORECASE where it is not said otherwise. Its \\w is [\p{L}\p{N}_], and its i,
  * where case does not count, also the dotted capital and the dotless letter. Possessive, since nothing that one has
  * taken may be what the next needs. */
-enum rule { IS_VERSION, IS_QUANTIZATION, IS_NUMBER, IS_SIZE, IS_FINETUNE, KEEPS_CASE, RULES };
+enum rule { IS_VERSION, IS_QUANTIZATION, IS_NUMBER, IS_SIZE, IS_FINETUNE, IS_ADAPTER, KEEPS_CASE, RULES };
 
 #define ANY_I "[i\u0130\u0131]"
 
@@ -97,6 +97,7 @@ static const struct {
     [IS_NUMBER] = {"(?:a|\\d++x)?\\d++(?:[._]\\d++)?[kmbt]\\d?", PCRE2_CASELESS},
     [IS_SIZE] = {"small|m" ANY_I "n" ANY_I "|med" ANY_I "um|large|x?xl", PCRE2_CASELESS},
     [IS_FINETUNE] = {"chat|" ANY_I "nstruct|v" ANY_I "s" ANY_I "on|lora", PCRE2_CASELESS},
+    [IS_ADAPTER] = {"lora", PCRE2_CASELESS},
     [KEEPS_CASE] = {"v\\d++(?:[.]\\d++)*+|\\d.*+", PCRE2_DOTALL},
 };
 
@@ -159,19 +160,21 @@ static bool read_number(struct runes text, double *ret_number)
     return true;
 }
 
-static bool is_context_length(struct runes text, uint64_t n_parameters)
+static bool is_context_length(struct runes text, int64_t n_parameters)
 {
     double number;
     if (n_parameters == 0 || !read_number((struct runes){text.at, text.length - 1}, &number))
         return false;
     rune unit = text.at[text.length - 1];
     double scale = unit == 'K' ? 1e3 : unit == 'M' ? 1e6 : unit == 'B' ? 1e9 : unit == 'T' ? 1e12 : 1e-3;
-    uint64_t tolerance = n_parameters - n_parameters / 8 - (n_parameters % 8 != 0); /* 7/8 of it, rounded down */
+    if (n_parameters < 0)
+        return number * scale < (double)(-n_parameters / 8);
+    int64_t tolerance = n_parameters - n_parameters / 8 - (n_parameters % 8 != 0); /* 7/8 of it, rounded down */
     return (long double)fabs(number * scale - (double)n_parameters) > (long double)tolerance;
 }
 
 /* Spells a size as labels do, "7b1" as "7.1B", and tells it from a context length. */
-static void read_size(struct arena *arena, struct part *part, uint64_t n_parameters)
+static void read_size(struct arena *arena, struct part *part, int64_t n_parameters)
 {
     size_t length = part->text.length;
     rune *text = arena_array(arena, length + 1, sizeof *text);
@@ -196,7 +199,7 @@ static void read_size(struct arena *arena, struct part *part, uint64_t n_paramet
 }
 
 static void annotate(const struct rules *rules, struct arena *arena, struct part *part, bool first,
-                     uint64_t n_parameters)
+                     int64_t n_parameters)
 {
     if (holds(rules, IS_VERSION, part->text))
         part->types = VERSION;
@@ -204,6 +207,8 @@ static void annotate(const struct rules *rules, struct arena *arena, struct part
         part->types = QUANTIZATION;
     else if (!first && (holds(rules, IS_NUMBER, part->text) || holds(rules, IS_SIZE, part->text)))
         read_size(arena, part, n_parameters);
+    else if (!first && n_parameters < 0 && holds(rules, IS_ADAPTER, part->text))
+        part->types = QUANTIZATION; /* says no more than what the file is */
     else if (!first && holds(rules, IS_FINETUNE, part->text))
         part->types = FINETUNE;
 }
@@ -292,7 +297,7 @@ static size_t split(struct runes name, struct part *parts)
     return n_parts;
 }
 
-struct name_parts name_parts_read(struct arena *arena, const char *id, uint64_t n_parameters)
+struct name_parts name_parts_read(struct arena *arena, const char *id, int64_t n_parameters)
 {
     struct runes all = decode(arena, id);
     struct buffer clean = {0};

@@ -8,6 +8,7 @@
 
 #include "base/arena.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* NULL where the name says nothing; an empty text is something. */
@@ -16,8 +17,9 @@ struct name_parts {
 };
 
 /* Takes "ORG/NAME" or "NAME" apart. A size that is far from `n_parameters` is taken for a context length, which belongs
- * to the finetune; 0: unknown, every size is believed. */
-struct name_parts name_parts_read(struct arena *arena, const char *id, uint64_t n_parameters);
+ * to the finetune; 0: unknown, every size is believed. Of an adapter it is the number of parameters that are adapted,
+ * negated: the model has that many or more, and the word "lora" says nothing then. */
+struct name_parts name_parts_read(struct arena *arena, const char *id, int64_t n_parameters);
 
 /* "bge-small-en" as "Bge Small En": words in lower case get a capital, versions and what begins with a digit do not. */
 const char *name_title(struct arena *arena, const char *name);
@@ -29,6 +31,7 @@ struct parameter_count {
     uint64_t expert;         /* elements of one expert, over all expert tensors */
     uint64_t expert_sum;     /* sum of the number of experts over expert tensors */
     uint64_t expert_tensors; /* number of expert tensors */
+    bool is_adapter;         /* the total is of the weights that it adapts */
 };
 
 /* "6.7B", "8x7B". */

@@ -1,5 +1,6 @@
 #include "models/relation.h"
 
+#include "models/factored.h"
 #include "quant/convert.h"
 
 #include <inttypes.h>
@@ -96,7 +97,8 @@ static bool write_member(struct applying *applying, const struct relation_entry 
     }
     const struct axis_sizes sizes = {facts.sizes, facts.n_sizes};
     memcpy(to, from, entry->n_names[job->direction] * sizeof *to);
-    if (axes != NULL && !rearrangement_apply(job->arena, axes, job->direction, &sizes, from, to, applying->error))
+    if (axes != NULL && !factored_rearrange(job->arena, axes, job->direction, &sizes, from[0], to) &&
+        !rearrangement_apply(job->arena, axes, job->direction, &sizes, from, to, applying->error))
         return false;
     for (unsigned i = 0; i < entry->n_names[!job->direction]; i++) {
         const struct view *view = to[i];
@@ -140,6 +142,9 @@ static const struct view *stack_members(const struct applying *applying, const s
                                         const char *name)
 {
     struct arena *arena = applying->job->arena;
+    const struct view *factored = factored_stack(arena, members, n_members);
+    if (factored != NULL)
+        return factored;
     bool same_dtype = true;
     for (size_t i = 1; i < n_members; i++) {
         same_dtype &= members[i]->dtype == members[0]->dtype;

@@ -377,3 +377,13 @@ bool tensors_add(struct synthesis *synthesis, struct error *error)
     arena_free(scratch);
     return added || error_prefix(error, synthesis->family->tower != NULL ? "mmproj.gguf" : "model.gguf");
 }
+
+bool tensors_relate(struct synthesis *synthesis, const struct tensor_set *set, struct error *error)
+{
+    struct arena *scratch = arena_new();
+    const struct plain_set plain = {.set = set};
+    struct renamed renamed = rename_tensors(synthesis, &plain, scratch);
+    bool related = relate(synthesis, &renamed, error);
+    arena_free(scratch);
+    return related;
+}

@@ -15,3 +15,6 @@ bool tensors_add(struct synthesis *synthesis, struct error *error);
  * model, and as the family renames it. NULL for a tensor that is left out. */
 const char *family_tensor_name(const struct family *family, const struct family_name *hf, const struct facts *facts,
                                const char *name, struct arena *arena);
+
+/* Adds tensors that are called as the checkpoint's would be. */
+bool tensors_relate(struct synthesis *synthesis, const struct tensor_set *set, struct error *error);

@@ -209,3 +209,20 @@ const char *hub_cache_resolve(struct arena *arena, const char *path, struct erro
         return path;
     return find_repository(arena, path, length, revision, error);
 }
+
+const char *hub_cache_find(struct arena *arena, const char *id, const char *revision, struct error *error)
+{
+    if (!is_hub_name(id, strlen(id), 1) ||
+        (revision != NULL && !is_hub_name(revision, strlen(revision), MAX_REVISION))) {
+        error_set(error, "'%.200s' is not the name of a repository", id);
+        return NULL;
+    }
+    const char *slash = strchr(id, '/');
+    const char *folder =
+        arena_printf(arena, "%s/%s%.*s%s%s", cache_directory(arena), folder_prefix, (int)strcspn(id, "/"), id,
+                     slash != NULL ? "--" : "", slash != NULL ? slash + 1 : "");
+    if (is_directory(folder))
+        return find_snapshot(arena, folder, revision, error);
+    error_set(error, "%s: there is no %s in the hub cache; 'hf download %s' fetches it", id, folder, id);
+    return NULL;
+}

@@ -14,6 +14,10 @@
  * to choose. */
 const char *hub_cache_resolve(struct arena *arena, const char *path, struct error *error);
 
+/* The snapshot of ORG/NAME or NAME in the cache, whatever lies at such a path; `revision` may be NULL. For names that a
+ * file says: no other path is ever the answer. NULL where it is not such a name, or not there. */
+const char *hub_cache_find(struct arena *arena, const char *id, const char *revision, struct error *error);
+
 /* What the model in that directory is called: the repository's NAME for a snapshot in a hub cache, else the directory's
  * last component. Symbolic links are not resolved there: their own name is the one the user chose. */
 const char *hub_cache_model_name(struct arena *arena, const char *directory);

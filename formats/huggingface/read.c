@@ -121,7 +121,13 @@ static bool check_set(struct arena *arena, const struct input *input, const stru
 static bool find_without_index(struct arena *arena, const struct input *input, const struct kind *kind,
                                struct shards *shards, struct error *error)
 {
+    const char *adapter = arena_printf(arena, "adapter_model%s", kind->suffix);
     shards->names = select_names(arena, input, kind, is_usual_shard, &shards->n_names);
+    if (shards->n_names == 0 && input_has(input, "adapter_config.json") && input_has(input, adapter)) {
+        shards->names = arena_copy(arena, &adapter, sizeof adapter);
+        shards->n_names = 1;
+        return true;
+    }
     if (shards->n_names == 0)
         shards->names = select_names(arena, input, kind, is_weights, &shards->n_names);
     struct shard_name parts;

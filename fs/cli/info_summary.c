@@ -53,6 +53,11 @@ static void print_notes(const struct page *page, const struct checkpoint *checkp
 static void print_kind(const struct page *page, const struct profile *profile)
 {
     struct buffer text = {0};
+    if (profile->adapter != NULL) {
+        buffer_append_text(&text, profile->adapter);
+        print_labelled(page, "adapter", &text, LINE_LINES);
+        return;
+    }
     if (profile->architecture == NULL)
         buffer_append_text(&text, "not known: there is no config.json that names it");
     else if (profile->family == NULL && profile->gguf == NULL)

@@ -242,6 +242,8 @@ const struct option_row option_rows[] = {
      FIELD(open.name)},
     {"names", "hf|gguf", "tensors/: names and layout of model.safetensors, or of model.gguf", false, parse_names,
      FIELD(content.names)},
+    {"base", "DIR|ORG/NAME", "of a LoRA adapter: the model that it is of, for adapter.gguf", false, parse_text,
+     FIELD(content.base)},
     {"allow_trailing", NULL, "ignore bytes after the last tensor instead of refusing the file", false, parse_flag,
      FIELD(open.allow_trailing)},
     {"q4_0", "RULE", "how Q4_0 rounds: ggml (the default), or absmax7 as some Rust engines do", false, parse_q4_0_rule,

@@ -1,6 +1,7 @@
 #include "fs/cli/profile.h"
 
 #include "formats/documents.h"
+#include "models/adapter.h"
 #include "models/families/family.h"
 #include "models/mix.h"
 #include "models/model.h"
@@ -127,6 +128,11 @@ void profile_gather(struct profile *profile, const struct checkpoint *checkpoint
 {
     struct error unused;
     *profile = (struct profile){0};
+    sum_up(profile, checkpoint->tensors);
+    if (adapter_is_source(checkpoint)) {
+        profile->adapter = adapter_summary(checkpoint, arena);
+        return;
+    }
     struct gguf_model *model = gguf_model_new(checkpoint, &unused);
     if (model != NULL && (model->family != NULL || model->is_gguf)) {
         gather_keys(profile, &model->kvs, arena);
@@ -135,5 +141,4 @@ void profile_gather(struct profile *profile, const struct checkpoint *checkpoint
     }
     gguf_model_free(model);
     gather_config(profile, checkpoint, arena);
-    sum_up(profile, checkpoint->tensors);
 }

@@ -9,6 +9,7 @@
 #include "fs/tree/gguf_file.h"
 
 #include "base/attempt.h"
+#include "models/adapter.h"
 #include "models/from_gguf.h"
 #include "models/model.h"
 
@@ -242,6 +243,8 @@ static void add_mixes(struct gguf_files *files, node_id directory, node_id split
 static bool add(struct tree *tree, struct error *error)
 {
     (void)error;
+    if (adapter_is_source(tree_checkpoint(tree)))
+        return true;
     struct gguf_files *files = arena_alloc(tree_arena(tree), sizeof *files);
     *files = (struct gguf_files){.tree = tree};
     pthread_mutex_init(&files->making, NULL);

@@ -10,6 +10,7 @@
 
 #include "base/attempt.h"
 #include "formats/documents.h"
+#include "models/adapter.h"
 #include "models/canonical.h"
 #include "models/from_gguf.h"
 #include "models/general.h"
@@ -30,6 +31,12 @@ struct hf_files {
     bool failed; /* none can be made: said once */
     struct shards shards;
 };
+
+/* What the one file of weights is called: as peft opens an adapter. */
+static const char *weights_name(const struct tree *tree)
+{
+    return adapter_is_source(tree_checkpoint(tree)) ? "adapter_model.safetensors" : "model.safetensors";
+}
 
 struct hf_shard {
     struct hf_files *files;
@@ -288,7 +295,7 @@ static void add_weights(struct hf_files *files, node_id directory)
     if (files->shards.n_shards > 1)
         add_shards(files, directory);
     else
-        tree_add_file(files->tree, directory, "model.safetensors", plan_whole, files);
+        tree_add_file(files->tree, directory, weights_name(files->tree), plan_whole, files);
 }
 
 /* config.json of a packed model, which is none here. */
@@ -343,7 +350,7 @@ static bool add(struct tree *tree, struct error *error)
     *files = (struct hf_files){.tree = tree};
     pthread_mutex_init(&files->making, NULL);
     tree_on_free(tree, release, files);
-    tree_add_file(tree, TREE_ROOT, "model.safetensors", plan_whole, files);
+    tree_add_file(tree, TREE_ROOT, weights_name(tree), plan_whole, files);
     node_id directory = tree_add_directory(tree, TREE_ROOT, "hf");
     add_weights(files, directory);
     add_side_files(tree, directory);

@@ -47,6 +47,10 @@ def main():
     rows += [("-".join(choose.choice(WORDS) for _ in range(choose.randint(1, 6))), choose.choice(SIZES)) for _ in range(300)]
     # On both sides of the line between a size and a context length.
     rows += [("x-8K", n) for n in (1000, 4266, 4267, 4268, 63999, 64000, 64001)]
+    # Of adapters the number is negative, and a model is not smaller than an eighth of it.
+    rows += [(name, size) for name in REAL for size in (-23068672, -6_738_415_616)] + [(name, -1000) for name in ODD]
+    rows += [("-".join(choose.choice(WORDS) for _ in range(choose.randint(1, 6))), -choose.choice(SIZES)) for _ in range(200)]
+    rows += [("x-8K-lora", -n) for n in (63999, 64000, 64007, 64008, 64009)]
     for name, size in rows:
         parts = Metadata.get_model_id_components(name, size)
         full, organization, basename, finetune, version, label = parts

@@ -18,7 +18,7 @@ static void check_row(char *line)
     for (size_t i = 0; i < N_COLUMNS; i++)
         columns[i] = strsep(&line, "\t");
     struct arena *arena = arena_new();
-    struct name_parts parts = name_parts_read(arena, columns[0], strtoull(columns[1], NULL, 10));
+    struct name_parts parts = name_parts_read(arena, columns[0], strtoll(columns[1], NULL, 10));
     const char *actual[] = {parts.full_name,
                             parts.organization,
                             parts.basename,

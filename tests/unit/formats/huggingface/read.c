@@ -55,6 +55,8 @@ static void single_files(void)
     CHECK_TEXT(outcome("other", &usual), "other: adapter_model.safetensors and z.safetensors: which of them belong "
                                          "together is not known without an index; name "
                                          "one file");
+    files_write_text("other/adapter_config.json", "{}");
+    CHECK_TEXT(outcome("other", &usual), "ok: lora");
 
     files_write_text("none/config.json", "{}");
     CHECK_TEXT(outcome("none", &usual), "none: no checkpoint that wfs can read is in this directory");

@@ -1,0 +1,132 @@
+/* adapter.gguf and gguf/adapter-*.gguf: what convert_lora_to_gguf.py makes of a LoRA adapter.
+ *
+ * It takes the base's configuration. The base is what the user says, or what adapter_config.json names, where that is
+ * in the local hub cache; it is opened when the first of the files is asked for. */
+#include "fs/tree/content.h"
+#include "fs/tree/content_options.h"
+#include "fs/tree/gguf_file.h"
+
+#include "base/attempt.h"
+#include "models/adapter.h"
+
+#include <pthread.h>
+#include <string.h>
+
+struct adapter_files {
+    struct tree *tree;
+    pthread_mutex_t making; /* of the model, for which all files wait */
+    struct checkpoint *base;
+    struct gguf_model *model;
+    bool failed; /* none can be made: said once */
+};
+
+struct adapter_output {
+    struct adapter_files *files;
+    const char *outtype;
+};
+
+static const struct {
+    bool at_top;
+    const char *name, *outtype;
+} outputs[] = {
+    {true, "adapter.gguf", "f32"},
+    {false, "adapter-F32.gguf", "f32"},
+    {false, "adapter-F16.gguf", "f16"},
+    {false, "adapter-BF16.gguf", "bf16"},
+};
+
+/* The base with its tensors' names, or without where there are no weights. */
+static struct checkpoint *open_base(const struct tree *tree, struct error *error)
+{
+    struct error unused;
+    struct arena *arena = arena_new();
+    const char *path = tree_options(tree)->base;
+    if (path == NULL)
+        path = adapter_find_base(tree_checkpoint(tree), arena, error);
+    struct checkpoint *base = NULL;
+    if (path != NULL)
+        base = checkpoint_open(path, &(struct open_options){0}, &unused);
+    if (path != NULL && base == NULL)
+        base = checkpoint_open_side_files(path, error);
+    arena_free(arena);
+    return base;
+}
+
+struct making {
+    struct adapter_files *files;
+    struct error *error;
+};
+
+static void make_model(void *context)
+{
+    struct making *making = context;
+    struct adapter_files *files = making->files;
+    struct checkpoint *base = open_base(files->tree, making->error);
+    struct gguf_model *model =
+        base != NULL ? gguf_adapter_new(tree_checkpoint(files->tree), base, making->error) : NULL;
+    files->base = base;
+    files->model = model;
+}
+
+static const struct gguf_model *model_of(struct adapter_files *files)
+{
+    struct error error;
+    attempt_lock(&files->making);
+    if (files->model == NULL && !files->failed) {
+        attempt(make_model, &(struct making){files, &error}, &error);
+        files->failed = files->model == NULL;
+        if (files->failed)
+            checkpoint_note(tree_checkpoint(files->tree), "adapter.gguf and gguf/ are left out: %s", error.message);
+        else
+            files->model->edits = &tree_options(files->tree)->edits;
+    }
+    attempt_unlock(&files->making);
+    return files->model;
+}
+
+static bool plan(const void *context, struct arena *arena, struct vfile *ret_file, struct error *error)
+{
+    const struct adapter_output *output = context;
+    const struct gguf_model *model = model_of(output->files);
+    struct gguf_plan plan;
+    if (model == NULL)
+        return error_set(error, "%s", "");
+    if (!gguf_plan_converter(model, output->outtype, &plan, error))
+        return false;
+    struct origin origin = origin_of_model(tree_checkpoint(output->files->tree), arena);
+    bool planned = gguf_file_plan(&plan, origin, arena, ret_file, error);
+    gguf_plan_free(&plan);
+    return planned;
+}
+
+static void release(void *context)
+{
+    struct adapter_files *files = context;
+    gguf_model_free(files->model);
+    checkpoint_close(files->base);
+    pthread_mutex_destroy(&files->making);
+}
+
+static bool add(struct tree *tree, struct error *error)
+{
+    (void)error;
+    if (!adapter_is_source(tree_checkpoint(tree)))
+        return true;
+    struct adapter_files *files = arena_alloc(tree_arena(tree), sizeof *files);
+    *files = (struct adapter_files){.tree = tree};
+    pthread_mutex_init(&files->making, NULL);
+    tree_on_free(tree, release, files);
+    node_id directory = tree_add_directory(tree, TREE_ROOT, "gguf");
+    for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++) {
+        struct adapter_output *output = arena_alloc(tree_arena(tree), sizeof *output);
+        *output = (struct adapter_output){files, outputs[i].outtype};
+        tree_add_file(tree, outputs[i].at_top ? TREE_ROOT : directory, outputs[i].name, plan, output);
+    }
+    return true;
+}
+
+const struct content adapter_files_content = {
+    .name = "adapter",
+    .summary = "of a LoRA adapter: adapter.gguf, gguf/adapter-*.gguf",
+    .add = add,
+};

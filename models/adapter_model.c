@@ -1,0 +1,207 @@
+/* The GGUF of an adapter, as convert_lora_to_gguf.py writes it: the base's family relates the weights that are adapted,
+ * products of two matrices, and both are written. */
+#include "models/adapter.h"
+
+#include "base/text.h"
+#include "formats/documents.h"
+#include "models/general.h"
+#include "models/tensors.h"
+#include "quant/product.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { QUANTIZATION_VERSION = 2 };
+
+/* Whole tensors that an adapter may have besides: norms, which mergekit extracts. */
+static bool is_norm(const char *name)
+{
+    return strstr(name, "_layernorm") != NULL || strstr(name, ".norm") != NULL;
+}
+
+/* Why an adapter with that tensor is none for the converter. */
+static const char *why_refused(const char *name)
+{
+    if (strstr(name, "lora_magnitude_vector") != NULL)
+        return "it is of DoRA, which GGUF adapters do not have";
+    if (strstr(name, ".embed_tokens.weight") != NULL || strstr(name, "lm_head.weight") != NULL)
+        return "it is a whole embedding, which GGUF adapters do not have (new tokens?)";
+    return "it is neither lora_A nor lora_B";
+}
+
+/* The weights as products, under the names of the base's checkpoint. */
+static bool add_products(const struct adapter *adapter, struct arena *arena, struct tensor_set *set,
+                         struct error *error)
+{
+    for (size_t i = 0; i < adapter->n_others; i++) {
+        const struct tensor *tensor = adapter->others[i];
+        const char *name = adapter->other_names[i];
+        if (strstr(name, ".base_layer.weight") != NULL)
+            continue;
+        if (!is_norm(name))
+            return error_set(error, "tensor '%.200s': %s", tensor->name, why_refused(name));
+        struct tensor norm = *tensor;
+        norm.name = name;
+        norm.name_length = (uint32_t)strlen(name);
+        tensor_set_add(set, &norm);
+    }
+    for (size_t i = 0; i < adapter->n_pairs; i++) {
+        const struct adapter_pair *pair = &adapter->pairs[i];
+        tensor_set_add_view(set, pair->name, view_product(arena, pair->left, pair->right));
+    }
+    return tensor_set_seal(set, error);
+}
+
+/* Adds both factors of what the family made of a weight. */
+static bool add_factors(struct gguf_model *model, struct tensor_set *factors, const struct tensor *tensor,
+                        struct parameter_count *count, struct error *error)
+{
+    const struct view *left, *right;
+    struct arena *arena = model->arena;
+    if (!view_factors(tensor->view, &left, &right)) {
+        count->total += tensor->view->n_elements;
+        tensor_set_add_view(factors, tensor->name, tensor->view);
+        return strstr(tensor->name, "_norm") != NULL ||
+               error_set(error, "'%.200s': what is done to this weight cannot be done to two factors of it",
+                         tensor->name);
+    }
+    if (strstr(tensor->name, "token_embd.weight") != NULL)
+        right = view_transpose(arena, right);
+    count->total += left->n_elements / left->shape[left->rank - 1] * right->shape[right->rank - 1];
+    tensor_set_add_view(factors, arena_printf(arena, "%s.lora_a", tensor->name), right);
+    tensor_set_add_view(factors, arena_printf(arena, "%s.lora_b", tensor->name), left);
+    return true;
+}
+
+static bool take_factors(struct gguf_model *model, struct parameter_count *count, struct error *error)
+{
+    const struct tensor_set *weights = model->tensors;
+    struct tensor_set *factors = tensor_set_new(model->arena);
+    for (size_t i = 0; i < weights->n_tensors; i++)
+        if (!add_factors(model, factors, &weights->tensors[i], count, error))
+            return false;
+    model->tensors = factors;
+    free(model->forced);
+    model->forced = memory_alloc((factors->n_tensors + 1) * sizeof *model->forced);
+    memset(model->forced, 0, (factors->n_tensors + 1) * sizeof *model->forced);
+    for (size_t i = 0; i < factors->n_tensors; i++) {
+        const struct tensor *tensor = &factors->tensors[i];
+        const char *reason = gguf_tensor_refusal(tensor->name, tensor->name_length, tensor->view);
+        if (reason != NULL)
+            return error_set(error, "tensor '%.200s': %s", tensor->name, reason);
+    }
+    return tensor_set_seal(factors, error);
+}
+
+/* adapter.alora.invocation_tokens: the tokens from which on the adapter counts. */
+static bool add_invocation(struct gguf_kvs *kvs, const struct json *config, struct error *error)
+{
+    const struct json *tokens = json_get(config, "alora_invocation_tokens");
+    const char *text = json_string(json_get(config, "invocation_string"), NULL);
+    struct buffer elements = {0};
+    for (const struct json *token = json_count(tokens) > 0 ? json_first(tokens) : NULL; token != NULL;
+         token = json_next(token)) {
+        uint64_t number;
+        if (!json_u64(token, &number) || number > UINT32_MAX) {
+            buffer_free(&elements);
+            return error_set(error, "adapter_config.json: alora_invocation_tokens has what is not a token");
+        }
+        buffer_append_le(&elements, number, 4);
+    }
+    if (elements.length > 0)
+        gguf_set_array(kvs, "adapter.alora.invocation_tokens", GGUF_U32, elements.length / 4, &elements);
+    else if (text != NULL && *text != '\0')
+        return error_set(error, "adapter_config.json: invocation_string without alora_invocation_tokens is not known");
+    return true;
+}
+
+static bool add_keys(struct gguf_model *model, const struct adapter *adapter, const struct parameter_count *count,
+                     struct error *error)
+{
+    bool absent;
+    double alpha;
+    struct error unused;
+    if (!json_double(json_get(adapter->config, "lora_alpha"), &alpha) || !isfinite(alpha))
+        return error_set(error, "adapter_config.json: lora_alpha is not a number");
+    gguf_set_text(&model->kvs, "general.type", "adapter");
+    gguf_set_text(&model->kvs, "adapter.type", "lora");
+    struct hparams *own = hparams_load(adapter->checkpoint, &absent, &unused);
+    general_add(&model->kvs, adapter->checkpoint, own != NULL ? hparams_raw(own) : NULL, count);
+    hparams_free(own);
+    gguf_set_f32(&model->kvs, "adapter.lora.alpha", (float)alpha);
+    if (!add_invocation(&model->kvs, adapter->config, error))
+        return false;
+    gguf_set_u32(&model->kvs, "general.quantization_version", QUANTIZATION_VERSION);
+    return true;
+}
+
+/* Everything but the keys: hooks of the family look at the base. */
+static bool relate(struct gguf_model *model, const struct adapter *adapter, const struct family_name *hf,
+                   struct parameter_count *count, struct error *error)
+{
+    const struct family *family = model->family;
+    struct synthesis synthesis = {.model = model, .family = family, .hf = hf};
+    struct tensor_set *products = tensor_set_new(model->arena);
+    facts_read(&synthesis.facts, model->hparams);
+    if (family->add_facts != NULL)
+        family->add_facts(&synthesis.facts, model->hparams);
+    if (family->adjust != NULL && !family->adjust(&synthesis, error))
+        return error_prefix(error, "the base");
+    gguf_kvs_free(&model->kvs);
+    model->kvs = (struct gguf_kvs){0};
+    gguf_set_text(&model->kvs, "general.architecture", family_architecture(family));
+    if (!add_products(adapter, model->arena, products, error) || !tensors_relate(&synthesis, products, error) ||
+        !take_factors(model, count, error))
+        return false;
+    bool adapts_head = tensor_set_find_text(products, "lm_head.weight") != NULL;
+    return !adapts_head || tensor_set_find_text(model->tensors, "output.weight.lora_a") != NULL ||
+           error_set(error, "tensor 'lm_head.weight' is adapted, which the base shares with its embedding");
+}
+
+static bool fill_in(struct gguf_model *model, const struct adapter *adapter, const struct checkpoint *base,
+                    struct error *error)
+{
+    bool absent;
+    const struct family_name *hf;
+    struct parameter_count count = {.is_adapter = true};
+    model->hparams = hparams_load(base, &absent, error);
+    if (model->hparams == NULL)
+        return error_prefix(error, "the base");
+    const char *architecture = hparams_architecture(model->hparams);
+    model->family = family_find(model->hparams, &hf);
+    if (architecture == NULL)
+        return error_set(error, "config.json of the base names no architecture");
+    if (model->family == NULL)
+        return error_set(error, "the architecture %s of the base is unknown", architecture);
+    model->checkpoint = base;
+    bool related = relate(model, adapter, hf, &count, error);
+    model->checkpoint = adapter->checkpoint;
+    return related && add_keys(model, adapter, &count, error);
+}
+
+static void release_adapter(void *adapter)
+{
+    adapter_close(adapter);
+}
+
+struct gguf_model *gguf_adapter_new(const struct checkpoint *checkpoint, const struct checkpoint *base,
+                                    struct error *error)
+{
+    struct adapter *adapter = adapter_open(checkpoint, error);
+    if (adapter == NULL)
+        return NULL;
+    struct gguf_model *model = memory_alloc(sizeof *model);
+    struct arena *arena = arena_new();
+    *model = (struct gguf_model){
+        .arena = arena,
+        .checkpoint = checkpoint,
+        .tensors = tensor_set_new(arena),
+        .auto_type = &f16_dtype,
+    };
+    arena_on_free(arena, release_adapter, adapter); /* its views are in the model's */
+    if (fill_in(model, adapter, base, error))
+        return model;
+    gguf_model_free(model);
+    return NULL;
+}

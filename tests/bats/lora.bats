@@ -1,0 +1,52 @@
+# LoRA adapters: mounted as themselves, and merged into a base.
+
+load lib
+
+setup_file() {
+    load lib
+    need_fuse
+    need_numpy
+    "$PYTHON" "$HERE/lora.py" "$BATS_FILE_TMPDIR"
+}
+
+setup() {
+    ADAPTER=$BATS_FILE_TMPDIR/sql-lora
+    BASE=$BATS_FILE_TMPDIR/base
+    MNT=$BATS_TEST_TMPDIR/mnt
+    export HF_HUB_CACHE=$BATS_TEST_TMPDIR/hub
+}
+
+@test "an adapter: both matrices of each weight, in the order and the names of the base's GGUF" {
+    serve -o "base=$BASE" "$ADAPTER" "$MNT"
+    [ "$(ls "$MNT/gguf" | tr '\n' ' ')" = "adapter-BF16.gguf adapter-F16.gguf adapter-F32.gguf " ]
+    cmp "$MNT/adapter.gguf" "$MNT/gguf/adapter-F32.gguf"
+    cmp "$MNT/adapter_model.safetensors" "$ADAPTER/adapter_model.safetensors"
+    [ ! -e "$MNT/model.gguf" ]
+    "$PYTHON" "$HERE/lora.py" check "$MNT/gguf/adapter-F32.gguf" "$MNT/gguf/adapter-F16.gguf"
+    unmount "$MNT"
+    server_is_quiet
+}
+
+@test "an adapter whose base is not there: everything else, and why" {
+    [ "$("$WFS" ls "$ADAPTER")" = "$(printf '%s\n' metadata.json gguf adapter_model.safetensors hf tensors adapter_config.json)" ]
+    run "$WFS" cat "$ADAPTER" adapter.gguf
+    [ "$status" -eq 1 ]
+    [[ "$output" == *"the model that it is of is not known, -o base=DIR says where it is: nobody/tiny: there is no $HF_HUB_CACHE/models--nobody--tiny in the hub cache; 'hf download nobody/tiny' fetches it" ]]
+    "$WFS" info "$ADAPTER" | grep -qx 'adapter     LoRA of 4 weights of nobody/tiny, rank 2, alpha 8'
+    [ "$("$WFS" info --json "$ADAPTER" | jq -r .adapter)" = 'LoRA of 4 weights of nobody/tiny, rank 2, alpha 8' ]
+}
+
+@test "an adapter whose base is in the hub cache, without its weights" {
+    mkdir -p "$HF_HUB_CACHE/models--nobody--tiny/snapshots/abc" "$HF_HUB_CACHE/models--nobody--tiny/refs"
+    echo abc >"$HF_HUB_CACHE/models--nobody--tiny/refs/main"
+    cp "$BASE/config.json" "$HF_HUB_CACHE/models--nobody--tiny/snapshots/abc/"
+    cmp <("$WFS" cat "$ADAPTER" adapter.gguf) <("$WFS" cat -o "base=$BASE" "$ADAPTER" adapter.gguf)
+}
+
+@test "a path that adapter_config.json names is not followed" {
+    cp -r "$ADAPTER" "$BATS_TEST_TMPDIR/adapter"
+    sed "s|nobody/tiny|$BASE|" "$ADAPTER/adapter_config.json" >"$BATS_TEST_TMPDIR/adapter/adapter_config.json"
+    run "$WFS" cat "$BATS_TEST_TMPDIR/adapter" adapter.gguf
+    [ "$status" -eq 1 ]
+    [[ "$output" == *"'$BASE' is not the name of a repository"* ]]
+}

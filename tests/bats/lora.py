@@ -1,0 +1,130 @@
+"""Inputs for lora.bats, and what numpy makes of them.
+
+    lora.py DIRECTORY               base/, a Llama of one layer; sql-lora/, an adapter of four of its weights
+    lora.py check F32 F16           the two GGUF files of the adapter hold what they should
+"""
+import json
+import pathlib
+import struct
+import sys
+
+import numpy
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "data"))
+import make  # noqa: E402
+
+HIDDEN, HEADS, INNER, VOCAB, RANK = 16, 4, 24, 40, 2
+LAYER = "model.layers.0."
+SHAPES = {
+    "model.embed_tokens.weight": (VOCAB, HIDDEN),
+    LAYER + "self_attn.q_proj.weight": (HIDDEN, HIDDEN),
+    LAYER + "self_attn.k_proj.weight": (HIDDEN, HIDDEN),
+    LAYER + "self_attn.v_proj.weight": (HIDDEN, HIDDEN),
+    LAYER + "self_attn.o_proj.weight": (HIDDEN, HIDDEN),
+    LAYER + "mlp.gate_proj.weight": (INNER, HIDDEN),
+    LAYER + "mlp.up_proj.weight": (INNER, HIDDEN),
+    LAYER + "mlp.down_proj.weight": (HIDDEN, INNER),
+    LAYER + "input_layernorm.weight": (HIDDEN,),
+    LAYER + "post_attention_layernorm.weight": (HIDDEN,),
+    "model.norm.weight": (HIDDEN,),
+    "lm_head.weight": (VOCAB, HIDDEN),
+}
+ADAPTED = {"self_attn.q_proj": "attn_q", "self_attn.v_proj": "attn_v", "mlp.up_proj": "ffn_up", "mlp.down_proj": "ffn_down"}
+CONFIG = {
+    "architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": HIDDEN, "intermediate_size": INNER, "num_attention_heads": HEADS,
+    "num_key_value_heads": HEADS, "num_hidden_layers": 1, "vocab_size": VOCAB, "max_position_embeddings": 64, "rms_norm_eps": 1e-5,
+}
+ADAPTER = {
+    "base_model_name_or_path": "nobody/tiny", "peft_type": "LORA", "r": RANK, "lora_alpha": 8, "target_modules": sorted(n.split(".")[1] for n in ADAPTED),
+    "fan_in_fan_out": False, "use_rslora": False, "use_dora": False, "bias": "none", "modules_to_save": None, "rank_pattern": {}, "alpha_pattern": {},
+}
+
+
+def weights():
+    random = numpy.random.default_rng(11)
+    return {name: random.standard_normal(shape, dtype=numpy.float32) for name, shape in SHAPES.items()}
+
+
+def halves(seed=12):
+    """The adapter: A and B of each weight."""
+    random = numpy.random.default_rng(seed)
+    out = {}
+    for name in ADAPTED:
+        rows, columns = SHAPES[LAYER + name + ".weight"]
+        out[name] = random.standard_normal((RANK, columns), dtype=numpy.float32), random.standard_normal((rows, RANK), dtype=numpy.float32)
+    return out
+
+
+def write(folder, config_name, config, weights_name, tensors):
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / config_name).write_text(json.dumps(config))
+    (folder / weights_name).write_bytes(make.safetensors({n: ("F32", list(v.shape), v.tobytes()) for n, v in tensors.items()}, {"format": "pt"}))
+
+
+def write_adapter(folder, config, seed=12):
+    tensors = {}
+    for name, (a, b) in halves(seed).items():
+        tensors[f"base_model.model.{LAYER}{name}.lora_A.weight"] = a
+        tensors[f"base_model.model.{LAYER}{name}.lora_B.weight"] = b
+    write(folder, "adapter_config.json", config, "adapter_model.safetensors", tensors)
+
+
+def inputs(folder):
+    write(folder / "base", "config.json", CONFIG, "model.safetensors", weights())
+    write_adapter(folder / "sql-lora", ADAPTER)
+
+
+def read_gguf(path):
+    """Keys and tensors of a GGUF whose keys are texts, numbers of 4 bytes or lists of texts."""
+    data, at = pathlib.Path(path).read_bytes(), 0
+
+    def number(form):
+        nonlocal at
+        at += struct.calcsize(form)
+        return struct.unpack_from(form, data, at - struct.calcsize(form))[0]
+
+    def text():
+        nonlocal at
+        length = number("<Q")
+        at += length
+        return data[at - length:at].decode()
+
+    assert data[:4] == b"GGUF"
+    at = 8
+    n_tensors, n_keys, keys, infos = number("<Q"), number("<Q"), {}, []
+    for _ in range(n_keys):
+        key, kind = text(), number("<I")
+        keys[key] = text() if kind == 8 else number("<f") if kind == 6 else number("<I")
+    for _ in range(n_tensors):
+        name, rank = text(), number("<I")
+        shape = [number("<Q") for _ in range(rank)][::-1]
+        infos.append((name, shape, number("<I"), number("<Q")))
+    start = (at + 31) // 32 * 32
+    tensors = {}
+    for name, shape, kind, offset in infos:
+        dtype = {0: "<f4", 1: "<f2"}[kind]
+        count = int(numpy.prod(shape))
+        tensors[name] = numpy.frombuffer(data, dtype, count, start + offset).reshape(shape)
+    return keys, tensors
+
+
+def check(f32, f16):
+    for path, dtype in ((f32, "<f4"), (f16, "<f2")):
+        keys, tensors = read_gguf(path)
+        assert keys == {"general.architecture": "llama", "general.type": "adapter", "adapter.type": "lora", "general.name": "Sql Lora",
+                        "adapter.lora.alpha": 8.0, "general.quantization_version": 2}, keys
+        expected = {}
+        for name, (a, b) in sorted(halves().items()):
+            if name == "self_attn.q_proj":
+                b = b.reshape(HEADS, 2, HIDDEN // HEADS // 2, RANK).swapaxes(1, 2).reshape(HIDDEN, RANK)
+            expected[f"blk.0.{ADAPTED[name]}.weight.lora_a"] = a
+            expected[f"blk.0.{ADAPTED[name]}.weight.lora_b"] = b
+        assert list(tensors) == list(expected), list(tensors)
+        for name, value in expected.items():
+            assert tensors[name].dtype == dtype and numpy.array_equal(tensors[name], value.astype(dtype)), name
+
+
+if sys.argv[1] == "check":
+    check(*sys.argv[2:])
+else:
+    inputs(pathlib.Path(sys.argv[1]))

@@ -1,0 +1,200 @@
+/* LoRA adapters as GGUF: what becomes of both matrices where a family moves rows, swaps axes or stacks experts; and
+ * what is no adapter: one line each. The orders of rows are written out. */
+#include "models/adapter.h"
+
+#include "models/tensors.h"
+#include "quant/convert.h"
+#include "tests/unit/check.h"
+#include "tests/unit/files.h"
+
+#include <stdlib.h>
+
+static const char *const config = "{\"peft_type\": \"LORA\", \"r\": 2, \"lora_alpha\": 4}";
+
+/* Writes adapter_model.safetensors of F32 tensors "name rows columns, ...": element i of each is i. */
+static void write_adapter(const char *folder, const char *json, const char *tensors)
+{
+    static char header[1 << 16], path[256];
+    static unsigned char file[1 << 18];
+    size_t length = 0, at = 0, used;
+    float *data = calloc(1 << 16, sizeof *data);
+    for (int consumed; *tensors != '\0'; tensors += consumed + strspn(tensors + consumed, ", ")) {
+        char name[200];
+        unsigned rows, columns;
+        files_must(sscanf(tensors, "%199s %u %u%n", name, &rows, &columns, &consumed) == 3, tensors);
+        used = (size_t)rows * columns;
+        length += (size_t)sprintf(header + length,
+                                  "%s\"%s\":{\"dtype\":\"F32\",\"shape\":[%u,%u],\"data_offsets\":[%zu,%zu]}",
+                                  length > 0 ? "," : "{", name, rows, columns, at * 4, (at + used) * 4);
+        for (size_t i = 0; i < used; i++)
+            data[at++] = (float)i;
+    }
+    length += (size_t)sprintf(header + length, "%s}", length > 0 ? "" : "{");
+    for (unsigned i = 0; i < 8; i++)
+        file[i] = (unsigned char)((uint64_t)length >> (8 * i));
+    memcpy(file + 8, header, length);
+    memcpy(file + 8 + length, data, at * 4);
+    sprintf(path, "%s/adapter_model.safetensors", folder);
+    files_write(path, file, 8 + length + at * 4);
+    sprintf(path, "%s/adapter_config.json", folder);
+    files_write_text(path, json);
+    free(data);
+}
+
+static struct checkpoint *open_or_die(const char *path)
+{
+    struct error error;
+    struct checkpoint *checkpoint = checkpoint_open(path, &(struct open_options){0}, &error);
+    if (checkpoint == NULL)
+        checkpoint = checkpoint_open_side_files(path, &error);
+    files_must(checkpoint != NULL, path);
+    return checkpoint;
+}
+
+/* "name[rows,columns]: first column of each row, ...", or the error. */
+static const char *outcome(const char *base_config)
+{
+    static char text[1 << 14];
+    struct error error;
+    files_write_text("base/config.json", base_config);
+    struct checkpoint *adapter = open_or_die("lora"), *base = open_or_die("base");
+    struct gguf_model *model = gguf_adapter_new(adapter, base, &error);
+    size_t used = (size_t)sprintf(text, "%s", model == NULL ? error.message : "");
+    for (size_t i = 0; model != NULL && i < model->tensors->n_tensors; i++) {
+        const struct view *view = model->tensors->tensors[i].view;
+        used += (size_t)sprintf(text + used, "%s%s", i > 0 ? "; " : "", model->tensors->tensors[i].name);
+        uint64_t row = view_row_elements(view);
+        for (unsigned j = 0; j < view->rank; j++)
+            used += (size_t)sprintf(text + used, "%c%d", j > 0 ? ',' : '[', (int)view->shape[j]);
+        used += (size_t)sprintf(text + used, "]");
+        for (uint64_t j = 0; j * row < view->n_elements; j++) {
+            float value = -1;
+            view_read(view, j * row, 1, &value, &error);
+            used += (size_t)sprintf(text + used, " %g", (double)value);
+        }
+    }
+    gguf_model_free(model);
+    checkpoint_close(adapter);
+    checkpoint_close(base);
+    return text;
+}
+
+#define LLAMA                                                                                                          \
+    "{\"architectures\": [\"LlamaForCausalLM\"], \"model_type\": \"llama\", \"hidden_size\": 4, "                      \
+    "\"num_hidden_layers\": 1, \"num_attention_heads\": 2, \"num_key_value_heads\": 1, \"intermediate_size\": 6, "     \
+    "\"vocab_size\": 10}"
+#define PREFIX "base_model.model.model.layers.0."
+
+static void factors(void)
+{
+    write_adapter("lora", config,
+                  PREFIX "self_attn.q_proj.lora_B.weight 8 2, " PREFIX "self_attn.q_proj.lora_A.weight 2 4");
+    CHECK_TEXT(outcome(LLAMA),
+               "blk.0.attn_q.weight.lora_a[2,4] 0 4; blk.0.attn_q.weight.lora_b[8,2] 0 4 2 6 8 12 10 14");
+
+    write_adapter("lora", config,
+                  PREFIX "mlp.up_proj.lora_A.weight 2 4, " PREFIX "mlp.down_proj.lora_A.weight 2 6, " PREFIX
+                         "mlp.up_proj.lora_B.weight 6 2, " PREFIX "mlp.down_proj.lora_B.weight 4 2");
+    CHECK_TEXT(outcome(LLAMA), "blk.0.ffn_up.weight.lora_a[2,4] 0 4; blk.0.ffn_up.weight.lora_b[6,2] 0 2 4 6 8 10; "
+                               "blk.0.ffn_down.weight.lora_a[2,6] 0 6; blk.0.ffn_down.weight.lora_b[4,2] 0 2 4 6");
+
+    write_adapter("lora", config,
+                  "base_model.model.model.embed_tokens.lora_embedding_A 2 10, "
+                  "base_model.model.model.embed_tokens.lora_embedding_B 4 2");
+    CHECK_TEXT(outcome(LLAMA),
+               "token_embd.weight.lora_a[10,2] 0 1 2 3 4 5 6 7 8 9; token_embd.weight.lora_b[4,2] 0 2 4 6");
+}
+
+/* GPT-2 stores its matrices transposed: there A and B change places. */
+static void transposed(void)
+{
+    write_adapter("lora", config,
+                  "base_model.model.transformer.h.0.mlp.c_fc.lora_A.weight 2 3, "
+                  "base_model.model.transformer.h.0.mlp.c_fc.lora_B.weight 5 2");
+    CHECK_TEXT(
+        outcome("{\"architectures\": [\"GPT2LMHeadModel\"], \"model_type\": \"gpt2\", \"n_layer\": 1, \"n_head\": 1, "
+                "\"n_embd\": 3}"),
+        "blk.0.ffn_up.weight.lora_a[2,5] 0 1; blk.0.ffn_up.weight.lora_b[3,2] 0 1 2");
+}
+
+static void experts(void)
+{
+    static const char mixtral[] = "{\"architectures\": [\"MixtralForCausalLM\"], \"model_type\": \"mixtral\", "
+                                  "\"hidden_size\": 3, \"num_hidden_layers\": 1, \"num_attention_heads\": 1, "
+                                  "\"num_local_experts\": 2}";
+    char tensors[2048] = "";
+    for (int i = 0; i < 2; i++)
+        for (int j = 1; j <= 3; j++)
+            sprintf(tensors + strlen(tensors),
+                    PREFIX "block_sparse_moe.experts.%d.w%d.lora_A.weight 1 %d, " PREFIX
+                           "block_sparse_moe.experts.%d.w%d.lora_B.weight %d 1, ",
+                    i, j, j == 2 ? 5 : 3, i, j, j == 2 ? 3 : 5);
+    write_adapter("lora", config, tensors);
+    CHECK_TEXT(outcome(mixtral), "blk.0.ffn_gate_exps.weight.lora_a[2,1,3] 0 0; "
+                                 "blk.0.ffn_gate_exps.weight.lora_b[2,5,1] 0 1 2 3 4 0 1 2 3 4; "
+                                 "blk.0.ffn_down_exps.weight.lora_a[2,1,5] 0 0; "
+                                 "blk.0.ffn_down_exps.weight.lora_b[2,3,1] 0 1 2 0 1 2; "
+                                 "blk.0.ffn_up_exps.weight.lora_a[2,1,3] 0 0; "
+                                 "blk.0.ffn_up_exps.weight.lora_b[2,5,1] 0 1 2 3 4 0 1 2 3 4");
+}
+
+static void refused(void)
+{
+    write_adapter("lora", config, PREFIX "mlp.up_proj.lora_A.weight 2 4");
+    CHECK_TEXT(outcome(LLAMA),
+               "tensor '" PREFIX "mlp.up_proj.lora_A.weight' has no other half: there is no lora_B of it");
+    write_adapter("lora", config, PREFIX "mlp.up_proj.lora_A.weight 2 4, " PREFIX "mlp.up_proj.lora_B.weight 6 3");
+    CHECK_TEXT(outcome(LLAMA),
+               "tensor 'model.layers.0.mlp.up_proj.weight': A is [2, 4] and B [6, 3], which are not of one rank");
+    write_adapter("lora", config, PREFIX "mlp.up_proj.lora_A.weight 0 4, " PREFIX "mlp.up_proj.lora_B.weight 6 0");
+    CHECK_TEXT(outcome(LLAMA), "tensor 'model.layers.0.mlp.up_proj.weight' has a rank of 0");
+    write_adapter("lora", config,
+                  PREFIX "mlp.up_proj.lora_A.weight 2 4, " PREFIX "mlp.up_proj.lora_B.weight 6 2, " PREFIX
+                         "mlp.up_proj.lora_magnitude_vector 6 1");
+    CHECK_TEXT(outcome(LLAMA),
+               "tensor '" PREFIX "mlp.up_proj.lora_magnitude_vector': it is of DoRA, which GGUF adapters do not have");
+    write_adapter("lora", config,
+                  PREFIX "mlp.up_proj.lora_A.weight 2 4, " PREFIX "mlp.up_proj.lora_B.weight 6 2, "
+                         "base_model.model.lm_head.weight 10 4");
+    CHECK_TEXT(outcome(LLAMA),
+               "tensor 'base_model.model.lm_head.weight': it is a whole embedding, which GGUF adapters do not "
+               "have (new tokens?)");
+    write_adapter("lora", config, PREFIX "mlp.nothing.lora_A.weight 2 4, " PREFIX "mlp.nothing.lora_B.weight 6 2");
+    CHECK_TEXT(outcome(LLAMA), "tensor 'model.layers.0.mlp.nothing.weight' is unknown to the family llama");
+    write_adapter("lora", config,
+                  PREFIX "self_attn.q_proj.lora_A.weight 2 4, " PREFIX "self_attn.q_proj.lora_B.weight 7 2");
+    CHECK(strstr(outcome(LLAMA), "shape [7, 4] does not fit") != NULL);
+    write_adapter("lora", "{\"peft_type\": \"LOHA\"}", PREFIX "mlp.up_proj.hada_w1_a 2 4");
+    CHECK_TEXT(outcome(LLAMA), "adapter_config.json: peft_type is LOHA, and of adapters only LORA is known");
+    write_adapter("lora", "{\"r\": 2}",
+                  PREFIX "mlp.up_proj.lora_A.weight 2 4, " PREFIX "mlp.up_proj.lora_B.weight 6 2");
+    CHECK_TEXT(outcome(LLAMA), "adapter_config.json: lora_alpha is not a number");
+    CHECK_TEXT(outcome("{}"), "config.json of the base names no architecture");
+    CHECK_TEXT(outcome("{\"architectures\": [\"NobodyForCausalLM\"]}"),
+               "the architecture NobodyForCausalLM of the base is unknown");
+}
+
+/* What moves columns has no two factors: of DeepSeek's attention, the matrix that is cut and transposed. */
+static void beyond_factors(void)
+{
+    write_adapter("lora", config,
+                  PREFIX "self_attn.kv_b_proj.lora_A.weight 2 8, " PREFIX "self_attn.kv_b_proj.lora_B.weight 16 2");
+    CHECK_TEXT(
+        outcome(
+            "{\"architectures\": [\"DeepseekV2ForCausalLM\"], \"model_type\": \"deepseek_v2\", \"hidden_size\": 4, "
+            "\"num_hidden_layers\": 1, \"num_attention_heads\": 2, \"num_key_value_heads\": 2, \"kv_lora_rank\": 8, "
+            "\"qk_nope_head_dim\": 4, \"qk_rope_head_dim\": 2, \"v_head_dim\": 4, \"n_routed_experts\": 2}"),
+        "'blk.0.attn_k_b.weight': what is done to this weight cannot be done to two factors of it");
+}
+
+int main(void)
+{
+    files_begin();
+    factors();
+    transposed();
+    experts();
+    refused();
+    beyond_factors();
+    files_remove();
+    return check_done();
+}

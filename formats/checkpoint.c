@@ -57,7 +57,9 @@ void checkpoint_close(struct checkpoint *checkpoint)
     gguf_kvs_free(&checkpoint->differing);
     free(checkpoint->side_files);
     free(checkpoint->hidden);
+    struct checkpoint *kept = checkpoint->kept;
     arena_free(checkpoint->arena);
+    checkpoint_close(kept);
 }
 
 /* Puts a source at that place of the whole array. */
@@ -74,6 +76,17 @@ void checkpoint_add_source(struct checkpoint *checkpoint, struct source *source)
 {
     insert_source(checkpoint, checkpoint->n_sources, source);
     checkpoint->n_sources++;
+}
+
+void checkpoint_keep(struct checkpoint *checkpoint, struct checkpoint *other)
+{
+    struct checkpoint **end = &checkpoint->kept;
+    while (*end != NULL)
+        end = &(*end)->kept;
+    *end = other;
+    for (size_t i = 0; i < other->n_sources + other->n_guides; i++)
+        checkpoint_add_guide(checkpoint, other->sources[i]);
+    other->n_sources = other->n_guides = 0;
 }
 
 void checkpoint_add_guide(struct checkpoint *checkpoint, struct source *source)

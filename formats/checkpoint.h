@@ -40,6 +40,7 @@ struct checkpoint {
 
     struct documents *documents; /* documents.h */
     struct notes *notes;
+    struct checkpoint *kept; /* what it holds views of (checkpoint_keep()); NULL: nothing */
 };
 
 struct open_options {
@@ -85,6 +86,9 @@ void checkpoint_add_source(struct checkpoint *checkpoint, struct source *source)
 /* Takes the source of a small file that the tensors or the side files were made by, other than weights and side files.
  */
 void checkpoint_add_guide(struct checkpoint *checkpoint, struct source *source);
+
+/* Takes another checkpoint, which lives as long as this one; its files of weights are guides here. */
+void checkpoint_keep(struct checkpoint *checkpoint, struct checkpoint *other);
 
 /* A text of the metadata; of a key that is there already the first value stays. */
 void checkpoint_add_metadata(struct checkpoint *checkpoint, const char *key, const char *value);

@@ -155,7 +155,7 @@ static bool take_stored(struct canonical_model *model, const struct dtype *wante
         const struct tensor *tensor = &set->tensors[i];
         const struct dtype *type = written_type(tensor, wanted);
         const char *reason = tied[i] ? NULL : canonical_refusal(tensor, type);
-        is_all = is_all && !tied[i] && reason == NULL && type == tensor->dtype;
+        is_all = is_all && !tied[i] && reason == NULL && type == tensor->dtype && tensor->view == NULL;
         if (reason != NULL)
             left_out_add(left_out, reason, tensor->name);
         if (tied[i] || reason != NULL)

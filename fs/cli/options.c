@@ -165,6 +165,18 @@ static bool parse_layout(void *field, const char *value, struct arena *arena, st
     return true;
 }
 
+static bool parse_lora(void *field, const char *value, struct arena *arena, struct error *error)
+{
+    struct lora_requests *loras = field;
+    struct lora_request *longer = arena_array(arena, loras->count + 1, sizeof *longer);
+    if (loras->count > 0)
+        memcpy(longer, loras->items, loras->count * sizeof *longer);
+    if (!lora_request_parse(value, arena, &longer[loras->count], error))
+        return false;
+    *loras = (struct lora_requests){longer, loras->count + 1};
+    return true;
+}
+
 /* Whether the process may let other users in; fusermount3 would refuse with less of a hint. */
 static bool may_allow_other(void)
 {
@@ -242,6 +254,8 @@ const struct option_row option_rows[] = {
      FIELD(open.name)},
     {"names", "hf|gguf", "tensors/: names and layout of model.safetensors, or of model.gguf", false, parse_names,
      FIELD(content.names)},
+    {"lora", "DIR[:SCALE]", "every file is of the weights merged with this LoRA adapter; may be repeated", false,
+     parse_lora, FIELD(loras)},
     {"base", "DIR|ORG/NAME", "of a LoRA adapter: the model that it is of, for adapter.gguf", false, parse_text,
      FIELD(content.base)},
     {"allow_trailing", NULL, "ignore bytes after the last tensor instead of refusing the file", false, parse_flag,

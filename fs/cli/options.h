@@ -8,6 +8,7 @@
 #include "fs/mount/session_options.h"
 #include "fs/tree/content_options.h"
 #include "fs/tree/tree.h"
+#include "models/merge.h"
 
 #include <sys/types.h>
 
@@ -25,6 +26,7 @@ struct options {
     bool has_bad_file;   /* what could not be parsed is in a file: bad input rather than misuse */
     struct open_options open;
     struct content_options content;
+    struct lora_requests loras;
     bool for_helper; /* mount(8) hands the words on, and its own with them */
     struct mount_options mount;
 };

@@ -50,3 +50,44 @@ setup() {
     [ "$status" -eq 1 ]
     [[ "$output" == *"'$BASE' is not the name of a repository"* ]]
 }
+
+@test "-o lora=: every file of the mount shows the merged weights" {
+    serve -o "lora=$ADAPTER" -o "lora=$BATS_FILE_TMPDIR/other:-0.5" "$BASE" "$MNT"
+    "$PYTHON" "$HERE/lora.py" merged "$MNT"
+    cmp "$MNT/hf/model.safetensors" "$MNT/model.safetensors"
+    run -1 cmp -s "$MNT/model.safetensors" "$BASE/model.safetensors"
+    grep -q "merged with $ADAPTER: 4 weights" "$MNT/metadata.json"
+    unmount "$MNT"
+}
+
+@test "-o lora=: a range is the same as a slice of the whole" {
+    local file=tensors/model.layers.0.mlp.up_proj.weight/f32
+    serve -o "lora=$ADAPTER" "$BASE" "$MNT"
+    dd if="$MNT/$file" bs=1 skip=517 count=803 2>/dev/null | cmp - <(dd if=<(cat "$MNT/$file") bs=1 skip=517 count=803 2>/dev/null)
+    unmount "$MNT"
+}
+
+@test "-o lora=: an adapter that is changed while it is mounted" {
+    cp -r "$ADAPTER" "$BATS_TEST_TMPDIR/adapter"
+    serve -o "lora=$BATS_TEST_TMPDIR/adapter" "$BASE" "$MNT"
+    cat "$MNT/tensors/model.norm.weight/raw" "$MNT/model.safetensors" >/dev/null
+    printf x | dd of="$BATS_TEST_TMPDIR/adapter/adapter_model.safetensors" bs=1 seek=2000 conv=notrunc 2>/dev/null
+    run -1 cat "$MNT/model.safetensors"
+    cat "$MNT/config.json" >/dev/null
+    unmount "$MNT"
+}
+
+@test "-o lora=: what does not fit is one line" {
+    run "$WFS" ls -o "lora=$ADAPTER:nan" "$BASE"
+    [ "$status" -eq 2 ]
+    [ "$output" = "wfs: option lora: 'nan' is not a scale" ]
+    run "$WFS" ls -o "lora=$BATS_FILE_TMPDIR/larger" "$BASE"
+    [ "$status" -eq 1 ]
+    [ "$output" = "wfs: option lora: $BATS_FILE_TMPDIR/larger: tensor 'model.layers.0.mlp.down_proj.weight' is [16, 24] in the base, and [16, 25] in the adapter" ]
+    run "$WFS" ls -o "lora=$BASE" "$BASE"
+    [ "$status" -eq 1 ]
+    [ "$output" = "wfs: option lora: $BASE: there is no adapter_config.json" ]
+    run "$WFS" ls -o lora=/nowhere "$BASE"
+    [ "$status" -eq 1 ]
+    [ "$output" = "wfs: option lora: /nowhere: No such file or directory" ]
+}

@@ -1,6 +1,8 @@
 """Inputs for lora.bats, and what numpy makes of them.
 
     lora.py DIRECTORY               base/, a Llama of one layer; sql-lora/, an adapter of four of its weights
+                                    other/, another; larger/, one of a wider base
+    lora.py merged MOUNTPOINT       base with sql-lora, and other by -0.5
     lora.py check F32 F16           the two GGUF files of the adapter hold what they should
 """
 import json
@@ -72,6 +74,33 @@ def write_adapter(folder, config, seed=12):
 def inputs(folder):
     write(folder / "base", "config.json", CONFIG, "model.safetensors", weights())
     write_adapter(folder / "sql-lora", ADAPTER)
+    write_adapter(folder / "other", {**ADAPTER, "use_rslora": True, "alpha_pattern": {"mlp.up_proj": 3}}, 13)
+    wide = {f"base_model.model.{LAYER}mlp.down_proj.lora_{half}.weight": numpy.ones(shape, "<f4") for half, shape in (("A", (RANK, INNER + 1)), ("B", (HIDDEN, RANK)))}
+    write(folder / "larger", "adapter_config.json", ADAPTER, "adapter_model.safetensors", wide)
+
+
+def merged(mountpoint):
+    """Off by a few units of what is added up: numpy's sums have another order."""
+    expected = {name: value.astype("<f8") for name, value in weights().items()}
+    for name, (a, b) in halves().items():
+        expected[f"{LAYER}{name}.weight"] += 8 / RANK * (b.astype("<f8") @ a)
+    for name, (a, b) in halves(13).items():
+        expected[f"{LAYER}{name}.weight"] += -0.5 * (3 if name == "mlp.up_proj" else 8) / RANK**0.5 * (b.astype("<f8") @ a)
+    for name, value in expected.items():
+        for file in "raw", "f32":
+            shown = numpy.fromfile(f"{mountpoint}/tensors/{name}/{file}", "<f4").reshape(value.shape)
+            assert numpy.abs(shown - value).max() <= 2e-5, (name, file, numpy.abs(shown - value).max())
+    _, tensors = read_safetensors(f"{mountpoint}/model.safetensors")
+    for name, value in expected.items():
+        assert numpy.abs(tensors[name] - value).max() <= 2e-5, name
+
+
+def read_safetensors(path):
+    data = pathlib.Path(path).read_bytes()
+    start = 8 + struct.unpack_from("<Q", data)[0]
+    header = json.loads(data[8:start])
+    metadata = header.pop("__metadata__", None)
+    return metadata, {name: numpy.frombuffer(data[start + row["data_offsets"][0]:start + row["data_offsets"][1]], "<f4").reshape(row["shape"]) for name, row in header.items()}
 
 
 def read_gguf(path):
@@ -126,5 +155,7 @@ def check(f32, f16):
 
 if sys.argv[1] == "check":
     check(*sys.argv[2:])
+elif sys.argv[1] == "merged":
+    merged(sys.argv[2])
 else:
     inputs(pathlib.Path(sys.argv[1]))

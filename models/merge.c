@@ -1,0 +1,400 @@
+#include "models/merge.h"
+
+#include "base/text.h"
+#include "formats/layout.h"
+#include "models/adapter.h"
+#include "models/from_gguf.h"
+#include "quant/convert.h"
+#include "quant/product.h"
+#include "quant/unpack.h"
+
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <inttypes.h>
+#include <math.h>
+#include <pcre2.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool lora_request_parse(const char *text, struct arena *arena, struct lora_request *ret_request, struct error *error)
+{
+    const char *colon = strrchr(text, ':');
+    char *end = NULL;
+    double scale = colon != NULL && colon[1] != '\0' ? strtod(colon + 1, &end) : 1;
+    bool has_scale = end != NULL && *end == '\0';
+    *ret_request = (struct lora_request){text, has_scale ? scale : 1};
+    if (has_scale)
+        ret_request->path = arena_strndup(arena, text, (size_t)(colon - text));
+    if (!isfinite(ret_request->scale))
+        return error_set(error, "'%s' is not a scale", colon + 1);
+    return *ret_request->path != '\0' || error_set(error, "'%s' names no adapter", text);
+}
+
+/* What modules of certain names have instead of what all have. */
+struct pattern {
+    pcre2_code *code;
+    const struct json *value;
+};
+
+struct patterns {
+    struct pattern *items;
+    size_t count;
+};
+
+/* What is being made of the base. */
+struct merging {
+    struct checkpoint *base;
+    const struct adapter *adapter;
+    double scale;
+    struct patterns ranks, alphas;
+    const struct view **views; /* of each tensor of the base: in F32; NULL: as it is */
+    struct error *error;
+};
+
+/* adapter_config.json. */
+
+/* Kinds of initialization that change the base before training begins, so that the base as it is published is not
+ * what the adapter belongs to. */
+static const char *const changing_inits[] = {"pissa", "olora", "corda", "loftq", "lora_ga"};
+
+static bool check_config(const struct json *config, struct error *error)
+{
+    const char *init = json_string(json_get(config, "init_lora_weights"), NULL);
+    if (json_bool(json_get(config, "use_dora"), false))
+        return error_set(error, "it is of DoRA, which is not merged");
+    if (json_count(json_get(config, "layer_replication")) > 0)
+        return error_set(error, "it replicates layers (layer_replication), which is not merged");
+    for (size_t i = 0; init != NULL && i < sizeof changing_inits / sizeof *changing_inits; i++)
+        if (strncmp(init, changing_inits[i], strlen(changing_inits[i])) == 0)
+            return error_set(error,
+                             "it was trained on a base that was changed first (init_lora_weights '%.40s'), "
+                             "which is not merged",
+                             init);
+    return true;
+}
+
+/* Reads the values of a kind of pattern: {"q_proj": 16, "layers.0.*": 8}. */
+static bool read_patterns(const struct merging *merging, const char *key, struct patterns *patterns)
+{
+    enum { MOST_MATCHES = 1 << 22, MOST_LENGTH = 1024 };
+    const struct json *object = json_get(merging->adapter->config, key);
+    size_t n = json_is(object, JSON_OBJECT) ? json_count(object) : 0;
+    *patterns = (struct patterns){0};
+    if (n > MOST_MATCHES / (merging->adapter->n_pairs + 1))
+        return error_set(merging->error, "adapter_config.json: %s has %zu patterns, which are too many for %zu weights",
+                         key, n, merging->adapter->n_pairs);
+    patterns->items = memory_alloc((n + 1) * sizeof *patterns->items);
+    for (const struct json *member = n > 0 ? json_first(object) : NULL; member != NULL; member = json_next(member)) {
+        int code;
+        PCRE2_SIZE place;
+        char text[MOST_LENGTH + 32];
+        size_t length;
+        const char *pattern = json_key(member, &length);
+        int used = snprintf(text, sizeof text, "(?:.*\\.)?(?:%.*s)$",
+                            (int)(length < MOST_LENGTH ? length : MOST_LENGTH), pattern);
+        struct pattern *item = &patterns->items[patterns->count];
+        item->value = member;
+        item->code = pcre2_compile((PCRE2_SPTR)text, (size_t)used, PCRE2_ANCHORED, &code, &place, NULL);
+        if (item->code == NULL || length > MOST_LENGTH)
+            return error_set(merging->error, "adapter_config.json: %s: '%.200s' is not a pattern", key, pattern);
+        patterns->count++;
+    }
+    return true;
+}
+
+static void free_patterns(struct patterns *patterns)
+{
+    for (size_t i = 0; i < patterns->count; i++)
+        pcre2_code_free(patterns->items[i].code);
+    free(patterns->items);
+}
+
+/* The value of the first pattern that is what a module is called, or what its name ends with after a dot, as re.match()
+ * of peft; else that of all modules. */
+static const struct json *value_of_module(const struct merging *merging, const struct patterns *patterns,
+                                          const char *key, const char *module, size_t length)
+{
+    enum { MOST_STEPS = 10000 };
+    pcre2_match_context *limits = pcre2_match_context_create(NULL);
+    pcre2_match_data *match = pcre2_match_data_create(1, NULL);
+    pcre2_set_match_limit(limits, MOST_STEPS);
+    size_t i = 0;
+    while (i < patterns->count &&
+           pcre2_match(patterns->items[i].code, (PCRE2_SPTR)module, length, 0, 0, match, limits) < 0)
+        i++;
+    pcre2_match_data_free(match);
+    pcre2_match_context_free(limits);
+    return i < patterns->count ? patterns->items[i].value : json_get(merging->adapter->config, key);
+}
+
+/* What the product of a weight's matrices is multiplied with. */
+static bool find_scale(const struct merging *merging, const char *name, uint64_t rank, float *ret_scale)
+{
+    size_t length = strlen(name) - strlen(".weight");
+    uint64_t said;
+    double alpha;
+    if (!json_u64(value_of_module(merging, &merging->ranks, "r", name, length), &said))
+        return error_set(merging->error, "adapter_config.json does not say the rank of '%.200s'", name);
+    if (said != rank)
+        return error_set(merging->error,
+                         "tensor '%.200s' is of rank %" PRIu64 ", and adapter_config.json says %" PRIu64, name, rank,
+                         said);
+    if (!json_double(value_of_module(merging, &merging->alphas, "lora_alpha", name, length), &alpha))
+        return error_set(merging->error, "adapter_config.json: lora_alpha of '%.200s' is not a number", name);
+    bool is_rs = json_bool(json_get(merging->adapter->config, "use_rslora"), false);
+    double scale = merging->scale * (alpha / (is_rs ? sqrt((double)rank) : (double)rank));
+    *ret_scale = (float)scale;
+    return isfinite(*ret_scale) || error_set(merging->error, "tensor '%.200s': its scale is not finite", name);
+}
+
+/* Tensors of the base. */
+
+/* What models are called in memory and in their files. */
+static const struct {
+    const char *in_memory, *stored;
+} prefixes[] = {
+    {"", ""},
+    {"model.language_model.", "language_model.model."},
+    {"model.language_model.", "model."},
+    {"model.", "model.language_model."},
+    {"model.", ""},
+    {"transformer.", ""},
+    {"", "model."},
+    {"", "transformer."},
+};
+
+static struct tensor *find_tensor(const struct merging *merging, const char *name)
+{
+    const struct tensor_set *set = merging->base->tensors;
+    struct arena *arena = merging->adapter->arena;
+    const struct tensor *found = NULL;
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes && found == NULL; i++) {
+        size_t length = strlen(prefixes[i].in_memory);
+        if (strncmp(name, prefixes[i].in_memory, length) == 0)
+            found = tensor_set_find_text(set, arena_printf(arena, "%s%s", prefixes[i].stored, name + length));
+    }
+    return found != NULL ? &set->tensors[found - set->tensors] : NULL;
+}
+
+/* Whether the tensor can take what is added to it; `name` is what the adapter calls it. */
+static bool check_tensor(const struct merging *merging, const struct tensor *tensor, const char *name)
+{
+    static const char *const dtypes[] = {"F32", "F16", "BF16"};
+    if (tensor == NULL)
+        return error_set(merging->error, "tensor '%.200s' is not in the base, or packed there", name);
+    if (tensor->refusal != NULL)
+        return error_set(merging->error, "tensor '%.200s' of the base: %s", name, tensor->refusal);
+    for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++)
+        if (strcmp(tensor->dtype->name, dtypes[i]) == 0)
+            return true;
+    return error_set(merging->error, "tensor '%.200s' of the base is %s, into which nothing is merged", name,
+                     tensor->dtype->name);
+}
+
+/* The values of a tensor so far. */
+static const struct view **view_of(const struct merging *merging, const struct tensor *tensor)
+{
+    const struct view **view = &merging->views[tensor - merging->base->tensors->tensors];
+    if (*view == NULL)
+        *view = tensor_view(tensor, merging->base->arena);
+    return view;
+}
+
+static bool misfit(const struct merging *merging, const struct tensor *tensor, const char *name, uint64_t n_rows,
+                   uint64_t n_columns)
+{
+    char shape[LAYOUT_MAX_RANK * 22];
+    return error_set(merging->error, "tensor '%.200s' is %s in the base, and [%" PRIu64 ", %" PRIu64 "] in the adapter",
+                     name, layout_shape_text(tensor->shape, tensor->rank, shape, sizeof shape), n_rows, n_columns);
+}
+
+static bool merge_pair(const struct merging *merging, const struct adapter_pair *pair)
+{
+    struct arena *arena = merging->base->arena;
+    const struct view *left = pair->left, *right = pair->right;
+    uint64_t n_rows = left->shape[0], n_columns = right->shape[1];
+    const struct tensor *tensor = find_tensor(merging, pair->name);
+    float scale;
+    if (!check_tensor(merging, tensor, pair->name) || !find_scale(merging, pair->name, right->shape[0], &scale))
+        return false;
+    bool fits = tensor->rank == 2 && tensor->shape[0] == n_rows && tensor->shape[1] == n_columns;
+    bool fits_turned = tensor->rank == 2 && tensor->shape[0] == n_columns && tensor->shape[1] == n_rows;
+    bool may_turn = pair->is_embedding || json_bool(json_get(merging->adapter->config, "fan_in_fan_out"), false);
+    bool must_turn = pair->is_embedding;
+    if (!(fits && !must_turn) && !(fits_turned && may_turn))
+        return misfit(merging, tensor, pair->name, must_turn ? n_columns : n_rows, must_turn ? n_rows : n_columns);
+    if (fits_turned && may_turn) {
+        left = view_transpose(arena, pair->right);
+        right = view_transpose(arena, pair->left);
+    }
+    const struct view **view = view_of(merging, tensor);
+    *view = view_add_product(arena, *view, scale, left, right);
+    return true;
+}
+
+/* Whole tensors. */
+
+static bool same_shape(const struct tensor *a, const struct tensor *b)
+{
+    return a->rank == b->rank && memcmp(a->shape, b->shape, a->rank * sizeof *a->shape) == 0;
+}
+
+static bool check_whole(const struct merging *merging, const struct tensor *whole, const struct tensor *tensor,
+                        const char *name)
+{
+    char of_base[LAYOUT_MAX_RANK * 22], of_adapter[LAYOUT_MAX_RANK * 22];
+    if (!check_tensor(merging, tensor, name))
+        return false;
+    if (whole->refusal != NULL || dtype_kernels(whole->dtype).decode == NULL)
+        return error_set(merging->error, "tensor '%.200s' is %s, which is not a dtype of adapters", whole->name,
+                         whole->dtype->name);
+    return same_shape(whole, tensor) ||
+           error_set(merging->error, "tensor '%.200s' is %s in the base, and %s in the adapter", name,
+                     layout_shape_text(tensor->shape, tensor->rank, of_base, sizeof of_base),
+                     layout_shape_text(whole->shape, whole->rank, of_adapter, sizeof of_adapter));
+}
+
+/* The name of what a whole tensor takes the place of: without what peft puts into it. */
+static const char *replaced_name(const struct merging *merging, const char *name)
+{
+    static const char *const parts[] = {"modules_to_save.default.", "modules_to_save.", "base_layer.",
+                                        "original_module."};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        const char *found = strstr(name, parts[i]);
+        if (found != NULL)
+            return arena_printf(merging->adapter->arena, "%.*s%s", (int)(found - name), name, found + strlen(parts[i]));
+    }
+    return name;
+}
+
+static bool replace_tensor(const struct merging *merging, const struct tensor *whole, const char *name)
+{
+    name = replaced_name(merging, name);
+    const struct tensor *tensor = find_tensor(merging, name);
+    if (!check_whole(merging, whole, tensor, name))
+        return false;
+    struct arena *arena = merging->base->arena;
+    const struct view *view = tensor_view(whole, arena);
+    *view_of(merging, tensor) = view_convert(arena, view, &f32_dtype);
+    return true;
+}
+
+/* The bias of a B, which is added to that of the weight. */
+static bool merge_bias(const struct merging *merging, const struct tensor *bias, const char *name)
+{
+    struct arena *arena = merging->base->arena, *scratch = merging->adapter->arena;
+    int stem = (int)(strlen(name) - strlen(".lora_B.bias")), whole = (int)(strlen(bias->name) - strlen("bias"));
+    const char *bias_name = arena_printf(scratch, "%.*s.bias", stem, name);
+    const struct tensor *tensor = find_tensor(merging, bias_name);
+    const struct tensor *b = tensor_set_find_text(merging->adapter->checkpoint->tensors,
+                                                  arena_printf(scratch, "%.*sweight", whole, bias->name));
+    float scale;
+    if (b == NULL)
+        return error_set(merging->error, "tensor '%.200s' has no matrices beside it", bias->name);
+    if (!check_whole(merging, bias, tensor, bias_name) ||
+        !find_scale(merging, arena_printf(scratch, "%.*s.weight", stem, name), b->shape[1], &scale))
+        return false;
+    const struct view *scaled = view_combine_number(arena, tensor_view(bias, arena), MULTIPLY, scale);
+    const struct view **view = view_of(merging, tensor);
+    *view = view_combine(arena, *view, ADD, scaled, &(struct sharing){1, 1, NULL});
+    return true;
+}
+
+/* Those that take a weight's place come before the products that are added to it. */
+static bool merge_others(const struct merging *merging)
+{
+    const struct adapter *adapter = merging->adapter;
+    for (size_t i = 0; i < adapter->n_others; i++) {
+        const struct tensor *tensor = adapter->others[i];
+        const char *name = adapter->other_names[i];
+        if (strstr(name, "lora_magnitude_vector") != NULL)
+            return error_set(merging->error, "tensor '%.200s' is of DoRA, which is not merged", tensor->name);
+        if (strstr(name, "lora_") != NULL && !text_ends_with(name, ".lora_B.bias"))
+            return error_set(merging->error, "tensor '%.200s' is not known of LoRA", tensor->name);
+        if (!text_ends_with(name, ".lora_B.bias") && !replace_tensor(merging, tensor, name))
+            return false;
+    }
+    for (size_t i = 0; i < adapter->n_others; i++)
+        if (text_ends_with(adapter->other_names[i], ".lora_B.bias") &&
+            !merge_bias(merging, adapter->others[i], adapter->other_names[i]))
+            return false;
+    return true;
+}
+
+static bool merge_tensors(const struct merging *merging)
+{
+    if (!merge_others(merging))
+        return false;
+    for (size_t i = 0; i < merging->adapter->n_pairs; i++)
+        if (!merge_pair(merging, &merging->adapter->pairs[i]))
+            return false;
+    return merging->adapter->n_pairs + merging->adapter->n_others > 0 || error_set(merging->error, "it has no tensors");
+}
+
+static bool merge_adapter(struct merging *merging)
+{
+    if (!check_config(merging->adapter->config, merging->error))
+        return false;
+    merging->ranks = merging->alphas = (struct patterns){0};
+    bool merged = read_patterns(merging, "rank_pattern", &merging->ranks) &&
+                  read_patterns(merging, "alpha_pattern", &merging->alphas) && merge_tensors(merging);
+    free_patterns(&merging->ranks);
+    free_patterns(&merging->alphas);
+    return merged;
+}
+
+static void release_adapter(void *adapter)
+{
+    adapter_close(adapter);
+}
+
+/* Opens an adapter, which the base keeps from then on, and merges it. */
+static bool merge_request(struct merging *merging, const struct lora_request *request)
+{
+    struct checkpoint *checkpoint = checkpoint_open(request->path, &(struct open_options){0}, merging->error);
+    if (checkpoint == NULL)
+        return false;
+    struct adapter *adapter = adapter_open(checkpoint, merging->error);
+    checkpoint_keep(merging->base, checkpoint);
+    if (adapter == NULL)
+        return error_prefix(merging->error, "%s", request->path);
+    arena_on_free(merging->base->arena, release_adapter, adapter);
+    merging->adapter = adapter;
+    merging->scale = request->scale;
+    if (!merge_adapter(merging))
+        return error_prefix(merging->error, "%s", request->path);
+    checkpoint_note(merging->base, "merged with %s: %zu weights%s", request->path, adapter->n_pairs,
+                    adapter->n_others > 0 ? ", and whole tensors" : "");
+    return true;
+}
+
+/* Puts what was made into the base's tensors, in the dtypes that they had. */
+static void finish(const struct merging *merging)
+{
+    const struct tensor_set *set = merging->base->tensors;
+    for (size_t i = 0; i < set->n_tensors; i++) {
+        struct tensor *tensor = &set->tensors[i];
+        if (merging->views[i] == NULL)
+            continue;
+        tensor->view = view_convert(merging->base->arena, merging->views[i], tensor->dtype);
+        tensor->strides = NULL;
+    }
+}
+
+bool lora_merge(struct checkpoint *checkpoint, const struct lora_requests *requests, struct error *error)
+{
+    if (requests->count == 0)
+        return true;
+    if (gguf_is_source(checkpoint) || adapter_is_source(checkpoint))
+        return error_set(error, "%s: adapters are merged into Hugging Face's checkpoints, which this is not",
+                         checkpoint->path);
+    struct merging merging = {.base = checkpoint, .error = error};
+    merging.views = memory_alloc((checkpoint->tensors->n_tensors + 1) * sizeof *merging.views);
+    memset(merging.views, 0, (checkpoint->tensors->n_tensors + 1) * sizeof *merging.views);
+    bool merged = true;
+    for (size_t i = 0; i < requests->count && merged; i++)
+        merged = merge_request(&merging, &requests->items[i]);
+    if (merged)
+        finish(&merging);
+    free(merging.views);
+    return merged;
+}

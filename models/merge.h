@@ -1,0 +1,27 @@
+/* Adapters merged into a base model: each weight W becomes W + scale (alpha / r) B A, computed in F32 for just the rows
+ * that are read, and rounded once to the dtype that it is stored in.
+ *
+ * As peft's merge_and_unload() has it: rank_pattern, alpha_pattern and rsLoRA say the scale of each weight, embeddings
+ * and fan_in_fan_out turn the product around, modules_to_save and other whole tensors take the place of the base's.
+ * What cannot be told from two matrices - DoRA, adapters whose training began with a change of the base - is refused.
+ */
+#pragma once
+
+#include "formats/checkpoint.h"
+
+struct lora_request {
+    const char *path;
+    double scale; /* times what the adapter says itself */
+};
+
+struct lora_requests {
+    const struct lora_request *items;
+    size_t count;
+};
+
+/* "PATH" or "PATH:SCALE"; the path is made in the arena. */
+bool lora_request_parse(const char *text, struct arena *arena, struct lora_request *ret_request, struct error *error);
+
+/* Merges all of them into a checkpoint that nobody uses yet, which keeps them; a note says what was done. Where it
+ * fails the checkpoint is good for nothing but to be closed. */
+bool lora_merge(struct checkpoint *checkpoint, const struct lora_requests *requests, struct error *error);

@@ -1,0 +1,97 @@
+/* LoRA adapters of any shapes and names: as GGUF, and merged into a base.
+ *
+ * An input is as write_model() has it, its first line adapter_config.json; the base
+ * is always the same. Holds: what is merged can be read, and any part of it is the same as in the whole. */
+#include "models/adapter.h"
+#include "models/merge.h"
+#include "quant/convert.h"
+
+#include "tests/fuzz/read_tensors.h"
+#include "tests/fuzz/write_model.h"
+
+enum { MOST_VALUES = 1 << 16 };
+
+static const char base_config[] =
+    "{\"architectures\": [\"LlamaForCausalLM\"], \"model_type\": \"llama\", \"hidden_size\": 8, "
+    "\"num_hidden_layers\": 2, \"num_attention_heads\": 2, \"intermediate_size\": 16, \"vocab_size\": 32}";
+static const char base_weights[] = "{}\n"
+                                   "model.layers.0.self_attn.q_proj.weight BF16 [8,8] 128\n"
+                                   "model.layers.0.mlp.up_proj.weight F32 [16,8] 512\n"
+                                   "model.layers.0.mlp.up_proj.bias F16 [16] 32\n"
+                                   "model.embed_tokens.weight F16 [32,8] 512\n"
+                                   "\n\001\072\200\273";
+
+static void remove_directory(void)
+{
+    static const char *const names[] = {"adapter_config.json", "adapter_model.safetensors", "base/config.json",
+                                        "base/model.safetensors"};
+    char path[128];
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        remove_file(names[i]);
+    path_of("base", path);
+    rmdir(path);
+    rmdir(directory);
+}
+
+static void write_base(void)
+{
+    char path[128];
+    path_of("base", path);
+    if (mkdir(path, 0700) != 0)
+        return;
+    write_model("base/ignored.json", "base/model.safetensors", (const uint8_t *)base_weights, sizeof base_weights - 1);
+    remove_file("base/ignored.json");
+    write_file("base/config.json", base_config, strlen(base_config), NULL, 0);
+}
+
+static void read_view(const struct view *view)
+{
+    static unsigned char whole[MOST_VALUES * 4], part[MOST_VALUES * 4];
+    struct error error;
+    size_t unit = view->dtype->block_bytes;
+    uint64_t first = view->n_units / 3, count = view->n_units - first - view->n_units / 5;
+    if (view->n_units > MOST_VALUES || unit > 4)
+        return;
+    if (!view_read(view, 0, view->n_units, whole, &error))
+        require_one_line(&error);
+    else
+        require(view_read(view, first, count, part, &error) && memcmp(part, whole + first * unit, count * unit) == 0);
+}
+
+static void read_set(const struct tensor_set *set)
+{
+    struct arena *arena = arena_new();
+    for (size_t i = 0; i < set->n_tensors; i++)
+        if (set->tensors[i].refusal == NULL)
+            read_view(tensor_view(&set->tensors[i], arena));
+    arena_free(arena);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    char path[128];
+    struct error error;
+    if (size > MOST_BYTES)
+        return 0;
+    make_directory(remove_directory);
+    write_base();
+    write_model("adapter_config.json", "adapter_model.safetensors", data, size);
+    path_of("base", path);
+    const struct lora_request request = {directory, 0.5};
+    struct checkpoint *base = checkpoint_open(path, &(struct open_options){0}, &error),
+                      *adapter = checkpoint_open(directory, &(struct open_options){0}, &error);
+    require(base != NULL);
+    struct gguf_model *model = adapter != NULL ? gguf_adapter_new(adapter, base, &error) : NULL;
+    if (model != NULL)
+        read_set(model->tensors);
+    else
+        require_one_line(&error);
+    if (lora_merge(base, &(struct lora_requests){&request, 1}, &error))
+        read_set(base->tensors);
+    else
+        require_one_line(&error);
+    gguf_model_free(model);
+    checkpoint_close(adapter);
+    checkpoint_close(base);
+    return 0;
+}

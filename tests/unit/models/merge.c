@@ -1,0 +1,159 @@
+/* Adapters merged into a base: scales, whole tensors, names; and what does not fit, one line each. Values are small
+ * whole numbers, whose sums are written out. */
+#include "models/merge.h"
+
+#include "quant/convert.h"
+#include "tests/unit/check.h"
+#include "tests/unit/files.h"
+
+#include <stdlib.h>
+
+/* Writes a file of F32 tensors "name rows columns, ..."; no rows make a vector. Element i of each is i. */
+static void write_tensors(const char *path, const char *tensors)
+{
+    static char header[1 << 16];
+    static unsigned char file[1 << 18];
+    size_t length = 0, at = 0;
+    float *data = calloc(1 << 16, sizeof *data);
+    for (int consumed; *tensors != '\0'; tensors += consumed + (int)strspn(tensors + consumed, ", ")) {
+        char name[200], shape[64];
+        unsigned rows, columns;
+        files_must(sscanf(tensors, "%199s %u %u%n", name, &rows, &columns, &consumed) == 3, tensors);
+        size_t used = (size_t)(rows > 0 ? rows : 1) * columns;
+        snprintf(shape, sizeof shape, rows > 0 ? "%u,%u" : "%.0u%u", rows, columns);
+        length +=
+            (size_t)sprintf(header + length, "%s\"%s\":{\"dtype\":\"F32\",\"shape\":[%s],\"data_offsets\":[%zu,%zu]}",
+                            length > 0 ? "," : "{", name, shape, at * 4, (at + used) * 4);
+        for (size_t i = 0; i < used; i++)
+            data[at++] = (float)i;
+    }
+    length += (size_t)sprintf(header + length, "%s}", length > 0 ? "" : "{");
+    for (unsigned i = 0; i < 8; i++)
+        file[i] = (unsigned char)((uint64_t)length >> (8 * i));
+    memcpy(file + 8, header, length);
+    memcpy(file + 8 + length, data, at * 4);
+    files_write(path, file, 8 + length + at * 4);
+    free(data);
+}
+
+/* Merges lora:SCALE into base, and gives the values of a tensor, or the error. */
+static const char *merged(const char *request, const char *config, const char *tensors, const char *wanted)
+{
+    static char text[4096];
+    struct error error;
+    struct lora_request item;
+    struct arena *arena = arena_new();
+    files_write_text("lora/adapter_config.json", config);
+    write_tensors("lora/adapter_model.safetensors", tensors);
+    struct checkpoint *base = checkpoint_open("base", &(struct open_options){0}, &error);
+    files_must(base != NULL, error.message);
+    size_t used = 0;
+    bool done = lora_request_parse(request, arena, &item, &error) &&
+                lora_merge(base, &(struct lora_requests){&item, 1}, &error);
+    const struct tensor *tensor = done ? tensor_set_find_text(base->tensors, wanted) : NULL;
+    sprintf(text, "%s", done ? "" : error.message);
+    for (uint64_t i = 0; tensor != NULL && i < tensor_elements(tensor); i++) {
+        float value = 0;
+        view_read(tensor_view(tensor, base->arena), i, 1, &value, &error);
+        used += (size_t)sprintf(text + used, "%s%g", i > 0 ? " " : "", (double)value);
+    }
+    checkpoint_close(base);
+    arena_free(arena);
+    return text;
+}
+
+#define PLAIN      "{\"r\": 1, \"lora_alpha\": 2}"
+#define PREFIX     "base_model.model."
+#define PAIR(name) PREFIX name ".lora_A.weight 1 2, " PREFIX name ".lora_B.weight 3 1"
+
+/* A is [0 1], B is [0; 1; 2], so that B A is [0 0; 0 1; 0 2]; W is [0 1; 2 3; 4 5]. */
+static void scales(void)
+{
+    const char *pair = PAIR("model.a");
+    CHECK_TEXT(merged("lora", PLAIN, pair, "model.a.weight"), "0 1 2 5 4 9");
+    CHECK_TEXT(merged("lora:0.5", PLAIN, pair, "model.a.weight"), "0 1 2 4 4 7");
+    CHECK_TEXT(merged("lora:-1", PLAIN, pair, "model.a.weight"), "0 1 2 1 4 1");
+    CHECK_TEXT(merged("lora", PLAIN, pair, "model.b.weight"), "0 1 2 3 4 5");
+    CHECK_TEXT(
+        merged("lora", "{\"r\": 9, \"lora_alpha\": 2, \"rank_pattern\": {\"b\": 7, \"a\": 1}}", pair, "model.a.weight"),
+        "0 1 2 5 4 9");
+    CHECK_TEXT(merged("lora",
+                      "{\"r\": 1, \"lora_alpha\": 2, \"alpha_pattern\": {\"odel.a\": 9, \"m.*a\": 4, \"a\": 8}}", pair,
+                      "model.a.weight"),
+               "0 1 2 7 4 13");
+    CHECK_TEXT(merged("lora", "{\"r\": 4, \"lora_alpha\": 6, \"use_rslora\": true}",
+                      PREFIX "model.a.lora_A.weight 4 2, " PREFIX "model.a.lora_B.weight 3 4", "model.a.weight"),
+               "84 103 230 297 376 491");
+}
+
+static void other_parts(void)
+{
+    CHECK_TEXT(merged("lora", PLAIN, PREFIX "model.e.lora_embedding_A 1 3, " PREFIX "model.e.lora_embedding_B 2 1",
+                      "model.e.weight"),
+               "0 1 2 5 4 9");
+    CHECK_TEXT(merged("lora", "{\"r\": 1, \"lora_alpha\": 2, \"fan_in_fan_out\": true}",
+                      PREFIX "model.a.lora_A.weight 1 3, " PREFIX "model.a.lora_B.weight 2 1", "model.a.weight"),
+               "0 1 2 5 4 9");
+    CHECK_TEXT(merged("lora", PLAIN, PREFIX "model.zeros.weight 0 3", "model.zeros.weight"), "0 1 2");
+    CHECK_TEXT(
+        merged("lora", PLAIN, PREFIX "model.a.modules_to_save.default.weight 3 2, " PAIR("model.b"), "model.b.weight"),
+        "0 1 2 5 4 9");
+    CHECK_TEXT(merged("lora", PLAIN,
+                      PREFIX "model.e.base_layer.weight 3 2, " PREFIX "model.e.lora_embedding_A 1 3, " PREFIX
+                             "model.e.lora_embedding_B 2 1",
+                      "model.e.weight"),
+               "0 1 2 5 4 9");
+    CHECK_TEXT(merged("lora", PLAIN, PAIR("model.a") ", " PREFIX "model.a.lora_B.bias 0 3", "model.a.bias"), "0 3 6");
+    /* as models are called in memory and in their files */
+    CHECK_TEXT(merged("lora", PLAIN, PAIR("a"), "model.a.weight"), "0 1 2 5 4 9");
+    CHECK_TEXT(merged("lora", PLAIN, PAIR("model.language_model.a"), "model.a.weight"), "0 1 2 5 4 9");
+}
+
+static void refused(void)
+{
+    const char *pair = PAIR("model.a");
+    CHECK_TEXT(merged("lora:nan", PLAIN, pair, ""), "'nan' is not a scale");
+    CHECK_TEXT(merged("lora:1e999", PLAIN, pair, ""), "'1e999' is not a scale");
+    CHECK_TEXT(merged(":2", PLAIN, pair, ""), "':2' names no adapter");
+    CHECK_TEXT(merged("lora:x", PLAIN, pair, ""), "lora:x: No such file or directory");
+    CHECK_TEXT(merged("lora", "{\"r\": 1, \"lora_alpha\": 1e300}", pair, ""),
+               "lora: tensor 'model.a.weight': its scale is not finite");
+    CHECK_TEXT(merged("lora", "{\"r\": 1}", pair, ""),
+               "lora: adapter_config.json: lora_alpha of 'model.a.weight' is not a number");
+    CHECK_TEXT(merged("lora", "{\"r\": 2, \"lora_alpha\": 2}", pair, ""),
+               "lora: tensor 'model.a.weight' is of rank 1, and adapter_config.json says 2");
+    CHECK_TEXT(merged("lora", "{\"lora_alpha\": 2}", pair, ""),
+               "lora: adapter_config.json does not say the rank of 'model.a.weight'");
+    CHECK_TEXT(merged("lora", "{\"r\": 1, \"lora_alpha\": 2, \"use_dora\": true}", pair, ""),
+               "lora: it is of DoRA, which is not merged");
+    CHECK_TEXT(merged("lora", "{\"r\": 1, \"lora_alpha\": 2, \"init_lora_weights\": \"pissa_niter_4\"}", pair, ""),
+               "lora: it was trained on a base that was changed first (init_lora_weights 'pissa_niter_4'), which is "
+               "not merged");
+    CHECK_TEXT(merged("lora", "{\"r\": 1, \"lora_alpha\": 2, \"rank_pattern\": {\"(\": 1}}", pair, ""),
+               "lora: adapter_config.json: rank_pattern: '(' is not a pattern");
+    CHECK_TEXT(merged("lora", PLAIN, PAIR("model.nobody"), ""),
+               "lora: tensor 'model.nobody.weight' is not in the base, or packed there");
+    CHECK_TEXT(merged("lora", PLAIN, PAIR("model.e") ", " PREFIX "model.a.lora_magnitude_vector 0 3", ""),
+               "lora: tensor '" PREFIX "model.a.lora_magnitude_vector' is of DoRA, which is not merged");
+    CHECK_TEXT(merged("lora", PLAIN, PREFIX "model.a.lora_A.weight 1 3, " PREFIX "model.a.lora_B.weight 2 1", ""),
+               "lora: tensor 'model.a.weight' is [3, 2] in the base, and [2, 3] in the adapter");
+    CHECK_TEXT(merged("lora", PLAIN, PREFIX "model.zeros.weight 0 4", ""),
+               "lora: tensor 'model.zeros.weight' is [3] in the base, and [4] in the adapter");
+    CHECK_TEXT(merged("lora", PLAIN, PREFIX "model.a.lora_B.bias 0 3", ""),
+               "lora: tensor '" PREFIX "model.a.lora_B.bias' has no matrices beside it");
+    CHECK_TEXT(merged("lora", PLAIN, "", ""), "lora: it has no tensors");
+}
+
+int main(void)
+{
+    files_begin();
+    files_write_text("base/config.json", "{}");
+    write_tensors("base/model.safetensors",
+                  "model.a.weight 3 2, model.a.bias 0 3, model.b.weight 3 2, model.e.weight 3 2, "
+                  "model.zeros.weight 0 3");
+    scales();
+    other_parts();
+    refused();
+    files_remove();
+    return check_done();
+}

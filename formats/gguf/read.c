@@ -333,8 +333,11 @@ static bool read_parts(struct checkpoint *checkpoint, const struct input *input,
     return true;
 }
 
-/* The files of a directory that may be meant: no part but the first of its set, though that may be missing. */
-static size_t find_models(struct arena *arena, const struct input *input, const char **ret_name)
+enum { LISTED_MODELS = 8 };
+
+/* The files of a directory that may be meant: no part but the first of its set, though that may be missing. Returns how
+ * many there are, and the names of the first ones. */
+static size_t find_models(struct arena *arena, const struct input *input, const char *ret_names[LISTED_MODELS])
 {
     static const char suffix[] = ".gguf";
     struct shard_name parts;
@@ -347,10 +350,8 @@ static size_t find_models(struct arena *arena, const struct input *input, const 
             continue;
         if (is_part(name, &parts))
             name = arena_printf(arena, "%.*s-%05u-of-%05u.gguf", (int)parts.stem_length, name, 1, parts.count);
-        if (strcmp(name, last) != 0)
-            n_models++;
-        if (n_models == 1)
-            *ret_name = name;
+        if (strcmp(name, last) != 0 && n_models++ < LISTED_MODELS)
+            ret_names[n_models - 1] = name;
         last = name;
     }
     return n_models;
@@ -368,25 +369,38 @@ static enum probe gguf_probe(const struct input *input)
                    : PROBE_NO;
     }
     struct arena *arena = arena_new();
-    const char *name;
-    size_t n_models = find_models(arena, input, &name);
+    const char *names[LISTED_MODELS];
+    size_t n_models = find_models(arena, input, names);
     arena_free(arena);
     return n_models > 0 ? PROBE_MAYBE : PROBE_NO;
+}
+
+/* Asks for one of several, by their names. */
+static void ask_for_one(const struct input *input, const char *const names[LISTED_MODELS], size_t n_models,
+                        struct error *error)
+{
+    struct buffer list = {0};
+    for (size_t i = 0; i < n_models && i < LISTED_MODELS; i++)
+        buffer_printf(&list, "%s%s", i ? ", " : "", names[i]);
+    if (n_models > LISTED_MODELS)
+        buffer_printf(&list, " and %zu more", n_models - LISTED_MODELS);
+    error_set(error, "%s: %zu GGUF models are in this directory, name one: %.*s", input->path, n_models,
+              (int)list.length, (const char *)list.bytes);
+    buffer_free(&list);
 }
 
 /* Opens the file of a directory that is meant. */
 static struct source *open_model(struct checkpoint *checkpoint, const struct input *input, const char **ret_name,
                                  struct error *error)
 {
-    const char *name = NULL;
-    size_t n_models = find_models(checkpoint->arena, input, &name);
+    const char *names[LISTED_MODELS] = {NULL};
+    size_t n_models = find_models(checkpoint->arena, input, names);
     if (n_models > 1)
-        error_set(error, "%s: %zu GGUF models are in this directory, %s is one; name the file", input->path, n_models,
-                  name);
-    else if (!input_has(input, name))
-        error_set(error, "%s: %s is missing: it is the first part", input->path, name);
+        ask_for_one(input, names, n_models, error);
+    else if (!input_has(input, names[0]))
+        error_set(error, "%s: %s is missing: it is the first part", input->path, names[0]);
     else
-        return location_open(input->location, *ret_name = name, error);
+        return location_open(input->location, *ret_name = names[0], error);
     return NULL;
 }
 

@@ -307,7 +307,7 @@ static void split(void)
     write_part("v/one-00001-of-00001.gguf", 0, 1, 1, "a");
     CHECK_TEXT(outcome("v"), "ok 1");
     write_part("v/two.gguf", 0, 0, 1, "a");
-    CHECK_TEXT(outcome("v"), "v: 2 GGUF models are in this directory, one-00001-of-00001.gguf is one; name the file");
+    CHECK_TEXT(outcome("v"), "v: 2 GGUF models are in this directory, name one: one-00001-of-00001.gguf, two.gguf");
     CHECK_TEXT(outcome("v/two.gguf"), "ok 1");
     files_write_text("w/m.gguf", "what?");
     CHECK_TEXT(outcome("w/m.gguf"), "m.gguf: not a GGUF file: it does not begin with GGUF");

@@ -10,6 +10,9 @@
 #include "models/mix.h"
 #include "models/model.h"
 
+/* Whether the tool takes a model that is a GGUF: the error says why not. */
+bool quantize_takes(const struct gguf_model *model, struct error *error);
+
 /* Fails, with the reason, where the tool refuses. */
 bool gguf_plan_quantize(const struct gguf_model *model, const struct mix *mix, const struct quantize_options *options,
                         struct gguf_plan *ret_plan, struct error *error);

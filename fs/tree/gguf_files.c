@@ -98,13 +98,14 @@ static bool plan_quantize(const struct gguf_output *output, const struct gguf_mo
     const struct checkpoint *checkpoint = tree_checkpoint(output->files->tree);
     struct quantize_options options = tree_options(output->files->tree)->quantize;
     options.keep_split = output->keep_split;
-    bool known =
-        model->family != NULL || (model->is_gguf && gguf_kvs_find(&model->kvs, "general.architecture") != NULL);
+    if (model->is_gguf && !quantize_takes(model, error)) {
+        checkpoint_note(checkpoint, "gguf/ is left out: %s", error->message);
+        return error_set(error, "%s", "");
+    }
+    bool known = model->family != NULL || model->is_gguf;
     if (known && gguf_plan_quantize(model, output->mix, &options, ret_plan, error))
         return true;
-    if (model->is_gguf && !known)
-        checkpoint_note(checkpoint, "gguf/ is left out: the source does not say its architecture");
-    else if (model->is_quantized && !options.requantize)
+    if (model->is_quantized && !options.requantize)
         checkpoint_note(checkpoint, "gguf/: the source is quantized already; -o requantize shows it quantized again");
     else if (known && options.imatrix == NULL && mix_wants_imatrix(output->mix))
         checkpoint_note(checkpoint,

@@ -137,6 +137,15 @@ written_type() {
     [ "$("$WFS" cat "$file" metadata.json | jq -r .safetensors.dtype)" = "$(written_type "$file")" ]
 }
 
+@test "what llama-quantize does not know it is not asked for: gguf/ is left out, with the reason" {
+    local file=$BATS_TEST_TMPDIR/model.gguf
+    "$WFS" cp -o override-kv=general.architecture=str:other "$HERE/../data/gguf/models/llama-tiny" model.gguf "$file"
+    run -1 "$WFS" cat "$file" gguf/model-Q4_0.gguf
+    [[ $output == *"gguf/ is left out: llama-quantize does not know the architecture 'other'" ]]
+    [ -z "$("$WFS" ls "$file" gguf)" ]
+    "$WFS" cat "$file" model.gguf | cmp - "$file"
+}
+
 @test "an importance matrix: files that want one say so, its keys are written, another text is refused" {
     local matrix=$HERE/../data/gguf/imatrix.gguf text=$BATS_TEST_TMPDIR/text
     "$WFS" info -o requantize "$SOURCE" | grep -F 'need an importance matrix: -o imatrix=FILE'

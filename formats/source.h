@@ -76,8 +76,7 @@ bool source_same_file(const struct source *a, const struct source *b);
 bool source_read(const struct source *source, uint64_t offset, size_t length, void *out, struct error *error);
 
 /* Reads `count` runs of `length` bytes, `stride` bytes from the start of one to the start of the next, packed: a column
- * of a matrix. Short runs of a mapped file are gathered from the mapping by the kernel, many with one call, and what is
- * gone is an error as above. */
+ * of a matrix. Short runs of a mapped file are gathered from the mapping; what is gone is an error as above. */
 bool source_read_runs(const struct source *source, uint64_t offset, uint64_t count, size_t length, uint64_t stride,
                       void *out, struct error *error);
 

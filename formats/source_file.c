@@ -2,11 +2,11 @@
 #include "formats/source.h"
 
 #include "base/arena.h"
+#include "base/guarded.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,6 @@
 #include <sys/inotify.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 enum { MAPPED_BYTES = 16 << 20 };
@@ -50,76 +49,15 @@ static bool file_read(void *context, uint64_t offset, size_t length, void *out, 
     return true;
 }
 
-/* Gathering: the kernel copies from the mapping into a file of our own in memory (pwritev), which is mapped too. A page
- * that the source has lost is EFAULT for that call, where touching it would be SIGBUS. A thread has one such file. */
+enum { GATHER_LONGEST = 2048 };
 
-enum { GATHER_BYTES = 256 * 1024, GATHER_RUNS = 1024, GATHER_LONGEST = 2048 };
-
-struct gather {
-    int fd;
-    unsigned char *bytes; /* GATHER_BYTES, the content of fd */
-};
-
-static pthread_key_t gather_key;
-static pthread_once_t gather_once = PTHREAD_ONCE_INIT;
-
-static void gather_free(void *pointer)
-{
-    struct gather *gather = pointer;
-    munmap(gather->bytes, GATHER_BYTES);
-    close(gather->fd);
-    free(gather);
-}
-
-static void gather_make_key(void)
-{
-    pthread_key_create(&gather_key, gather_free);
-}
-
-/* That of this thread, or NULL where it cannot be had. */
-static struct gather *gather_get(void)
-{
-    pthread_once(&gather_once, gather_make_key);
-    struct gather *gather = pthread_getspecific(gather_key);
-    if (gather != NULL)
-        return gather;
-    int fd = memfd_create("wfs-gather", MFD_CLOEXEC);
-    void *bytes = MAP_FAILED;
-    if (fd >= 0 && ftruncate(fd, GATHER_BYTES) == 0)
-        bytes = mmap(NULL, GATHER_BYTES, PROT_READ, MAP_SHARED | MAP_POPULATE, fd, 0);
-    if (bytes == MAP_FAILED) {
-        if (fd >= 0)
-            close(fd);
-        return NULL;
-    }
-    gather = memory_alloc(sizeof *gather);
-    *gather = (struct gather){fd, bytes};
-    pthread_setspecific(gather_key, gather);
-    return gather;
-}
-
-/* False where the kernel did not copy everything: the runs are then to be read one by one, which tells why. */
+/* False where the file has lost some of it: the runs are then to be read one by one, which tells why. */
 static bool file_gather(void *context, uint64_t offset, uint64_t count, size_t length, uint64_t stride,
                         unsigned char *out)
 {
     const struct file *file = context;
-    if (file->mapping == MAP_FAILED || length == 0 || length > GATHER_LONGEST)
-        return false;
-    struct gather *gather = gather_get();
-    struct iovec runs[GATHER_RUNS];
-    if (gather == NULL)
-        return false;
-    uint64_t most = GATHER_BYTES / length < GATHER_RUNS ? GATHER_BYTES / length : GATHER_RUNS;
-    for (uint64_t done = 0; done < count;) {
-        uint64_t n = count - done < most ? count - done : most;
-        for (uint64_t i = 0; i < n; i++)
-            runs[i] = (struct iovec){(unsigned char *)file->mapping + offset + (done + i) * stride, length};
-        if (pwritev(gather->fd, runs, (int)n, 0) != (ssize_t)(n * length))
-            return false;
-        memcpy(out + done * length, gather->bytes, n * length);
-        done += n;
-    }
-    return true;
+    return file->mapping != MAP_FAILED && length <= GATHER_LONGEST &&
+           guarded_copy(out, (const unsigned char *)file->mapping + offset, count, length, stride);
 }
 
 static const void *file_map(void *context, uint64_t offset, uint64_t length)

@@ -1,0 +1,79 @@
+#include "base/guarded.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+
+/* Where a thread goes on that lost a page. */
+static _Thread_local struct {
+    sigjmp_buf back;
+    const unsigned char *volatile first, *volatile last; /* of the mapping; NULL: no copy is going on */
+} guard;
+
+static struct sigaction before;
+
+static void lost(int signal, siginfo_t *info, void *context)
+{
+    const unsigned char *at = info->si_addr;
+    (void)context;
+    if (guard.first != NULL && at >= guard.first && at <= guard.last)
+        siglongjmp(guard.back, 1);
+    sigaction(signal, &before, NULL); /* the instruction is repeated, and fails again */
+}
+
+static void set_handler(void)
+{
+    /* NODEFER: the handler is left by a jump, which restores no mask. */
+    struct sigaction action = {.sa_sigaction = lost, .sa_flags = SA_SIGINFO | SA_NODEFER};
+    sigaction(SIGBUS, &action, &before);
+}
+
+/* Runs of lengths that the compiler knows. */
+static inline void copy_short(unsigned char *out, const unsigned char *from, uint64_t count, size_t length,
+                              uint64_t stride)
+{
+    enum { AHEAD = 16 };
+    for (uint64_t i = 0; i < count; i++, from += stride, out += length) {
+        __builtin_prefetch(from + (i + AHEAD < count ? AHEAD * stride : 0));
+        memcpy(out, from, length);
+    }
+}
+
+static __attribute__((noinline)) void copy(unsigned char *out, const unsigned char *from, uint64_t count, size_t length,
+                                           uint64_t stride)
+{
+    switch (length) {
+    case 4:
+        copy_short(out, from, count, 4, stride);
+        break;
+    case 8:
+        copy_short(out, from, count, 8, stride);
+        break;
+    case 16:
+        copy_short(out, from, count, 16, stride);
+        break;
+    default:
+        copy_short(out, from, count, length, stride);
+    }
+}
+
+bool guarded_copy(unsigned char *out, const unsigned char *mapping, uint64_t count, size_t length, uint64_t stride)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, set_handler);
+    if (count == 0 || length == 0)
+        return true;
+    if (sigsetjmp(guard.back, 0) != 0) {
+        guard.first = NULL;
+        return false;
+    }
+    guard.last = mapping + (count - 1) * stride + length - 1;
+    guard.first = mapping;
+    atomic_signal_fence(memory_order_seq_cst); /* no access of the copy is moved out of here */
+    copy(out, mapping, count, length, stride);
+    atomic_signal_fence(memory_order_seq_cst);
+    guard.first = NULL;
+    return true;
+}

@@ -3,7 +3,14 @@
 
 #include <string.h>
 
-#define INTEGER(prefix, type, its_name, its_numpy, its_ggml_type)                                                      \
+#if defined(__x86_64__)
+decode_function u8_decode_avx2, i8_decode_avx2;
+#else
+#define u8_decode_avx2 NULL
+#define i8_decode_avx2 NULL
+#endif
+
+#define INTEGER(prefix, type, its_name, its_numpy, its_ggml_type, avx2_decode)                                         \
     static void prefix##_decode(const void *blocks, float *values, size_t n_blocks)                                    \
     {                                                                                                                  \
         const uint8_t *bytes = blocks;                                                                                 \
@@ -21,16 +28,17 @@
         .block_bytes = sizeof(type),                                                                                   \
         .ggml_type = its_ggml_type,                                                                                    \
         .kernels[CPU_PORTABLE] = {.decode = prefix##_decode},                                                          \
+        .kernels[CPU_AVX2] = {.decode = avx2_decode},                                                                  \
     }
 
-INTEGER(i8, int8_t, "I8", "|i1", 24);
-INTEGER(i16, int16_t, "I16", "<i2", 25);
-INTEGER(i32, int32_t, "I32", "<i4", 26);
-INTEGER(i64, int64_t, "I64", "<i8", 27);
-INTEGER(u8, uint8_t, "U8", "|u1", GGML_TYPE_NONE);
-INTEGER(u16, uint16_t, "U16", "<u2", GGML_TYPE_NONE);
-INTEGER(u32, uint32_t, "U32", "<u4", GGML_TYPE_NONE);
-INTEGER(u64, uint64_t, "U64", "<u8", GGML_TYPE_NONE);
+INTEGER(i8, int8_t, "I8", "|i1", 24, i8_decode_avx2);
+INTEGER(i16, int16_t, "I16", "<i2", 25, NULL);
+INTEGER(i32, int32_t, "I32", "<i4", 26, NULL);
+INTEGER(i64, int64_t, "I64", "<i8", 27, NULL);
+INTEGER(u8, uint8_t, "U8", "|u1", GGML_TYPE_NONE, u8_decode_avx2);
+INTEGER(u16, uint16_t, "U16", "<u2", GGML_TYPE_NONE, NULL);
+INTEGER(u32, uint32_t, "U32", "<u4", GGML_TYPE_NONE, NULL);
+INTEGER(u64, uint64_t, "U64", "<u8", GGML_TYPE_NONE, NULL);
 
 static void bool_decode(const void *blocks, float *values, size_t n_blocks)
 {

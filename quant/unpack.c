@@ -1,6 +1,7 @@
 #include "quant/unpack.h"
 
 #include "base/checked.h"
+#include "quant/combine.h"
 #include "quant/convert.h"
 
 #include <assert.h>
@@ -119,7 +120,9 @@ static void cut_pairs(const struct fields *fields, const unsigned char *words, s
 static void cut_words(const struct fields *fields, const unsigned char *words, size_t word_bytes, size_t n_words,
                       unsigned char *out)
 {
-    if (word_bytes == 4 && fields->n_fields == 8)
+    if (word_bytes == 4 && fields->n_fields == 8 && combine_kernels()->cut_eights != NULL)
+        combine_kernels()->cut_eights(fields, words, n_words, out);
+    else if (word_bytes == 4 && fields->n_fields == 8)
         cut_fours(fields, words, n_words, 8, out);
     else if (word_bytes == 4 && fields->n_fields == 16)
         cut_fours(fields, words, n_words, 16, out);
@@ -190,13 +193,18 @@ static bool fields_read_runs(const struct view *view, const struct runs *runs, v
         return true;
     }
     uint64_t stride = runs->stride / n_fields * units;
+    bool is_whole = runs->first % n_fields == 0 && runs->length % n_fields == 0;
     for (uint64_t i = 0; i < runs->count; i += most) {
         uint64_t n = runs->count - i < most ? runs->count - i : most;
         const struct runs some = {word * units + i * stride, n, n_words * units, stride};
         if (!view_read_runs(cut->words, &some, words, error))
             return false;
-        for (uint64_t j = 0; j < n; j++, to += runs->length)
-            cut_range(&cut->fields, words + j * n_words * word_bytes, word_bytes, runs->first, runs->length, to);
+        if (is_whole)
+            cut_range(&cut->fields, words, word_bytes, 0, n * runs->length, to);
+        for (uint64_t j = 0; j < n && !is_whole; j++)
+            cut_range(&cut->fields, words + j * n_words * word_bytes, word_bytes, runs->first, runs->length,
+                      to + j * runs->length);
+        to += n * runs->length;
     }
     return true;
 }
@@ -273,6 +281,7 @@ struct combined {
     struct view view;
     const struct view *left, *right;
     enum combination op;
+    const struct combine_kernels *kernels;
     struct sharing sharing;
     uint64_t n_rows, n_columns;           /* of a matrix of the left */
     uint64_t shared_rows, shared_columns; /* of one of the right */
@@ -283,50 +292,6 @@ struct combined {
 struct chunk {
     uint64_t row, n_rows, column, n_columns; /* the row counts those of all matrices */
 };
-
-static void combine_with_one(enum combination op, float *values, size_t n, float other)
-{
-    switch (op) {
-    case ADD:
-        for (size_t i = 0; i < n; i++)
-            values[i] += other;
-        break;
-    case SUBTRACT:
-        for (size_t i = 0; i < n; i++)
-            values[i] -= other;
-        break;
-    case MULTIPLY:
-        for (size_t i = 0; i < n; i++)
-            values[i] *= other;
-        break;
-    case DIVIDE:
-        for (size_t i = 0; i < n; i++)
-            values[i] /= other;
-        break;
-    }
-}
-
-static void combine_with_each(enum combination op, float *restrict values, size_t n, const float *restrict others)
-{
-    switch (op) {
-    case ADD:
-        for (size_t i = 0; i < n; i++)
-            values[i] += others[i];
-        break;
-    case SUBTRACT:
-        for (size_t i = 0; i < n; i++)
-            values[i] -= others[i];
-        break;
-    case MULTIPLY:
-        for (size_t i = 0; i < n; i++)
-            values[i] *= others[i];
-        break;
-    case DIVIDE:
-        for (size_t i = 0; i < n; i++)
-            values[i] /= others[i];
-        break;
-    }
-}
 
 /* What a chunk needs of the right side: `width` elements for each row of blocks, from column `first_column` on. */
 struct shared {
@@ -344,20 +309,34 @@ static void combine_row(const struct combined *combined, const struct shared *sh
     if (shared->n_runs > 0) {
         for (uint64_t i = 0; i < shared->n_runs; i++) {
             uint64_t first = shared->runs[i], end = i + 1 < shared->n_runs ? shared->runs[i + 1] : chunk->n_columns;
-            combine_with_one(combined->op, values + first, end - first, others[shared->groups[first]]);
+            combined->kernels->with_one(combined->op, values + first, end - first, others[shared->groups[first]]);
         }
     } else if (shared->groups != NULL) {
         for (uint64_t i = 0; i < chunk->n_columns; i++)
             shared->spread[i] = others[shared->groups[i]];
-        combine_with_each(combined->op, values, chunk->n_columns, shared->spread);
+        combined->kernels->with_each(combined->op, values, chunk->n_columns, shared->spread);
     } else if (each == 1) {
-        combine_with_each(combined->op, values, chunk->n_columns, others);
+        combined->kernels->with_each(combined->op, values, chunk->n_columns, others);
     } else {
         for (uint64_t done = 0, n; done < chunk->n_columns; done += n, others++) {
             n = each - (chunk->column + done) % each;
             if (n > chunk->n_columns - done)
                 n = chunk->n_columns - done;
-            combine_with_one(combined->op, values + done, n, *others);
+            combined->kernels->with_one(combined->op, values + done, n, *others);
+        }
+    }
+}
+
+/* Widens what is stored at the end of the memory of `groups`, from the first on. */
+static void widen_groups(int64_t *groups, const unsigned char *stored, uint64_t n, unsigned size)
+{
+    for (uint64_t i = 0; i < n; i++) {
+        if (size == 4) {
+            int32_t group;
+            memcpy(&group, stored + i * sizeof group, sizeof group);
+            groups[i] = group;
+        } else {
+            memcpy(&groups[i], stored + i * sizeof *groups, sizeof *groups);
         }
     }
 }
@@ -367,18 +346,21 @@ static bool read_groups(const struct combined *combined, const struct chunk *chu
 {
     const struct view *view = combined->sharing.groups;
     unsigned size = view->dtype->block_bytes;
-    int64_t n_groups = (int64_t)combined->shared_columns;
+    int64_t n_groups = (int64_t)combined->shared_columns, least = 0, most = 0;
     unsigned char *stored = (unsigned char *)(groups + chunk->n_columns) - chunk->n_columns * size;
     if (!view_read(view, chunk->column, chunk->n_columns, stored, error))
         return false;
+    widen_groups(groups, stored, chunk->n_columns, size);
     for (uint64_t i = 0; i < chunk->n_columns; i++) {
-        uint64_t bits = read_le(stored + i * size, size);
-        int64_t group = size == 4 ? (int32_t)bits : (int64_t)bits;
-        if (group < -n_groups || group >= n_groups)
-            return error_set(error, "column %" PRIu64 " is of group %" PRId64 ", where there are %" PRId64,
-                             chunk->column + i, group, n_groups);
-        groups[i] = group < 0 ? group + n_groups : group;
+        least = groups[i] < least ? groups[i] : least;
+        most = groups[i] > most ? groups[i] : most;
     }
+    for (uint64_t i = 0; (least < -n_groups || most >= n_groups) && i < chunk->n_columns; i++)
+        if (groups[i] < -n_groups || groups[i] >= n_groups)
+            return error_set(error, "column %" PRIu64 " is of group %" PRId64 ", where there are %" PRId64,
+                             chunk->column + i, groups[i], n_groups);
+    for (uint64_t i = 0; least < 0 && i < chunk->n_columns; i++)
+        groups[i] += groups[i] < 0 ? n_groups : 0;
     return true;
 }
 
@@ -495,6 +477,7 @@ const struct view *view_combine(struct arena *arena, const struct view *left, en
     combined->left = left;
     combined->right = right;
     combined->op = op;
+    combined->kernels = combine_kernels();
     combined->sharing = *sharing;
     combined->n_columns = view_row_elements(left);
     combined->n_rows = left->rank >= 2 ? left->shape[left->rank - 2] : 1;

@@ -1,6 +1,6 @@
 /* Unpacking views against the plainest loops that say the same: bit by bit, element by element. Random shapes, read in
  * random ranges, at any alignment. */
-#include "quant/unpack.h"
+#include "quant/combine.h"
 
 #include "base/checked.h"
 #include "tests/unit/check.h"
@@ -254,9 +254,55 @@ static void test_numbers(void)
     CHECK_NAMED(good, "one number for all");
 }
 
+/* The fast kernels against the portable ones, for counts that leave a rest. */
+static void test_levels(void)
+{
+    enum { MOST = 37 };
+    float others[MOST], portable[MOST], fast[MOST];
+    bool good = true;
+    for (unsigned n = 0; n < MOST; n++)
+        for (enum combination op = ADD; op <= DIVIDE; op++)
+            for (unsigned each = 0; each < 2; each++) {
+                for (unsigned i = 0; i < n; i++) {
+                    portable[i] = fast[i] = (float)(int)(i * i) / 7 - 20;
+                    others[i] = (float)i / 3 - 2.1f;
+                }
+                const struct combine_kernels *both[] = {&combine_portable, combine_kernels()};
+                for (unsigned level = 0; level < 2; level++)
+                    if (each)
+                        both[level]->with_each(op, level ? fast : portable, n, others);
+                    else
+                        both[level]->with_one(op, level ? fast : portable, n, 1.3f);
+                good &= memcmp(portable, fast, n * sizeof *fast) == 0;
+            }
+    CHECK_NAMED(good, "arithmetic at all levels");
+}
+
+static void test_cut_eights(void)
+{
+    enum { MOST = 11 };
+    const struct fields fields = {1, 8, 4, {0, 16, 4, 20, 8, 24, 12, 28}};
+    unsigned char words[4 * MOST], out[8 * MOST + 1];
+    bool good = true;
+    for (unsigned i = 0; i < sizeof words; i++)
+        words[i] = (unsigned char)(i * 73 + 11);
+    for (unsigned n = 0; combine_kernels()->cut_eights != NULL && n <= MOST; n++) {
+        memset(out, 0xee, sizeof out);
+        combine_kernels()->cut_eights(&fields, words, n, out);
+        for (unsigned i = 0; i < 8 * n; i++) {
+            unsigned shift = fields.shifts[i % 8];
+            good &= out[i] == (words[i / 8 * 4 + shift / 8] >> shift % 8 & 15);
+        }
+        good &= out[8 * n] == 0xee;
+    }
+    CHECK_NAMED(good, "words of eight fields in any order");
+}
+
 int main(void)
 {
     arena = arena_new();
+    test_levels();
+    test_cut_eights();
     test_fields();
     test_transposed_fields();
     test_reinterpret();

@@ -1,0 +1,19 @@
+/* What unpack.h is made of, for levels of processors: arithmetic on runs of F32, in place, every operation rounded, and
+ * the cutting of words. The results are the same whatever the kernels. */
+#pragma once
+
+#include "quant/unpack.h"
+
+struct combine_kernels {
+    void (*with_one)(enum combination op, float *values, size_t n, float other);
+    void (*with_each)(enum combination op, float *values, size_t n, const float *others);
+
+    /* Words of four bytes of eight fields each, as they are in memory, to a byte for each field. NULL: there is none.
+     */
+    void (*cut_eights)(const struct fields *fields, const unsigned char *words, size_t n_words, unsigned char *out);
+};
+
+extern const struct combine_kernels combine_portable, combine_avx2;
+
+/* The best for this processor. */
+const struct combine_kernels *combine_kernels(void);

@@ -13,6 +13,7 @@ static const struct config_computed kv_heads_and_head_dim[] = {
 static const struct config_computed kv_heads_and_rope_head_dim[] = {
     {"num_key_value_heads", "num_attention_heads", NULL}, {"head_dim", "qk_rope_head_dim", NULL}, {0}};
 static const struct config_computed falcon_computed[] = {{"num_kv_heads", "num_attention_heads", NULL}, {0}};
+static const struct config_computed whisper_computed[] = {{"num_hidden_layers", "encoder_layers", NULL}, {0}};
 static const struct config_computed t5_computed[] = {{"num_decoder_layers", "num_layers", NULL}, {0}};
 
 static const struct config_alias gpt2_aliases[] = {{"hidden_size", "n_embd"},
@@ -59,7 +60,7 @@ static const struct config_alias voxtral_encoder_aliases[] = {{"d_model", "hidde
     " 'image_size': 224, 'patch_size': 32, 'hidden_act': 'gelu_pytorch_tanh', 'layer_norm_eps': 1e-06"
 
 #define WHISPER_DEFAULTS                                                                                               \
-    "{'d_model': 1280, 'encoder_ffn_dim': 5120, 'num_hidden_layers': 32, 'encoder_layers': 32,"                        \
+    "{'d_model': 1280, 'encoder_ffn_dim': 5120, 'encoder_layers': 32,"                                                 \
     " 'encoder_attention_heads': 20, 'num_mel_bins': 128"
 
 #define GPT2_DEFAULTS                                                                                                  \
@@ -478,6 +479,7 @@ static const struct config_class classes[] = {
      .defaults = "{'tie_word_embeddings': false}",
      .text_class = "llama",
      .vision_class = "clip_vision_model"},
+    {.model_type = "lfm2_vl", .defaults = "{}", .text_class = "lfm2", .vision_class = "siglip2_vision_model"},
     {.model_type = "voxtral", .defaults = "{}", .text_class = "llama", .audio_class = "voxtral_encoder"},
     {.model_type = "janus", .defaults = "{}", .text_class = "llama"},
     {.model_type = "smolvlm", .defaults = SMOLVLM_DEFAULTS, .text_class = "llama", .vision_class = "smolvlm_vision"},
@@ -686,9 +688,18 @@ static const struct config_class classes[] = {
      .defaults = "{'hidden_size': 1536, 'conf_num_hidden_layers': 12, 'conf_num_attention_heads': 8,"
                  " 'input_feat_size': 128, 'rms_norm_eps': 1e-06}",
      .is_tower = true},
-    {.model_type = "qwen2_audio_encoder", .defaults = WHISPER_DEFAULTS "}", .is_tower = true},
-    {.model_type = "qwen2_5_omni_audio_encoder", .defaults = WHISPER_DEFAULTS "}", .is_tower = true},
-    {.model_type = "qwen3_omni_moe_audio_encoder", .defaults = WHISPER_DEFAULTS "}", .is_tower = true},
+    {.model_type = "qwen2_audio_encoder",
+     .defaults = WHISPER_DEFAULTS "}",
+     .computed = whisper_computed,
+     .is_tower = true},
+    {.model_type = "qwen2_5_omni_audio_encoder",
+     .defaults = WHISPER_DEFAULTS "}",
+     .computed = whisper_computed,
+     .is_tower = true},
+    {.model_type = "qwen3_omni_moe_audio_encoder",
+     .defaults = WHISPER_DEFAULTS "}",
+     .computed = whisper_computed,
+     .is_tower = true},
     {.model_type = "voxtral_encoder",
      .defaults = "{'hidden_size': 1280, 'intermediate_size': 5120, 'num_hidden_layers': 32,"
                  " 'num_attention_heads': 20, 'num_mel_bins': 128}",

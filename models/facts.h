@@ -6,7 +6,7 @@
 #include "models/hparams.h"
 #include "models/rearrangement.h"
 
-enum { FACTS_MAX = 32, FACTS_MAX_FACTORS = 20 };
+enum { FACTS_MAX = 48, FACTS_MAX_FACTORS = 20 };
 
 struct facts {
     struct axis_size sizes[FACTS_MAX];

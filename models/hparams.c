@@ -408,26 +408,41 @@ static bool add_preprocessor(struct hparams *hparams, const struct checkpoint *c
     return true;
 }
 
+/* The object of the first of "whisper_config|audio_config" that is there; NULL: none is. */
+static const struct json *find_tower(const struct json *raw, const char *paths)
+{
+    while (paths != NULL && *paths != '\0') {
+        char path[MAX_KEY];
+        size_t length = strcspn(paths, "|");
+        snprintf(path, sizeof path, "%.*s", (int)length, paths);
+        const struct json *found = get_path(raw, path);
+        if (json_is(found, JSON_OBJECT))
+            return found;
+        paths += length + (paths[length] == '|');
+    }
+    return NULL;
+}
+
 static bool add_parts(struct hparams *hparams, const struct checkpoint *checkpoint, const struct tower_config *configs,
                       struct error *error)
 {
-    const struct json *raw = hparams->raw, *vision = configs->vision != NULL ? get_path(raw, configs->vision) : NULL,
-                      *audio = configs->audio != NULL ? get_path(raw, configs->audio) : NULL;
+    const struct json *raw = hparams->raw, *vision = find_tower(raw, configs->vision),
+                      *audio = find_tower(raw, configs->audio);
     const struct config_class *text_class, *class = class_of_whole(raw, text_config(raw), &text_class);
     const struct config_class *vision_class = class_of_tower(class, vision, class ? class->vision_class : NULL),
                               *audio_class = class_of_tower(class, audio, class ? class->audio_class : NULL);
-    if (!json_is(vision, JSON_OBJECT) && !json_is(audio, JSON_OBJECT))
+    if (vision == NULL && audio == NULL)
         return error_set(error, "there is no %s", configs->vision != NULL ? configs->vision : configs->audio);
     hparams->parts[OUTER] = hparams_new(raw);
     if (!add_config(hparams->parts[OUTER], raw, class, error))
         return false;
-    if (json_is(audio, JSON_OBJECT)) {
+    if (audio != NULL) {
         hparams->parts[AUDIO] = hparams_new(raw);
         if (!add_tower(hparams->parts[AUDIO], audio, audio_class, error))
             return false;
     }
-    if (json_is(vision, JSON_OBJECT) ? !add_tower(hparams, vision, vision_class, error)
-                                     : !add_tower(hparams, audio, audio_class, error))
+    if (vision != NULL ? !add_tower(hparams, vision, vision_class, error)
+                       : !add_tower(hparams, audio, audio_class, error))
         return false;
     return add_preprocessor(hparams, checkpoint, error);
 }

@@ -21,8 +21,9 @@ struct hparams *hparams_load(const struct checkpoint *checkpoint, bool *ret_abse
 struct hparams *hparams_parse(const char *text, size_t length, struct error *error);
 void hparams_free(struct hparams *hparams); /* NULL is allowed */
 
-/* Where config.json describes the parts of a multimodal model that see and hear: dotted keys, NULL for what it has not.
- */
+/* Where config.json describes the parts of a multimodal model that see and hear: dotted keys, the first present one
+ * counts
+ * ("whisper_config|audio_config"); NULL for what it has not. */
 struct tower_config {
     const char *vision, *audio;
 };

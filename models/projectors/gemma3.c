@@ -8,7 +8,7 @@ static const struct family_name names[] = {{"Gemma3ForConditionalGeneration"}, {
 static const struct relation_row tensors[] = {
     {"multi_modal_projector.mm_input_projection_weight", "mm.input_projection.weight"},
     {"multi_modal_projector.mm_soft_emb_norm", "mm.soft_emb_norm", .map = &plus_one},
-    {"vision_tower.vision_model.head.*", NULL},
+    {"^head.*", NULL},
     {0},
 };
 
@@ -46,7 +46,7 @@ static const struct stored_type stored_types[] = {
 
 static const char *const parts[] = {"multi_modal_projector.", "vision_tower.", "model.multi_modal_projector.",
                                     "model.vision_tower.", NULL};
-static const char *const dropped_prefixes[] = {"model.", NULL};
+static const char *const dropped_prefixes[] = {"model.", "vision_tower.vision_model.", NULL};
 static const struct tower tower = {.config = {.vision = "vision_config"}, .parts = parts, .stored_types = stored_types};
 
 const struct family gemma3_projector = {
@@ -55,7 +55,8 @@ const struct family gemma3_projector = {
     .summary = "the vision tower of Gemma 3",
     .hf = names,
     .tensors = {tensors, siglip_tensors},
-    .keys = {vision_keys, keys},
+    .keys = {tower_keys, vision_keys, keys},
+    .prefix = "vision_tower.vision_model.",
     .dropped_prefixes = dropped_prefixes,
     .tower = &tower,
 };

@@ -2,6 +2,7 @@
 #include "models/families/layers.h"
 #include "models/projectors/projector.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { MAX_CHANNELS = 64 };
@@ -26,8 +27,9 @@ static bool emit_normalization(struct synthesis *synthesis, struct error *error)
            set_channels(synthesis, "vision.image_std", "preprocessor.image_std", error);
 }
 
+const struct key_row tower_keys[] = {FILE_TYPE_KEY, {0}};
+
 const struct key_row vision_keys[] = {
-    FILE_TYPE_KEY,
     FLAG("has_vision_encoder"),
     {"vision.projection_dim", GGUF_U32, REQUIRED, "text.hidden_size|text.n_embd|text.dim"},
     {"vision.image_size", GGUF_U32, REQUIRED, "image_size"},
@@ -43,10 +45,10 @@ const struct key_row vision_keys[] = {
 const struct key_row audio_keys[] = {
     FLAG("has_audio_encoder"),
     {"audio.projection_dim", GGUF_U32, REQUIRED, "text.hidden_size|text.n_embd"},
-    {"audio.embedding_length", GGUF_U32, REQUIRED, "audio.hidden_size"},
-    {"audio.feed_forward_length", GGUF_U32, REQUIRED, "audio.intermediate_size"},
+    {"audio.embedding_length", GGUF_U32, REQUIRED, "audio.hidden_size|audio.d_model"},
+    {"audio.feed_forward_length", GGUF_U32, REQUIRED, "audio.intermediate_size|audio.encoder_ffn_dim"},
     {"audio.block_count", GGUF_U32, REQUIRED, AUDIO_BLOCK_COUNT},
-    {"audio.attention.head_count", GGUF_U32, REQUIRED, "audio.num_attention_heads"},
+    {"audio.attention.head_count", GGUF_U32, REQUIRED, "audio.num_attention_heads|audio.encoder_attention_heads"},
     {0},
 };
 
@@ -59,4 +61,19 @@ bool emit_activation(struct synthesis *synthesis, struct error *error)
     if (json_string_is(function, "silu"))
         return synthesis_emit(synthesis, silu, error);
     return error_set(error, "config.json: hidden_act of the vision tower is neither gelu nor silu");
+}
+
+bool adjust_image_of_positions(struct synthesis *synthesis, struct error *error)
+{
+    struct hparams *hparams = synthesis->model->hparams;
+    double n_positions, patch;
+    if (hparams_get(hparams, "image_size") != NULL)
+        return true;
+    if (!synthesis_number(synthesis, "num_position_embeddings", 2304, &n_positions, error) ||
+        !synthesis_number(synthesis, "patch_size", 16, &patch, error))
+        return false;
+    double size = sqrt(n_positions) * patch;
+    if (!(size >= 0 && size <= UINT32_MAX))
+        return error_set(error, "config.json: num_position_embeddings is %.17g", n_positions);
+    return hparams_override(hparams, "image_size", (uint64_t)size, error);
 }

@@ -26,8 +26,9 @@ void tower_count_layers(struct facts *facts, const struct hparams *hparams);
 
 /* What projectors share. */
 
-extern const struct key_row vision_keys[]; /* general.file_type, and the keys that every tower that sees has */
-extern const struct key_row audio_keys[];  /* those of one that hears */
+extern const struct key_row tower_keys[];  /* general.file_type */
+extern const struct key_row vision_keys[]; /* what every tower that sees has */
+extern const struct key_row audio_keys[];  /* what every one that hears has */
 
 /* The hyperparameters under which towers have the number of layers. */
 #define VISION_BLOCK_COUNT                                                                                             \
@@ -42,10 +43,13 @@ extern const struct key_row audio_keys[];  /* those of one that hears */
         .key = "projector_type", .type = GGUF_STRING, .when = ALWAYS, .text = kind                                     \
     }
 
+/* An image_size that config.json does not have, of the square that num_position_embeddings make. */
+bool adjust_image_of_positions(struct synthesis *synthesis, struct error *error);
+
 /* use_gelu or use_silu, by hidden_act; fails for any other function. */
 bool emit_activation(struct synthesis *synthesis, struct error *error);
 
-/* SigLIP and CLIP, as transformers names them. */
+/* SigLIP as transformers names it, after the prefix of the projector. */
 extern const struct relation_row siglip_tensors[];
 
 /* A key that is `true`. */

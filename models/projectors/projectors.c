@@ -3,19 +3,35 @@
 #include <string.h>
 
 extern const struct family gemma3_projector;
+extern const struct family glm4v_projector;
+extern const struct family internvl_projector;
+extern const struct family lfm2vl_projector;
+extern const struct family llama4_projector;
 extern const struct family pixtral_projector;
+extern const struct family qwen2_audio_projector;
 extern const struct family qwen2vl_projector;
 extern const struct family qwen2_5vl_projector;
 extern const struct family qwen3vl_projector;
+extern const struct family smolvlm_projector;
+extern const struct family ultravox_projector;
+extern const struct family voxtral_projector;
 
 /* One row a line. */
 /* clang-format off */
 const struct family *const projectors[] = {
     &gemma3_projector,
+    &glm4v_projector,
+    &internvl_projector,
+    &lfm2vl_projector,
+    &llama4_projector,
     &pixtral_projector,
+    &qwen2_audio_projector,
     &qwen2vl_projector,
     &qwen2_5vl_projector,
     &qwen3vl_projector,
+    &smolvlm_projector,
+    &ultravox_projector,
+    &voxtral_projector,
     NULL,
 };
 /* clang-format on */

@@ -3,7 +3,6 @@
 #include "models/projectors/projector.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <string.h>
 
 static const struct family_name names[] = {{"Qwen3VLForConditionalGeneration"},
@@ -64,22 +63,6 @@ static const char *rename_deepstack(struct arena *arena, const struct facts *fac
     return name;
 }
 
-/* The image that as many positions make. */
-static bool adjust(struct synthesis *synthesis, struct error *error)
-{
-    struct hparams *hparams = synthesis->model->hparams;
-    double n_positions, patch;
-    if (hparams_get(hparams, "image_size") != NULL)
-        return true;
-    if (!synthesis_number(synthesis, "num_position_embeddings", 2304, &n_positions, error) ||
-        !synthesis_number(synthesis, "patch_size", 16, &patch, error))
-        return false;
-    double size = sqrt(n_positions) * patch;
-    if (!(size >= 0 && size <= UINT32_MAX))
-        return error_set(error, "config.json: num_position_embeddings is %.17g", n_positions);
-    return hparams_override(hparams, "image_size", (uint64_t)size, error);
-}
-
 static bool emit_deepstack(struct synthesis *synthesis, struct error *error)
 {
     struct hparams *hparams = synthesis->model->hparams;
@@ -122,10 +105,10 @@ const struct family qwen3vl_projector = {
     .summary = "the vision tower of Qwen3-VL",
     .hf = names,
     .tensors = {tensors},
-    .keys = {vision_keys, keys},
+    .keys = {tower_keys, vision_keys, keys},
     .dropped_prefixes = dropped_prefixes,
     .tower = &tower,
     .rename = rename_deepstack,
     .add_facts = add_facts,
-    .adjust = adjust,
+    .adjust = adjust_image_of_positions,
 };

@@ -50,6 +50,7 @@ static const struct axis_size sizes[] = {
     {"channel", 8},     {"mamba_head", 4},
     {"h", 2},           {"w", 3},
     {"q", 3},           {"v", 3},
+    {"y", 2},           {"x", 3},
 };
 
 static uint64_t size_of(const struct trial *trial, const char *name)
@@ -87,12 +88,13 @@ static void collect_conditions(struct trial *trial)
 
 static void set_facts(struct trial *trial)
 {
-    static const char *const known[] = {"head",    "kv_head",     "expert",   "half",      "part",
-                                        "even",    "odd",         "nope",     "value",     "query",
-                                        "key",     "padding",     "unused",   "group",     "share",
-                                        "key_dim", "value_dim",   "gate_dim", "added",     "added_per_layer",
-                                        "last",    "rest",        "inner",    "states",    "pair",
-                                        "d",       "state_group", "state",    "mamba_head"};
+    static const char *const known[] = {"head",    "kv_head",     "expert",   "half",       "part",
+                                        "even",    "odd",         "nope",     "value",      "query",
+                                        "key",     "padding",     "unused",   "group",      "share",
+                                        "key_dim", "value_dim",   "gate_dim", "added",      "added_per_layer",
+                                        "last",    "rest",        "inner",    "states",     "pair",
+                                        "d",       "state_group", "state",    "mamba_head", "y",
+                                        "x"};
     trial->facts = (struct facts){.n_layers = N_LAYERS};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         facts_set(&trial->facts, known[i], size_of(trial, known[i]));

@@ -1,0 +1,73 @@
+/* Llama 4: what sees. conversion/llama4.py.
+ *
+ * The converter writes post_attention_layernorm under a name that Gemma 4's tower has for one of its own, where
+ * llama.cpp does not look for it: clip.cpp asks for ln2. It is that here. */
+#include "models/projectors/projector.h"
+
+#include <math.h>
+
+static const struct family_name names[] = {{"Llama4ForConditionalGeneration"}, {0}};
+
+static const struct relation_row tensors[] = {
+    {"vision_model.class_embedding", "v.class_embd"},
+    {"vision_model.patch_embedding.linear", "v.patch_embd"},
+    {"vision_model.positional_embedding_vlm", "v.position_embd.weight"},
+    {"vision_model.layernorm_pre", "v.pre_ln"},
+    {"vision_model.layernorm_post", "v.post_ln"},
+    {"vision_model.model.layers.{}.input_layernorm", "v.blk.{}.ln1"},
+    {"vision_model.model.layers.{}.post_attention_layernorm", "v.blk.{}.ln2"},
+    {"vision_model.model.layers.{}.self_attn.q_proj", "v.blk.{}.attn_q"},
+    {"vision_model.model.layers.{}.self_attn.k_proj", "v.blk.{}.attn_k"},
+    {"vision_model.model.layers.{}.self_attn.v_proj", "v.blk.{}.attn_v"},
+    {"vision_model.model.layers.{}.self_attn.o_proj", "v.blk.{}.attn_out"},
+    {"vision_model.model.layers.{}.mlp.fc1", "v.blk.{}.ffn_up"},
+    {"vision_model.model.layers.{}.mlp.fc2", "v.blk.{}.ffn_down"},
+    {"vision_model.vision_adapter.mlp.fc1", "mm.model.mlp.1"},
+    {"vision_model.vision_adapter.mlp.fc2", "mm.model.mlp.2"},
+    {"multi_modal_projector.linear_1", "mm.model.fc"},
+    {0},
+};
+
+static bool adjust(struct synthesis *synthesis, struct error *error)
+{
+    (void)error;
+    checkpoint_note(synthesis->model->checkpoint, "mmproj.gguf: the norm after attention is called ln2, as llama.cpp "
+                                                  "reads it, where the converter writes attn_post_norm");
+    return true;
+}
+
+static bool compute_scale_factor(const struct synthesis *synthesis, double *ret_value, struct error *error)
+{
+    double ratio;
+    if (!synthesis_number(synthesis, "pixel_shuffle_ratio", 0, &ratio, error))
+        return false;
+    if (!(ratio > 0))
+        return error_set(error, "config.json: pixel_shuffle_ratio is missing, or not above 0");
+    *ret_value = trunc(1.0 / ratio);
+    return true;
+}
+
+static const struct key_row keys[] = {
+    PROJECTOR_TYPE("llama4"),
+    {"vision.attention.layer_norm_epsilon", GGUF_F32, REQUIRED, "norm_eps"},
+    {"vision.projector.scale_factor", GGUF_U32, .compute = compute_scale_factor},
+    {.emit = emit_activation},
+    {0},
+};
+
+static const char *const parts[] = {"vision_model.", "multi_modal_projector.", "model.vision_model.",
+                                    "model.multi_modal_projector.", NULL};
+static const char *const dropped_prefixes[] = {"model.", NULL};
+static const struct tower tower = {.config = {.vision = "vision_config"}, .parts = parts};
+
+const struct family llama4_projector = {
+    .name = "llama4",
+    .architecture = "clip",
+    .summary = "the vision tower of Llama 4",
+    .hf = names,
+    .tensors = {tensors},
+    .keys = {tower_keys, vision_keys, keys},
+    .dropped_prefixes = dropped_prefixes,
+    .tower = &tower,
+    .adjust = adjust,
+};

@@ -1,0 +1,160 @@
+/* mmproj.gguf of every projector, to the last byte: small checkpoints described in lines. Expected values: SHA-256 of
+ * what convert_hf_to_gguf.py --mmproj of llama.cpp f5b9bd39b wrote for the same files; for Llama 4 without the row in
+ * its table of names that takes ln2 for another. */
+#include "base/sha256.h"
+#include "fs/tree/content_options.h"
+#include "fs/tree/tree.h"
+#include "tests/unit/check.h"
+#include "tests/unit/files.h"
+
+/* Tensors, one a line: "NAME 32x48", a [0-3] in the name for every number from 0 to 3; a '*' at its end is for a
+ * .weight of that shape and a .bias of its rows. All are BF16. */
+struct tower_case {
+    const char *name, *config, *preprocessor, *processor, *tokenizer, *tensors; /* files may be NULL */
+    const char *as_stored, *f16, *q8_0;                                         /* NULL: not compared */
+    const char *note; /* a part of one; NULL: nothing in particular */
+};
+
+#include "tests/unit/fs/tree/mmproj_files.inc"
+
+struct file {
+    struct buffer header, data;
+    uint32_t state; /* of the values */
+};
+
+/* Values between 2^-7 and 2 of both signs. */
+static void add_values(struct file *file, uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++) {
+        file->state = file->state * 1664525 + 1013904223;
+        buffer_append_le(&file->data, (0x3c00 + (file->state >> 22)) | (file->state >> 6 & 0x8000), 2);
+    }
+}
+
+static void add_tensor(struct file *file, const char *name, const char *suffix, const char *shape)
+{
+    uint64_t count = 1, begin = file->data.length;
+    buffer_printf(&file->header, "%s\"%s%s\":{\"dtype\":\"BF16\",\"shape\":[", file->header.length > 8 ? "," : "{",
+                  name, suffix);
+    for (const char *at = shape; *at != '\0';) {
+        char *end;
+        unsigned long size = strtoul(at, &end, 10);
+        bool is_last = *end != 'x' || strcmp(suffix, ".bias") == 0;
+        buffer_printf(&file->header, "%lu%s", size, is_last ? "" : ",");
+        count *= size;
+        at = is_last ? "" : end + 1;
+    }
+    add_values(file, count);
+    buffer_printf(&file->header, "],\"data_offsets\":[%zu,%zu]}", (size_t)begin, file->data.length);
+}
+
+/* A name with the ranges in it written out. */
+static void add_tensors(struct file *file, const char *name, const char *suffix, const char *shape)
+{
+    const char *open = strchr(name, '['), *close = open ? strchr(open, ']') : NULL;
+    unsigned first, last;
+    if (open == NULL) {
+        add_tensor(file, name, suffix, shape);
+        return;
+    }
+    CHECK_NAMED(sscanf(open, "[%u-%u]", &first, &last) == 2, name);
+    for (unsigned i = first; i <= last; i++) {
+        char one[256];
+        snprintf(one, sizeof one, "%.*s%u%s", (int)(open - name), name, i, close + 1);
+        add_tensors(file, one, suffix, shape);
+    }
+}
+
+static void write_tensors(const char *lines)
+{
+    struct file file = {.state = 1};
+    buffer_append_zeros(&file.header, 8);
+    while (*lines != '\0') {
+        char name[200], shape[50];
+        CHECK(sscanf(lines, "%199s %49s", name, shape) == 2);
+        char *star = strchr(name, '*');
+        if (star != NULL)
+            *star = '\0';
+        add_tensors(&file, name, star != NULL ? ".weight" : "", shape);
+        if (star != NULL)
+            add_tensors(&file, name, ".bias", shape);
+        lines = strchr(lines, '\n') + 1;
+    }
+    buffer_append_text(&file.header, "}");
+    for (size_t length = file.header.length - 8, i = 0; i < 8; i++)
+        file.header.bytes[i] = (unsigned char)(length >> 8 * i);
+    buffer_append(&file.header, file.data.bytes, file.data.length);
+    files_write("Model/model.safetensors", file.header.bytes, file.header.length);
+    buffer_free(&file.header);
+    buffer_free(&file.data);
+}
+
+static void write_or_remove(const char *path, const char *text)
+{
+    remove(path);
+    if (text != NULL)
+        files_write_text(path, text);
+}
+
+static bool has_note(const struct checkpoint *checkpoint, const char *part)
+{
+    for (size_t i = 0; i < checkpoint_notes(checkpoint); i++)
+        if (strstr(checkpoint_note_text(checkpoint, i), part) != NULL)
+            return true;
+    return false;
+}
+
+static void check_file(struct tree *tree, const char *path, const char *expected, const char *name)
+{
+    struct node_attributes attributes;
+    struct error error = {""};
+    char hex[SHA256_HEX + 1] = "";
+    if (expected == NULL)
+        return;
+    if (CHECK_NAMED(tree_walk(tree, path, &attributes, &error), name)) {
+        struct arena *arena = arena_new();
+        struct vfile file;
+        unsigned char *bytes = arena_alloc(arena, attributes.size + 1);
+        if (CHECK_NAMED(tree_file(tree, attributes.id, arena, &file, &error) &&
+                            vfile_read(&file, 0, attributes.size, bytes, &error),
+                        name))
+            sha256_hex(bytes, attributes.size, hex);
+        arena_free(arena);
+    }
+    if (!CHECK_TEXT(hex, expected))
+        printf("# %s %s: %s\n", name, path, error.message);
+}
+
+static void check_tower(const struct tower_case *tower)
+{
+    const struct content_options content_options = {0};
+    struct error error = {""};
+    struct node_attributes attributes;
+    write_or_remove("Model/config.json", tower->config);
+    write_or_remove("Model/preprocessor_config.json", tower->preprocessor);
+    write_or_remove("Model/processor_config.json", tower->processor);
+    write_or_remove("Model/tokenizer_config.json", tower->tokenizer);
+    write_tensors(tower->tensors);
+    struct checkpoint *checkpoint = checkpoint_open("Model", &(struct open_options){0}, &error);
+    struct tree *tree = checkpoint == NULL ? NULL : tree_new(checkpoint, &content_options, &error);
+    if (CHECK_NAMED(tree != NULL, tower->name)) {
+        check_file(tree, "mmproj.gguf", tower->as_stored, tower->name);
+        check_file(tree, "gguf/mmproj-F16.gguf", tower->f16, tower->name);
+        check_file(tree, "gguf/mmproj-Q8_0.gguf", tower->q8_0, tower->name);
+        bool is_absent = tower->as_stored == NULL && tower->f16 == NULL && tower->q8_0 == NULL;
+        CHECK_NAMED(!is_absent || !tree_walk(tree, "mmproj.gguf", &attributes, &error), tower->name);
+        CHECK_NAMED(tower->note == NULL || has_note(checkpoint, tower->note), tower->name);
+    }
+    tree_free(tree);
+    if (checkpoint != NULL)
+        checkpoint_close(checkpoint);
+}
+
+int main(void)
+{
+    files_begin();
+    for (size_t i = 0; i < sizeof towers / sizeof *towers; i++)
+        check_tower(&towers[i]);
+    files_remove();
+    return check_done();
+}

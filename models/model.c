@@ -6,6 +6,7 @@
 #include "models/packings/packing.h"
 #include "models/plain.h"
 #include "models/projectors/projector.h"
+#include "models/quantize.h"
 #include "models/tensors.h"
 
 #include <inttypes.h>
@@ -272,8 +273,10 @@ static struct gguf_model *make(const struct checkpoint *checkpoint, bool (*fill)
     documents_hold(checkpoint);
     bool filled = fill(model, error);
     documents_release(checkpoint);
-    if (filled)
+    if (filled) {
+        model->by_layer = quantize_order(model->tensors, arena);
         return model;
+    }
     gguf_model_free(model);
     return NULL;
 }

@@ -26,6 +26,7 @@ struct gguf_model {
     struct tensor_set *tensors;
     const struct dtype **forced;   /* the type that each has in every output whatever the precision; NULL: as rules say.
                                     * Of a   model that is a GGUF already the type that each has there */
+    const uint32_t *by_layer;      /* quantize_order() of the tensors; NULL: not found yet */
     const struct dtype *auto_type; /* what --outtype auto chooses: F16 or BF16 */
     uint64_t renumbered_from;  /* layers from here on had other numbers when the converter asked which matrices stay F32
                                 * by their  names, and are not among them; 0: none */

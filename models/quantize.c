@@ -10,19 +10,35 @@
 
 enum { QUANTIZATION_VERSION = 2 };
 
-/* The tool's order: by the layer of "blk.N.", those of no layer first, then by name. */
+struct place_in_order {
+    const char *name;
+    uint64_t layer; /* from 1; 0: none */
+    uint32_t index;
+};
 
 static int compare_by_layer(const void *a, const void *b)
 {
-    const char *x = ((const struct kept_tensor *)a)->original->name;
-    const char *y = ((const struct kept_tensor *)b)->original->name;
-    uint64_t x_layer = 0, y_layer = 0;
-    bool x_in_layer = mix_layer_of(x, &x_layer), y_in_layer = mix_layer_of(y, &y_layer);
-    if (x_in_layer != y_in_layer)
-        return x_in_layer ? 1 : -1;
-    if (x_layer != y_layer)
-        return x_layer < y_layer ? -1 : 1;
-    return strcmp(x, y);
+    const struct place_in_order *x = a, *y = b;
+    if (x->layer != y->layer)
+        return x->layer < y->layer ? -1 : 1;
+    return strcmp(x->name, y->name);
+}
+
+const uint32_t *quantize_order(const struct tensor_set *set, struct arena *arena)
+{
+    struct place_in_order *places = memory_alloc((set->n_tensors + 1) * sizeof *places);
+    for (size_t i = 0; i < set->n_tensors; i++) {
+        uint64_t layer;
+        bool in_layer = mix_layer_of(set->tensors[i].name, &layer);
+        places[i] =
+            (struct place_in_order){set->tensors[i].name, in_layer ? layer + (layer < UINT64_MAX) : 0, (uint32_t)i};
+    }
+    qsort(places, set->n_tensors, sizeof *places, compare_by_layer);
+    uint32_t *order = arena_array(arena, set->n_tensors, sizeof *order);
+    for (size_t i = 0; i < set->n_tensors; i++)
+        order[i] = places[i].index;
+    free(places);
+    return order;
 }
 
 static int compare_by_place(const void *a, const void *b)
@@ -45,11 +61,12 @@ static bool keep_tensors(const struct gguf_model *model, const struct quantize_o
     const struct tensor_set *set = model->tensors;
     struct kept_tensors kept = {.items = arena_array(arena, set->n_tensors, sizeof *kept.items),
                                 .n_items = set->n_tensors};
-    for (size_t i = 0; i < set->n_tensors; i++)
-        kept.items[i] = (struct kept_tensor){&set->tensors[i], &set->tensors[i]};
-    bool is_pruned = options->pruned.n_layers > 0;
-    if (!options->keep_split || is_pruned)
-        qsort(kept.items, kept.n_items, sizeof *kept.items, compare_by_layer);
+    const uint32_t *by_layer = model->by_layer != NULL ? model->by_layer : quantize_order(set, arena);
+    bool is_pruned = options->pruned.n_layers > 0, in_order = options->keep_split && !is_pruned;
+    for (size_t i = 0; i < set->n_tensors; i++) {
+        const struct tensor *tensor = &set->tensors[in_order ? i : by_layer[i]];
+        kept.items[i] = (struct kept_tensor){tensor, tensor};
+    }
     if (is_pruned && !prune_layers(&options->pruned, set, arena, kept.items, &kept.n_items, &kept.n_layers, error))
         return false;
     if (options->keep_split && is_pruned)

@@ -10,6 +10,10 @@
 #include "models/mix.h"
 #include "models/model.h"
 
+/* Places in the set in the tool's order: by the layer of "blk.N.", those of no layer first, then by name. Of two dozen
+ * files of a model that is asked once. */
+const uint32_t *quantize_order(const struct tensor_set *set, struct arena *arena);
+
 /* Whether the tool takes a model that is a GGUF: the error says why not. */
 bool quantize_takes(const struct gguf_model *model, struct error *error);
 

@@ -21,7 +21,7 @@ static void print_page(struct tree *tree, bool all, bool json, bool colour)
     arena_free(arena);
 }
 
-enum { FLAG_QUANTIZATION, FLAG_ALL, FLAG_JSON, FLAG_ARCHITECTURES, FLAG_COLOUR };
+enum { FLAG_QUANTIZATION, FLAG_ALL, FLAG_JSON, FLAG_ARCHITECTURES, FLAG_COLOUR, FLAG_HTML };
 
 static int run(const struct invocation *invocation)
 {
@@ -35,6 +35,10 @@ static int run(const struct invocation *invocation)
         report("info: no SOURCE; try 'wfs info --help'");
         return EXIT_MISUSE;
     }
+    if (invocation->flags[FLAG_HTML] && !invocation->flags[FLAG_QUANTIZATION]) {
+        report("info: --html is for --quantization");
+        return EXIT_MISUSE;
+    }
     const char *when = invocation->flags[FLAG_COLOUR] && invocation->values[FLAG_COLOUR] == NULL
                            ? "always"
                            : invocation->values[FLAG_COLOUR];
@@ -46,6 +50,7 @@ static int run(const struct invocation *invocation)
     const struct quantization_page quantization_page = {
         .all = invocation->flags[FLAG_ALL],
         .json = invocation->flags[FLAG_JSON],
+        .html = invocation->flags[FLAG_HTML],
         .colour = colour,
     };
     struct tree *tree = command_open(invocation->arguments[0], invocation->options);
@@ -72,6 +77,7 @@ const struct command info_command = {
             {0, "json", "the same as JSON, for scripts"},
             {0, "architectures", "the families of models that GGUF files are made of instead; no SOURCE"},
             {0, "color", "colours: always, never or auto, on a terminal unless NO_COLOR is set", .argument = "WHEN"},
+            {0, "html", "with --quantization: a page with plots, for a browser"},
             {0},
         },
     .examples =
@@ -79,6 +85,7 @@ const struct command info_command = {
             {"wfs info Qwen/Qwen2.5-0.5B", "a model from the local hub cache"},
             {"wfs info model.safetensors", "one file"},
             {"wfs info --quantization Qwen/Qwen2.5-0.5B", "how small and how exact gguf/model-Q4_K_M.gguf would be"},
+            {"wfs info --quantization --html Qwen/Qwen2.5-0.5B >page.html", "the same in pictures, for a browser"},
             {0},
         },
     .min_arguments = 0,

@@ -1,7 +1,7 @@
 #include "fs/cli/info_models.h"
 
 #include "fs/cli/progress.h"
-#include "fs/cli/quantization.h"
+#include "fs/cli/quantization_html.h"
 #include "fs/cli/terminal.h"
 #include "models/families/family.h"
 
@@ -44,21 +44,6 @@ static size_t count_mixes(void)
     return n_mixes;
 }
 
-static bool is_possible(const struct quantization *row)
-{
-    return row->reason.message[0] == '\0';
-}
-
-/* Whether no other file that is as small has less error. */
-static bool is_best_of_its_size(const struct quantization *rows, size_t n_rows, const struct quantization *row)
-{
-    for (size_t i = 0; i < n_rows; i++)
-        if (is_possible(&rows[i]) && rows[i].file_bytes <= row->file_bytes &&
-            rows[i].relative_error < row->relative_error)
-            return false;
-    return true;
-}
-
 static void print_row(const struct quantization *row, bool is_choice, bool is_best, bool colour)
 {
     char size[SIZE_TEXT];
@@ -74,7 +59,7 @@ static void print_not_made(const struct quantization *rows, size_t n_rows)
     const struct quantization *first = NULL;
     struct buffer names = {0};
     for (const struct quantization *row = rows; row < rows + n_rows; row++) {
-        if (is_possible(row))
+        if (quantization_is_possible(row))
             continue;
         buffer_printf(&names, "%s%s", first == NULL ? "Not made: " : ", ", row->mix->name);
         first = first == NULL ? row : first;
@@ -94,12 +79,16 @@ static void print_rows(const struct quantization *rows, size_t n_rows, const str
     const struct quantization *choice = quantization_choice(rows, n_rows);
     printf("%-10s  %10s  %6s  %10s  %s\n", "TYPE", "SIZE", "BITS", "ERROR", "LOSS");
     for (const struct quantization *row = rows; row < rows + n_rows; row++)
-        if (is_possible(row))
-            print_row(row, row == choice, is_best_of_its_size(rows, n_rows, row), page->colour);
+        if (quantization_is_possible(row))
+            print_row(row, row == choice, quantization_is_best(rows, n_rows, row), page->colour);
     print_not_made(rows, n_rows);
-    printf("\nFiles are gguf/model-TYPE.gguf. BITS per weight; ERROR is the root mean square of what\n"
-           "matrices differ from F32, as a share of theirs, in %s.\n",
-           page->all ? "all weights" : "a sample (--all: in all)");
+    unsigned columns = terminal_columns(STDOUT_FILENO);
+    putchar('\n');
+    print_wrapped(page->all ? "Files are gguf/model-TYPE.gguf. BITS per weight; ERROR is the root mean square of what "
+                              "matrices differ from F32, as a share of theirs, in all weights."
+                            : "Files are gguf/model-TYPE.gguf. BITS per weight; ERROR is the root mean square of what "
+                              "matrices differ from F32, as a share of theirs, in a sample (--all: in all).",
+                  0, 0, columns);
     if (by_importance)
         puts("Each error counts by the importance of its column, in all rows alike.");
     puts("* no file as small has less error: take the largest of these that fits.");
@@ -115,7 +104,7 @@ static void print_rows_json(const struct quantization *rows, size_t n_rows)
         json_break_line(&writer);
         json_begin_object(&writer, NULL);
         json_put_text(&writer, "type", row->mix->name);
-        if (is_possible(row)) {
+        if (quantization_is_possible(row)) {
             json_put_number(&writer, "bytes", row->file_bytes);
             json_put_f64(&writer, "bits_per_weight", row->bits_per_weight, 6);
             json_put_f64(&writer, "rmse", row->rmse, 6);
@@ -134,6 +123,21 @@ static void print_rows_json(const struct quantization *rows, size_t n_rows)
     buffer_free(&out);
 }
 
+/* The page for a browser also looks at the weights themselves. */
+static bool print_html(const struct gguf_model *model, const struct quantization *rows, size_t n_rows, bool all,
+                       bool by_importance, struct error *error)
+{
+    struct quantization_report report = {
+        .model = model, .rows = rows, .n_rows = n_rows, .all = all, .by_importance = by_importance};
+    struct weight_kind *kinds;
+    if (!weights_measure(model, &kinds, &report.n_kinds, error))
+        return false;
+    report.kinds = kinds;
+    print_quantization_html(&report);
+    free(kinds);
+    return true;
+}
+
 bool print_quantizations(const struct checkpoint *checkpoint, const struct quantize_options *options,
                          const struct quantization_page *page, struct error *error)
 {
@@ -141,20 +145,24 @@ bool print_quantizations(const struct checkpoint *checkpoint, const struct quant
     if (model == NULL)
         return false;
     struct meter meter = {.bytes_per_mix = quantization_bytes(model, page->all)};
-    bool measured =
-        model->family != NULL || model->is_gguf ||
-        error_set(error, "%s: no family of models is known for it, so nothing is quantized", checkpoint->path);
+    bool done = model->family != NULL || model->is_gguf ||
+                error_set(error, "%s: no family of models is known for it, so nothing is quantized", checkpoint->path);
     struct quantization *rows = memory_alloc(count_mixes() * sizeof *rows);
+    memset(rows, 0, count_mixes() * sizeof *rows);
     progress_begin(&meter.progress, "measuring", count_mixes() * meter.bytes_per_mix);
-    for (; measured && mixes[meter.n_done].name != NULL; meter.n_done++)
-        measured = quantization_measure(model, &mixes[meter.n_done], options, page->all, show_share, &meter,
-                                        &rows[meter.n_done], error);
+    for (; done && mixes[meter.n_done].name != NULL; meter.n_done++)
+        done = quantization_measure(model, &mixes[meter.n_done], options, page->all, show_share, &meter,
+                                    &rows[meter.n_done], error);
     progress_end(&meter.progress);
-    if (measured && page->json)
+    if (done && page->html)
+        done = print_html(model, rows, meter.n_done, page->all, options->imatrix != NULL, error);
+    else if (done && page->json)
         print_rows_json(rows, meter.n_done);
-    else if (measured)
+    else if (done)
         print_rows(rows, meter.n_done, page, options->imatrix != NULL);
+    for (size_t i = 0; i < meter.n_done; i++)
+        quantization_free(&rows[i]);
     free(rows);
     gguf_model_free(model);
-    return measured;
+    return done;
 }

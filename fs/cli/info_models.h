@@ -10,7 +10,7 @@ void print_architectures(void);
 
 struct quantization_page {
     bool all; /* weights are measured, not a sample */
-    bool json, colour;
+    bool json, html, colour;
 };
 
 /* Size, bits per weight and error of every quantization, a word for the loss, and the one that is recommended. A bar on

@@ -142,19 +142,30 @@ static void sum_sizes(const struct gguf_plan *plan, uint64_t *ret_elements, uint
     *ret_bytes = n_bytes;
 }
 
+/* The error of each matrix. */
+static void keep_matrices(struct quantization *quantization, const struct gguf_plan *plan,
+                          const struct errors *of_tensors)
+{
+    quantization->arena = arena_new();
+    quantization->tensors = arena_array(quantization->arena, plan->n_tensors, sizeof *quantization->tensors);
+    for (size_t i = 0; i < plan->n_tensors; i++) {
+        const struct tensor *tensor = plan->places[i].tensor;
+        if (tensor->view->rank >= 2 && of_tensors[i].values > 0)
+            quantization->tensors[quantization->n_tensors++] = (struct quantized_tensor){
+                .name = arena_strdup(quantization->arena, tensor->name),
+                .type = plan->places[i].encoding.dtype,
+                .relative_error = sqrt(of_tensors[i].squares / of_tensors[i].values),
+            };
+    }
+}
+
 /* Each matrix counts alike: by elements, an embedding that is kept exact would hide what its layers lose. */
-static double relative_error(const struct gguf_plan *plan, const struct errors *of_tensors)
+static double relative_error(const struct quantization *quantization)
 {
     double sum = 0;
-    size_t n_matrices = 0;
-    for (size_t i = 0; i < plan->n_tensors; i++) {
-        const struct view *view = plan->places[i].tensor->view;
-        if (view->rank < 2 || of_tensors[i].values <= 0)
-            continue;
-        sum += of_tensors[i].squares / of_tensors[i].values;
-        n_matrices++;
-    }
-    return n_matrices != 0 ? sqrt(sum / (double)n_matrices) : 0;
+    for (size_t i = 0; i < quantization->n_tensors; i++)
+        sum += quantization->tensors[i].relative_error * quantization->tensors[i].relative_error;
+    return quantization->n_tensors != 0 ? sqrt(sum / (double)quantization->n_tensors) : 0;
 }
 
 bool quantization_measure(const struct gguf_model *model, const struct mix *mix, const struct quantize_options *options,
@@ -197,13 +208,33 @@ bool quantization_measure(const struct gguf_model *model, const struct mix *mix,
     quantization.file_bytes = layout.size;
     quantization.bits_per_weight = n_elements ? (double)n_bytes * 8 / (double)n_elements : 0;
     quantization.rmse = n_elements ? sqrt(measurement.squares / (double)n_elements) : 0;
-    quantization.relative_error = relative_error(&plan, measurement.of_tensors);
+    keep_matrices(&quantization, &plan, measurement.of_tensors);
+    quantization.relative_error = relative_error(&quantization);
     free(measurement.of_tensors);
     quantization.largest_error = measurement.largest;
     *ret_quantization = quantization;
     free(stretches);
     gguf_plan_free(&plan);
     return !measurement.failed;
+}
+
+void quantization_free(struct quantization *quantization)
+{
+    arena_free(quantization->arena);
+}
+
+bool quantization_is_possible(const struct quantization *quantization)
+{
+    return quantization->reason.message[0] == '\0';
+}
+
+bool quantization_is_best(const struct quantization *quantizations, size_t count, const struct quantization *one)
+{
+    for (size_t i = 0; i < count; i++)
+        if (quantization_is_possible(&quantizations[i]) && quantizations[i].file_bytes <= one->file_bytes &&
+            quantizations[i].relative_error < one->relative_error)
+            return false;
+    return true;
 }
 
 /* Relative errors from which a loss is called so; Q4_K_M's is small, Q8_0's next to nothing. */
@@ -227,7 +258,7 @@ const struct quantization *quantization_choice(const struct quantization *quanti
     const struct quantization *choice = NULL;
     for (size_t i = 0; i < count; i++) {
         const struct quantization *candidate = &quantizations[i];
-        if (candidate->reason.message[0] != '\0' || !(candidate->relative_error < SMALL_LOSS_ENDS))
+        if (!quantization_is_possible(candidate) || !(candidate->relative_error < SMALL_LOSS_ENDS))
             continue;
         if (choice == NULL || candidate->file_bytes < choice->file_bytes)
             choice = candidate;

@@ -8,6 +8,13 @@
 
 #include "models/quantize.h"
 
+/* A matrix of a file. */
+struct quantized_tensor {
+    const char *name;
+    const struct dtype *type;
+    double relative_error;
+};
+
 struct quantization {
     const struct mix *mix;
     struct error reason; /* why there is no such file; an empty message where there is one */
@@ -16,7 +23,18 @@ struct quantization {
     double rmse, largest_error;
     /* of the matrices: the root of the mean square of each one's error as a share of its weights */
     double relative_error;
+    struct quantized_tensor *tensors; /* the matrices, in the order of the file */
+    size_t n_tensors;
+    struct arena *arena; /* of the tensors; NULL where there is no such file */
 };
+
+void quantization_free(struct quantization *quantization);
+
+/* Whether there is such a file. */
+bool quantization_is_possible(const struct quantization *quantization);
+
+/* Whether no other file that is as small has less error. */
+bool quantization_is_best(const struct quantization *quantizations, size_t count, const struct quantization *one);
 
 /* Bytes of F32 values that measuring one mix looks at. */
 uint64_t quantization_bytes(const struct gguf_model *model, bool all);
@@ -30,7 +48,7 @@ const char *quantization_word(double relative_error);
 const struct quantization *quantization_choice(const struct quantization *quantizations, size_t count);
 
 /* Measures one mix; all weights with `all`. `progress` is called now and then with the share done, 0 to 1, from any
- * thread; it may be NULL. */
+ * thread; it may be NULL. The result is freed by quantization_free(). */
 bool quantization_measure(const struct gguf_model *model, const struct mix *mix, const struct quantize_options *options,
                           bool all, void (*progress)(void *context, double share), void *context,
                           struct quantization *ret_quantization, struct error *error);

@@ -333,6 +333,44 @@ has_temporary() {
     [ "$(awk 'length > 95' <<<"$output" | wc -l)" -eq 0 ]
 }
 
+@test "info --quantization --html: a page that needs nothing from elsewhere, with the figures of the others" {
+    need jq
+    local model=$OUT/'<b>&model'
+    "$PYTHON" "$HERE/../data/make.py" sample "$model"
+    "$WFS" info --quantization --html --all "$model" >"$OUT/page.html"
+    "$WFS" info --quantization --json --all "$model" >"$OUT/rows"
+    "$PYTHON" - "$OUT/page.html" "$OUT/rows" <<'END'
+import html.parser, json, re, sys
+
+class Page(html.parser.HTMLParser):
+    tags, texts = [], []
+    def handle_starttag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+    def handle_data(self, data):
+        self.texts.append(data)
+
+source = open(sys.argv[1], encoding="utf-8").read()
+page = Page()
+page.feed(source)
+page.close()
+assert "<b>&model" in page.texts, page.texts[:5]
+tags = [tag for tag, _ in page.tags]
+assert "b" not in tags and "script" not in tags
+assert not any(name in attributes for _, attributes in page.tags for name in ("href", "src"))
+assert "url(" not in source and "@import" not in source
+assert tags.count("svg") > 10 and tags.count("svg") == source.count("</svg>")
+rows = [row for row in json.load(open(sys.argv[2])) if "bytes" in row]
+assert tags.count("circle") == len(rows)
+text = "".join(page.texts)
+for row in rows:
+    assert re.search(rf"{row['type']}: [0-9.]+ [kM]B, {100 * row['relative_error']:.3g} %", text), row
+# 9 kinds of matrices, of the normal weights that make.py has put there.
+sigmas = [float(value) for value in re.findall(r"\u03c3 ([0-9.e-]+) to", text)]
+assert len(sigmas) == 9 and all(abs(sigma - 0.02) < 0.001 for sigma in sigmas), sigmas
+END
+    fails 2 "--html is for --quantization" "$WFS" info --html "$model"
+}
+
 @test "info --json: what the page says, and every file" {
     need jq
     local llama=$HERE/../data/gguf/models/llama-tiny

@@ -1,0 +1,17 @@
+/* What `wfs info --quantization` measures, as a page for a browser: one file that needs nothing from elsewhere. */
+#pragma once
+
+#include "fs/cli/quantization.h"
+#include "fs/cli/weights.h"
+
+struct quantization_report {
+    const struct gguf_model *model;
+    const struct quantization *rows;
+    size_t n_rows;
+    const struct weight_kind *kinds;
+    size_t n_kinds;
+    bool all, by_importance; /* all weights were measured; errors count by the importance of their columns */
+};
+
+/* On stdout: error against size, error by layer and kind of tensor, how the weights are distributed, and the table. */
+void print_quantization_html(const struct quantization_report *report);

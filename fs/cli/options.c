@@ -1,6 +1,7 @@
 #include "fs/cli/options.h"
 
 #include "base/text.h"
+#include "formats/format.h"
 #include "models/mix.h"
 #include "models/shards.h"
 
@@ -245,11 +246,47 @@ static bool parse_umask(void *field, const char *value, struct arena *arena, str
     return true;
 }
 
+/* What may stand after '=', for who completes it. */
+
+static void format_values(struct buffer *words)
+{
+    for (const struct format *const *format = formats; *format != NULL; format++)
+        buffer_printf(words, "%s ", (*format)->name);
+}
+
+static void type_values(struct buffer *words)
+{
+    struct error unused;
+    for (const struct dtype *const *dtype = dtypes; *dtype != NULL; dtype++)
+        if (quantize_type((*dtype)->name, &unused) != NULL)
+            buffer_printf(words, "%s ", (*dtype)->name);
+}
+
+static void rule_values(struct buffer *words)
+{
+    buffer_printf(words, "ggml %s", q4_0_absmax7_rule.name);
+}
+
+static void float_values(struct buffer *words)
+{
+    buffer_append_text(words, "f32 f16 bf16");
+}
+
+static void subtype_values(struct buffer *words)
+{
+    buffer_append_text(words, "wfs");
+}
+
+static void engine_values(struct buffer *words)
+{
+    buffer_append_text(words, "trtllm: vllm:");
+}
+
 #define FIELD(name) offsetof(struct options, name)
 
 const struct option_row option_rows[] = {
     {"format", "NAME", "read the source as this format, where it could be several", false, parse_text,
-     FIELD(open.format)},
+     FIELD(open.format), .values = format_values},
     {"name", "NAME", "call the model so in model.gguf, instead of after its directory", false, parse_text,
      FIELD(open.name)},
     {"names", "hf|gguf", "tensors/: names and layout of model.safetensors, or of model.gguf", false, parse_names,
@@ -261,13 +298,13 @@ const struct option_row option_rows[] = {
     {"allow_trailing", NULL, "ignore bytes after the last tensor instead of refusing the file", false, parse_flag,
      FIELD(open.allow_trailing)},
     {"q4_0", "RULE", "how Q4_0 rounds: ggml (the default), or absmax7 as some Rust engines do", false, parse_q4_0_rule,
-     FIELD(content.q4_0_rule)},
+     FIELD(content.q4_0_rule), .values = rule_values},
     {"tensor-type", "PATTERN=TYPE", "quantized files: tensors whose name matches get this type; may be repeated", false,
      parse_tensor_type, FIELD(content.quantize.tensor_types)},
     {"token-embedding-type", "TYPE", "quantized files: type of the token embedding", false, parse_quantize_type,
-     FIELD(content.quantize.token_embedding_type)},
+     FIELD(content.quantize.token_embedding_type), .values = type_values},
     {"output-tensor-type", "TYPE", "quantized files: type of the output tensor", false, parse_quantize_type,
-     FIELD(content.quantize.output_tensor_type)},
+     FIELD(content.quantize.output_tensor_type), .values = type_values},
     {"pure", NULL, "quantized files: one type for all tensors, no mixture", false, parse_flag,
      FIELD(content.quantize.pure)},
     {"leave-output-tensor", NULL, "quantized files: do not quantize the output tensor", false, parse_flag,
@@ -292,14 +329,14 @@ const struct option_row option_rows[] = {
     {"split", "SIZE|N", "gguf/split/: every GGUF file in parts of at most SIZE (500M, 2G) or N tensors", false,
      parse_split, FIELD(content.split)},
     {"dtype", "TYPE", "model.safetensors and hf/: floating-point tensors as f32, f16 or bf16", false, parse_float_type,
-     FIELD(content.hf_type)},
+     FIELD(content.hf_type), .values = float_values},
     {"shard-size", "SIZE", "hf/: the most bytes of a shard, 5GB by default", false, parse_shard_size,
      FIELD(content.shard_size)},
     {"layout", "NAME[:PARAMETERS]",
      "layouts/NAME/: the model as that layout or file says; may be repeated, each with its -o", false, parse_layout,
      FIELD(content.layouts), COMMAS_AFTER_COLON},
     {"shards", "ENGINE[:PARAMETERS]", "the same for the ranks of an engine: trtllm:tp=2,pp=2 or vllm:tp=4", false,
-     parse_layout, FIELD(content.layouts), COMMAS_AFTER_COLON},
+     parse_layout, FIELD(content.layouts), COMMAS_AFTER_COLON, .values = engine_values},
     {"allow_other", NULL, "let other users in; modes decide what they may read", true, parse_allow_other,
      FIELD(mount.session.allow_other)},
     {"uid", "NUMBER", "owner of all files; the default is who mounts", true, parse_id, FIELD(mount.uid)},
@@ -315,7 +352,8 @@ const struct option_row option_rows[] = {
     {"auto_unmount", NULL, "fusermount3 takes the mount away where wfs is killed", true, parse_flag,
      FIELD(mount.session.auto_unmount)},
     {"fsname", "NAME", "what /proc/mounts and df call the source", true, parse_text, FIELD(mount.session.source)},
-    {"subtype", "wfs", "the type is fuse.wfs, whether it is said or not", true, parse_subtype, FIELD(mount)},
+    {"subtype", "wfs", "the type is fuse.wfs, whether it is said or not", true, parse_subtype, FIELD(mount),
+     .values = subtype_values},
     {"log", "FILE", "messages go to the end of FILE too, instead of syslog: why a read failed, say", true, parse_text,
      FIELD(mount.log)},
     {0},
@@ -382,6 +420,24 @@ static bool same_name(const char *row, const char *word, size_t length)
     return true;
 }
 
+const struct option_row *option_find(const char *name)
+{
+    for (const struct option_row *row = option_rows; row->name != NULL; row++)
+        if (same_name(row->name, name, strlen(name)))
+            return row;
+    return NULL;
+}
+
+static bool unknown_option(const char *name, struct error *error)
+{
+    struct text_guess guess = {.typed = name};
+    char question[TEXT_QUESTION];
+    for (const struct option_row *row = option_rows; row->name != NULL; row++)
+        text_guess_try(&guess, row->name);
+    return error_set(error, "unknown option '%s'%s", name,
+                     guess.best != NULL ? text_guess_question(&guess, question) : "; wfs mount --help lists them");
+}
+
 static bool set_word(struct options *options, const char *word, struct error *error)
 {
     size_t length = strcspn(word, "=");
@@ -391,24 +447,18 @@ static bool set_word(struct options *options, const char *word, struct error *er
         return true;
     if (refusal != NULL)
         return error_set(error, "option %s: %s", word, refusal);
-    for (const struct option_row *row = option_rows; row->name != NULL; row++) {
-        if (!same_name(row->name, word, length))
-            continue;
-        if (row->argument == NULL && value != NULL)
-            return error_set(error, "option %s takes no value", row->name);
-        if (row->argument != NULL && (value == NULL || *value == '\0'))
-            return error_set(error, "option %s: '=%s' is missing", row->name, row->argument);
-        if (row->parse((char *)options + row->field, value, options->arena, error))
-            return true;
-        options->has_bad_file = row->reads_file;
-        return error_prefix(error, "option %s", row->name);
-    }
-    struct text_guess guess = {.typed = arena_strndup(options->arena, word, length)};
-    for (const struct option_row *row = option_rows; row->name != NULL; row++)
-        text_guess_try(&guess, row->name);
-    char question[TEXT_QUESTION];
-    return error_set(error, "unknown option '%s'%s", guess.typed,
-                     guess.best != NULL ? text_guess_question(&guess, question) : "; wfs mount --help lists them");
+    const char *name = arena_strndup(options->arena, word, length);
+    const struct option_row *row = option_find(name);
+    if (row == NULL)
+        return unknown_option(name, error);
+    if (row->argument == NULL && value != NULL)
+        return error_set(error, "option %s takes no value", row->name);
+    if (row->argument != NULL && (value == NULL || *value == '\0'))
+        return error_set(error, "option %s: '=%s' is missing", row->name, row->argument);
+    if (row->parse((char *)options + row->field, value, options->arena, error))
+        return true;
+    options->has_bad_file = row->reads_file;
+    return error_prefix(error, "option %s", row->name);
 }
 
 /* Whether the comma between the beginning of a word and what follows belongs to the word. */

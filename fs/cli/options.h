@@ -4,6 +4,7 @@
  * completions all come from it. To add one: a row in options.c, which names the field of whoever goes by it. */
 #pragma once
 
+#include "base/buffer.h"
 #include "formats/checkpoint.h"
 #include "fs/mount/session_options.h"
 #include "fs/tree/content_options.h"
@@ -49,10 +50,14 @@ struct option_row {
     size_t field; /* its place in struct options */
     enum commas commas;
     bool reads_file;
+    void (*values)(struct buffer *words); /* those there are, separated by spaces; NULL: too many to say */
 };
 
 /* Ended by a row without a name. */
 extern const struct option_row option_rows[];
+
+/* The row of an option as it may be typed, or NULL. */
+const struct option_row *option_find(const char *name);
 
 /* The defaults: owned by the user who runs us. */
 void options_init(struct options *options);

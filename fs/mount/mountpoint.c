@@ -120,22 +120,60 @@ struct mounted {
     char source[256];
 };
 
-static struct mounted find_mount(const char *path)
+typedef void see_mount(void *context, const struct mntent *entry);
+
+static void each_mount(see_mount *see, void *context)
 {
-    struct mounted mounted = {0};
     FILE *table = setmntent("/proc/self/mounts", "re");
     char line[PATH_MAX * 2];
     struct mntent entry;
-    while (table != NULL && getmntent_r(table, &entry, line, sizeof line) != NULL) {
-        if (strcmp(entry.mnt_dir, path) != 0)
-            continue;
-        mounted.there = true;
-        mounted.ours = strcmp(entry.mnt_type, "fuse.wfs") == 0;
-        snprintf(mounted.source, sizeof mounted.source, "%s", entry.mnt_fsname);
-    }
+    while (table != NULL && getmntent_r(table, &entry, line, sizeof line) != NULL)
+        see(context, &entry);
     if (table != NULL)
         endmntent(table);
-    return mounted;
+}
+
+static bool is_wfs(const struct mntent *entry)
+{
+    return strcmp(entry->mnt_type, "fuse.wfs") == 0;
+}
+
+struct search {
+    const char *path;
+    struct mounted mounted;
+};
+
+static void see_path(void *context, const struct mntent *entry)
+{
+    struct search *search = context;
+    if (strcmp(entry->mnt_dir, search->path) != 0)
+        return;
+    search->mounted = (struct mounted){.there = true, .ours = is_wfs(entry)};
+    snprintf(search->mounted.source, sizeof search->mounted.source, "%s", entry->mnt_fsname);
+}
+
+static struct mounted find_mount(const char *path)
+{
+    struct search search = {.path = path};
+    each_mount(see_path, &search);
+    return search.mounted;
+}
+
+struct emission {
+    void (*emit)(void *context, const char *path, const char *source);
+    void *context;
+};
+
+static void see_wfs(void *context, const struct mntent *entry)
+{
+    const struct emission *emission = context;
+    if (is_wfs(entry))
+        emission->emit(emission->context, entry->mnt_dir, entry->mnt_fsname);
+}
+
+void mountpoint_each(void (*emit)(void *context, const char *path, const char *source), void *context)
+{
+    each_mount(see_wfs, &(struct emission){emit, context});
 }
 
 enum answer { ANSWERS, DIED, IS_SILENT };

@@ -48,3 +48,6 @@ bool mountpoint_detach(const char *path, enum detach how, struct error *error);
 /* For `wfs umount`: detaches a wfs, alive or dead, and removes the directory if a wfs had made it. With DETACH_IDLE
  * waits until the server has closed its sources, for some seconds. */
 bool mountpoint_clear(const char *path, enum detach how, struct error *error);
+
+/* Calls `emit` for each place where a wfs is mounted, with what it shows. */
+void mountpoint_each(void (*emit)(void *context, const char *path, const char *source), void *context);

@@ -2,11 +2,20 @@
 
 load lib
 
+setup_file() {
+    load lib
+    mkdir "$BATS_FILE_TMPDIR/m"
+    make_input dtypes "$BATS_FILE_TMPDIR/m/model.safetensors"
+}
+
 setup() {
-    "$WFS" generate man >"$BATS_TEST_TMPDIR/wfs.1"
-    "$WFS" generate bash >"$BATS_TEST_TMPDIR/wfs.bash"
-    "$WFS" generate zsh >"$BATS_TEST_TMPDIR/_wfs"
-    "$WFS" generate fish >"$BATS_TEST_TMPDIR/wfs.fish"
+    COMPLETIONS=$HERE/../../fs/cli/completions
+    "$WFS" manual >"$BATS_TEST_TMPDIR/wfs.1"
+    mkdir "$BATS_TEST_TMPDIR/bin"
+    ln -s "$(realpath "$WFS")" "$BATS_TEST_TMPDIR/bin/wfs"
+    PATH=$BATS_TEST_TMPDIR/bin:$PATH
+    ln -s "$BATS_FILE_TMPDIR/m" "$BATS_TEST_TMPDIR/m"
+    touch "$BATS_TEST_TMPDIR/context.dat"
     cd "$BATS_TEST_TMPDIR"
 }
 
@@ -20,29 +29,28 @@ commands() {
 }
 
 flags() {
-    "$WFS" "$1" --help | sed -n '/^Flags/,/^$/s/.* --\([a-z]*\) .*/\1/p'
+    "$WFS" "$1" --help | sed -n '/^Flags/,/^$/s/.* --\([a-z-]*\) .*/\1/p'
 }
 
-@test "every command, option and flag is in all of them" {
+# Candidates without what they mean.
+words() {
+    "$WFS" complete -- "$@" | tail -n +2 | cut -f 1
+}
+
+@test "every command, option and flag is in the man page, and is completed" {
     [ "$(options | wc -l)" -ge 15 ]
     [ "$(commands | wc -l)" -ge 10 ]
     sed 's/\\-/-/g' wfs.1 >plain.1
     for option in $(options); do
         grep -qE "^\\\\fB$option\\\\fR(=.*)?$" plain.1
-        for file in wfs.bash _wfs wfs.fish; do
-            grep -qE "(^|[ '])$option[=[ ]" "$file"
-        done
+        words mount -o "$option" | grep -qE "^$option=?$"
     done
     for command in $(commands); do
         grep -qF ".SS \"wfs $command" plain.1
-        grep -qF "    $command) flags=" wfs.bash
-        grep -qF "'$command:" _wfs
-        grep -qF -- "-a $command " wfs.fish
+        words "$command" | grep -qx "$command"
         for flag in $(flags "$command"); do
             grep -qF -- "--$flag" plain.1 || [ "$flag" = help ]
-            grep -F "    $command) flags=" wfs.bash | grep -qwF -- "--$flag"
-            grep -F "        $command) _arguments" _wfs | grep -qwF -- "--$flag"
-            grep -F "seen_subcommand_from $command'" wfs.fish | grep -qwF -- "-l $flag"
+            words "$command" "--$flag" | grep -qx -- "--$flag"
         done
     done
 }
@@ -54,26 +62,77 @@ flags() {
     [[ $output == *"-o OPTION"* && $output == *"absmax7"* && $output == *"{}/model.gguf"* && $output == *'written "\,"'* ]]
 }
 
+@test "what may stand at the cursor" {
+    [ "$(words um)" = umount ]
+    [ "$(words help um)" = umount ]
+    [ "$(words ls --re)" = --recursive ]
+    [ "$(words mount -o pure,q4)" = pure,q4_0= ]
+    [ "$(words ls -o pure,q4_0=a)" = pure,q4_0=absmax7 ]
+    [ "$(words ls -o format=s)" = format=safetensors ]
+    [ "$(words ls -o allow)" = allow_trailing ]
+    [ "$(words ls m ten)" = tensors/ ]
+    [ "$(words cat -o pure m ./tensors/u8/r)" = "./tensors/u8/raw
+./tensors/u8/raw.npy" ]
+    [ "$("$WFS" complete -- cp m metadata.json "" | head -1)" = files ]
+    [ "$("$WFS" complete -- ls "" | head -1)" = files ]
+    [ "$("$WFS" complete -- mount -o imatrix=c)" = value ]
+    [ "$("$WFS" complete -- exec m -- "")" = command ]
+    for arguments in "zzz a" "ls nothing a" "ls m no/such"; do
+        [ -z "$(words $arguments 2>/dev/null)" ]
+    done
+}
+
+@test "umount: where a wfs is mounted" {
+    need_fuse
+    serve m "$BATS_TEST_TMPDIR/place"
+    words umount "$BATS_TEST_TMPDIR/" | grep -qxF "$BATS_TEST_TMPDIR/place"
+    unmount "$BATS_TEST_TMPDIR/place"
+    [ -z "$(words umount "$BATS_TEST_TMPDIR/")" ]
+}
+
+# What a shell makes of a line: LINE|WORDS.
+lines() {
+    cat <<'END'
+wfs um|umount
+wfs ls --re|--recursive
+wfs mount -o q4|q4_0=
+wfs mount -o pure,q4_0=a|pure,q4_0=absmax7
+wfs ls m ten|tensors/
+wfs cat m tensors/c64/f|
+wfs cat m tensors/i8/raw.|tensors/i8/raw.npy
+wfs mount -o imatrix=cont|imatrix=context.dat
+wfs ls cont|context.dat
+wfs exec m -- mkfif|mkfifo
+END
+}
+
 complete_bash() {
-    bash -c 'source wfs.bash; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); compopt() { :; }; _wfs; printf "%s\n" "${COMPREPLY[@]}"' bash "$@"
+    bash --norc -c 'source "$0"; compopt() { :; }
+        COMP_LINE=$1 COMP_POINT=${#1}; read -ra COMP_WORDS <<<"$1"; COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _wfs
+        last=${COMP_WORDS[-1]} # bash replaces what is after the last = of it
+        for word in "${COMPREPLY[@]}"; do echo "${last%"${last##*=}"}$word"; done' "$COMPLETIONS/wfs.bash" "$1"
 }
 
 @test "bash completes" {
-    [ "$(complete_bash wfs um)" = umount ]
-    [ "$(complete_bash wfs ls --re)" = --recursive ]
-    [ "$(complete_bash wfs mount -o q4)" = q4_0= ]
-    [ "$(complete_bash wfs mount -o pure,q4)" = pure,q4_0= ]
+    while IFS='|' read -r line wanted; do
+        echo "$line"
+        [ "$(complete_bash "$line")" = "$wanted" ]
+    done < <(lines)
 }
 
-@test "zsh and fish take their files" {
-    if ! command -v zsh >/dev/null && ! command -v fish >/dev/null; then
-        skip "neither zsh nor fish is here"
-    fi
-    ! command -v zsh >/dev/null || zsh -n _wfs
-    if command -v fish >/dev/null; then
-        fish -n wfs.fish
-        [ "$(fish -c 'source wfs.fish; complete -C "wfs um"' | cut -f 1)" = umount ]
-        fish -c 'source wfs.fish; complete -C "wfs mount -o q4"' | grep -q '^q4_0=.*absmax7'
-        fish -c 'source wfs.fish; complete -C "wfs ls --re"' | grep -q '^--recursive'
-    fi
+@test "fish completes" {
+    need fish
+    while IFS='|' read -r line wanted; do
+        echo "$line"
+        [ "$(fish --no-config -c 'source $argv[1]; complete -C $argv[2]' "$COMPLETIONS/wfs.fish" "$line" | cut -f 1)" = "$wanted" ]
+    done < <(lines)
+}
+
+@test "zsh completes" {
+    need zsh
+    while IFS='|' read -r line wanted; do
+        echo "$line"
+        zsh -f "$HERE/complete.zsh" "$COMPLETIONS" "$line" "$BATS_TEST_TMPDIR/out"
+        [[ " ${wanted:-${line##* }}" == " $(sed 's/ $//; s/.* //' out)" ]]
+    done < <(lines)
 }

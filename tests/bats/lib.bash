@@ -117,9 +117,9 @@ serve() {
     is_mounted "${@: -1}" || { cat "$SERVER_LOG" >&2; return 1; }
 }
 
-# A mount that is dead is not served: somebody is about to replace it.
+# A mount that is dead is not served: somebody is about to replace it, and takes it away before there is another.
 served_or_dead() {
-    { is_mounted "$1" && [ -d "$1/." ]; } || ! kill -0 "$SERVER" 2>/dev/null
+    { [ -d "$1/." ] && is_mounted "$1"; } || ! kill -0 "$SERVER" 2>/dev/null
 }
 
 # Waits for the server to end by itself; its status must be the one given.

@@ -1,0 +1,210 @@
+/* What may stand at the cursor: asked by the completions of bash, zsh and fish, so that all three know the same.
+ *
+ * `wfs complete WORD... CURRENT` gets the words after "wfs" up to the cursor, the last one unfinished. The first line
+ * says what is wanted besides the words that follow: "words" nothing, "files" names of files, "value" the same after
+ * the last '=' of CURRENT, "command" a program and its arguments. Each line after it is a whole word, a tab, and what
+ * it means. What goes wrong is no candidate, and no error. */
+#include "fs/cli/command.h"
+#include "fs/mount/mountpoint.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct typed {
+    const struct command *command;
+    const char *current, *source; /* the first operand, or NULL */
+    size_t n_operands;            /* before the current word */
+    bool after_o, after_end;      /* the current word follows -o; a "--" was there */
+    struct options options;
+};
+
+static void print_candidate(const char *current, const char *before, const char *word, const char *after,
+                            const char *meaning)
+{
+    struct buffer line = {0};
+    buffer_printf(&line, "%s%s%s", before, word, after);
+    if (line.length >= strlen(current) && memcmp(line.bytes, current, strlen(current)) == 0)
+        printf("%.*s\t%s\n", (int)line.length, (const char *)line.bytes, meaning);
+    buffer_free(&line);
+}
+
+static int complete_commands(const char *current, bool with_flags)
+{
+    puts("words");
+    for (const struct command *const *command = commands; *command != NULL; command++)
+        if (!(*command)->hidden)
+            print_candidate(current, "", (*command)->name, "", (*command)->summary);
+    if (with_flags) {
+        print_candidate(current, "", "help", "", "what wfs can do, or one command");
+        print_candidate(current, "", "--help", "", "what wfs can do");
+        print_candidate(current, "", "--version", "", "which wfs this is");
+    }
+    return EXIT_SUCCESS;
+}
+
+static int complete_flags(const struct typed *typed)
+{
+    char flag[64];
+    puts("words");
+    for (const struct flag *row = typed->command->flags; row != NULL && row->name != NULL; row++) {
+        snprintf(flag, sizeof flag, "-%c", row->letter);
+        if (row->letter != 0)
+            print_candidate(typed->current, "", flag, "", row->help);
+        print_candidate(typed->current, "--", row->name, "", row->help);
+    }
+    if (typed->command->takes_options)
+        print_candidate(typed->current, "", "-o", "", "options, separated by commas");
+    print_candidate(typed->current, "", "--help", "", "more about it");
+    return EXIT_SUCCESS;
+}
+
+/* The values of an option's argument, after "NAME=". */
+static int complete_values(const char *current, const char *before, const struct option_row *row)
+{
+    if (row->values == NULL) {
+        puts(strstr(row->argument, "FILE") != NULL || row->commas == COMMAS_AFTER_COLON ? "value" : "words");
+        return EXIT_SUCCESS;
+    }
+    struct buffer values = {0};
+    row->values(&values);
+    buffer_append(&values, "", 1);
+    puts("words");
+    char *rest = NULL;
+    for (const char *value = strtok_r((char *)values.bytes, " ", &rest); value != NULL;
+         value = strtok_r(NULL, " ", &rest))
+        print_candidate(current, before, value, "", row->help);
+    buffer_free(&values);
+    return EXIT_SUCCESS;
+}
+
+static int complete_options(const struct typed *typed)
+{
+    const char *comma = strrchr(typed->current, ','), *word = comma != NULL ? comma + 1 : typed->current;
+    const char *equals = strchr(word, '=');
+    struct arena *arena = arena_new();
+    if (equals != NULL) {
+        const struct option_row *row = option_find(arena_strndup(arena, word, (size_t)(equals - word)));
+        if (row == NULL || row->argument == NULL)
+            puts("words");
+        else
+            complete_values(typed->current, arena_strndup(arena, typed->current, (size_t)(equals + 1 - typed->current)),
+                            row);
+    } else {
+        const char *before = arena_strndup(arena, typed->current, (size_t)(word - typed->current));
+        puts("words");
+        for (const struct option_row *row = option_rows; row->name != NULL; row++)
+            if (!row->for_mounts || typed->command->mounts)
+                print_candidate(typed->current, before, row->name, row->argument != NULL ? "=" : "", row->help);
+    }
+    arena_free(arena);
+    return EXIT_SUCCESS;
+}
+
+struct listing {
+    const char *current, *directory;
+};
+
+static bool print_entry(void *context, uint64_t index, const char *name, const struct node_attributes *attributes)
+{
+    (void)index;
+    const struct listing *listing = context;
+    print_candidate(listing->current, listing->directory, name, attributes->directory ? "/" : "",
+                    attributes->directory ? "directory" : "file");
+    return true;
+}
+
+/* Paths inside the source; for a command that ends with a place to copy to, files as well. */
+static int complete_paths(const struct typed *typed)
+{
+    struct error error;
+    struct node_attributes directory;
+    puts(strstr(typed->command->usage, "DEST") != NULL ? "files" : "words");
+    struct tree *tree = command_open(typed->source, &typed->options);
+    if (tree == NULL)
+        return EXIT_SUCCESS;
+    const char *slash = strrchr(typed->current, '/');
+    char *above = strndup(typed->current, slash != NULL ? (size_t)(slash + 1 - typed->current) : 0);
+    if (tree_walk(tree, above, &directory, &error) && directory.directory)
+        tree_list(tree, directory.id, 0, print_entry, &(struct listing){typed->current, above});
+    free(above);
+    command_close(tree);
+    return EXIT_SUCCESS;
+}
+
+static void print_mountpoint(void *context, const char *path, const char *source)
+{
+    print_candidate(context, "", path, "", source);
+}
+
+static int complete_operand(const struct typed *typed)
+{
+    const struct command *command = typed->command;
+    if (typed->after_end && command->takes_program) {
+        puts("command");
+    } else if (command == command_find("umount")) {
+        puts("words");
+        mountpoint_each(print_mountpoint, (void *)typed->current);
+    } else if (typed->n_operands > 0 && strstr(command->usage, "PATH") != NULL) {
+        return complete_paths(typed);
+    } else {
+        puts("files");
+    }
+    return EXIT_SUCCESS;
+}
+
+/* Takes what is typed before the cursor apart, as getopt will. */
+static void read_words(struct typed *typed, char **words, size_t n_words)
+{
+    struct error error;
+    for (size_t i = 0; i < n_words; i++) {
+        const char *word = words[i];
+        if (typed->after_o) {
+            typed->after_o = false;
+            options_parse(&typed->options, word, &error);
+        } else if (!typed->after_end && strcmp(word, "--") == 0) {
+            typed->after_end = true;
+        } else if (!typed->after_end && strcmp(word, "-o") == 0) {
+            typed->after_o = typed->command->takes_options;
+        } else if (typed->after_end || *word != '-') {
+            typed->source = typed->n_operands++ == 0 ? word : typed->source;
+        }
+    }
+}
+
+static int run(const struct invocation *invocation)
+{
+    size_t n_words = invocation->n_arguments;
+    struct typed typed = {.current = invocation->arguments[n_words - 1]};
+    if (n_words == 1)
+        return complete_commands(typed.current, true);
+    if (strcmp(invocation->arguments[0], "help") == 0)
+        return complete_commands(typed.current, false);
+    typed.command = command_find(invocation->arguments[0]);
+    if (typed.command == NULL) {
+        puts("words");
+        return EXIT_SUCCESS;
+    }
+    options_init(&typed.options);
+    read_words(&typed, invocation->arguments + 1, n_words - 2);
+    int status;
+    if (typed.after_o)
+        status = complete_options(&typed);
+    else if (*typed.current == '-' && !typed.after_end)
+        status = complete_flags(&typed);
+    else
+        status = complete_operand(&typed);
+    options_free(&typed.options);
+    return status;
+}
+
+const struct command complete_command = {
+    .name = "complete",
+    .usage = "WORD...",
+    .summary = "Print what may stand at the cursor, for a shell",
+    .examples = (const struct example[]){{"wfs complete -- ls model.safetensors tens", "tensors/"}, {0}},
+    .min_arguments = 1,
+    .max_arguments = SIZE_MAX,
+    .hidden = true,
+    .run = run,
+};

@@ -91,7 +91,7 @@ static bool is_known_file(const char *prefix, const char *name)
 }
 
 /* Whether one of the names says that they are those of a model's directory. */
-static bool is_model_directory(const struct input *input)
+bool input_is_model_directory(const struct input *input)
 {
     for (size_t i = 0; i < input->n_names; i++)
         for (size_t j = 0; j < N_KNOWN_FILES; j++)
@@ -191,7 +191,7 @@ static int compare_side_files(const void *a, const void *b)
 void format_add_side_files(struct checkpoint *checkpoint, const struct input *input)
 {
     struct walk walk = {checkpoint, input, 0, input->file_name != NULL};
-    if (walk.single_file && !is_model_directory(input))
+    if (walk.single_file && !input_is_model_directory(input))
         return;
     add_folder(&walk, input->names, input->n_names, "", 0);
     if (checkpoint->n_side_files > 0)

@@ -46,6 +46,9 @@ extern const struct format *const formats[];
 /* Whether a name is in the directory. */
 bool input_has(const struct input *input, const char *name);
 
+/* Whether the directory has a file that only models have, such as config.json. */
+bool input_is_model_directory(const struct input *input);
+
 /* The format of single files that `file` is, by its beginning and, where that leaves it open, its name; NULL where it
  * is none, or could be two. */
 const struct format *format_of_file(const struct source *file, struct error *error);

@@ -143,11 +143,26 @@ const struct format *format_of_file(const struct source *file, struct error *err
     return choose_format(&input, error);
 }
 
-/* The name of the directory that the input is or is in. */
+/* A file's name without its suffix, or what is after the number of a shard. */
+static const char *stem(struct arena *arena, const char *file_name)
+{
+    struct shard_name parts;
+    const char *dot = strrchr(file_name, '.');
+    if (shard_name_parse(file_name, &parts))
+        return arena_strndup(arena, file_name, parts.stem_length);
+    return dot != NULL && dot != file_name ? arena_strndup(arena, file_name, (size_t)(dot - file_name)) : file_name;
+}
+
+/* The name of the directory that the input is or is in; of a file in a directory that may be anything its own. */
 static const char *model_name(struct arena *arena, const struct input *input)
 {
+    bool is_snapshot;
     char *path = arena_strdup(arena, input->path);
-    return hub_cache_model_name(arena, input->file_name != NULL ? dirname(path) : path);
+    const char *of_directory =
+        hub_cache_model_name(arena, input->file_name != NULL ? dirname(path) : path, &is_snapshot);
+    if (input->file_name == NULL || is_snapshot || input_is_model_directory(input))
+        return of_directory;
+    return stem(arena, input->file_name);
 }
 
 static void note_single_shard(const struct checkpoint *checkpoint, const char *file_name)

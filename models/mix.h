@@ -38,8 +38,9 @@ struct quantize_options {
     struct imatrix_filter filter;                                  /* of its entries */
     /* in the parts and the order of a GGUF that has parts */
     bool keep_split;
-    bool requantize;          /* also what is quantized already */
-    struct layer_list pruned; /* layers that are left out */
+    bool requantize;              /* also what is quantized already */
+    struct layer_list pruned;     /* layers that are left out */
+    const struct rule *q4_0_rule; /* not the tool's: how Q4_0 rounds; NULL: as the tool does */
 };
 
 /* The type of that name that a tensor may be written in, in any case, as the tool takes it ("q4_K"). NULL where there

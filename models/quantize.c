@@ -204,6 +204,7 @@ static bool plan_tensors(const struct gguf_model *model, const char *architectur
     bool found = true;
     for (size_t i = 0; i < kept.n_items && found; i++) {
         plan->places[i] = (struct gguf_place){.tensor = tensors[i], .encoding = encoding_of(types[i])};
+        plan->places[i].encoding.rule = types[i] == &q4_0_dtype ? options->q4_0_rule : NULL;
         found = types[i] == input_type(model, kept.items[i].original) ||
                 find_importance(mix, options, &kept.items[i], &plan->places[i], error);
     }

@@ -49,9 +49,10 @@ static bool has_prefix(const char *text, const char *prefix)
     return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
-const char *hub_cache_model_name(struct arena *arena, const char *directory)
+const char *hub_cache_model_name(struct arena *arena, const char *directory, bool *ret_is_snapshot)
 {
     char *path = absolute_path(arena, directory);
+    *ret_is_snapshot = false;
     if (path == NULL || strcmp(path, "/") == 0)
         return "model";
     const char *name = strrchr(path, '/') + 1;
@@ -59,6 +60,7 @@ const char *hub_cache_model_name(struct arena *arena, const char *directory)
     const char *folder_name = strrchr(folder, '/') + 1;
     if (strcmp(strrchr(snapshots, '/') + 1, "snapshots") != 0 || !has_prefix(folder_name, folder_prefix))
         return name;
+    *ret_is_snapshot = true;
     const char *organization = folder_name + strlen(folder_prefix), *separator = strstr(organization, "--");
     return separator != NULL ? separator + 2 : organization;
 }

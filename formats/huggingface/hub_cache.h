@@ -9,6 +9,8 @@
 #include "base/arena.h"
 #include "base/error.h"
 
+#include <stdbool.h>
+
 /* The path to open for what the user called `path`: a snapshot, where that is the folder of a repository in a hub
  * cache, or ORG/NAME, ORG/NAME@REVISION or NAME and no such path exists; else `path`. NULL where there is no snapshot
  * to choose. */
@@ -18,6 +20,7 @@ const char *hub_cache_resolve(struct arena *arena, const char *path, struct erro
  * file says: no other path is ever the answer. NULL where it is not such a name, or not there. */
 const char *hub_cache_find(struct arena *arena, const char *id, const char *revision, struct error *error);
 
-/* What the model in that directory is called: the repository's NAME for a snapshot in a hub cache, else the directory's
- * last component. Symbolic links are not resolved there: their own name is the one the user chose. */
-const char *hub_cache_model_name(struct arena *arena, const char *directory);
+/* What the model in that directory is called: the repository's NAME for a snapshot in a hub cache (*ret_is_snapshot),
+ * else the directory's last component. Symbolic links are not resolved there: their own name is the one the user chose.
+ */
+const char *hub_cache_model_name(struct arena *arena, const char *directory, bool *ret_is_snapshot);

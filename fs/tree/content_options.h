@@ -9,8 +9,7 @@
 
 struct content_options {
     enum shown_names names;           /* of the tensors below tensors/ */
-    const struct rule *q4_0_rule;     /* another rule for tensors/NAME/q4_0; NULL: the usual one */
-    struct quantize_options quantize; /* for gguf/model-Q*.gguf */
+    struct quantize_options quantize; /* for gguf/model-Q*.gguf; its rule and its matrix also for tensors/ */
     struct gguf_edits edits;          /* for all GGUF files */
     struct split_rule split;          /* for gguf/split/ */
     /* of floating-point tensors in model.safetensors and hf/; NULL: as the source has them */

@@ -46,7 +46,7 @@ bool tensor_file_at(const struct shown *shown, size_t index, const struct conten
         file.numpy = (slot - SLOT_FIRST_DTYPE) % 2 == 1;
         file.name = file.encoding.dtype->view_name;
         if (file.encoding.dtype == &q4_0_dtype)
-            file.encoding.rule = options->q4_0_rule;
+            file.encoding.rule = options->quantize.q4_0_rule;
         if (shown->importances != NULL)
             file.encoding.importance = shown->importances[index];
     }

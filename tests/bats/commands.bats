@@ -183,6 +183,35 @@ tensors/u8
     run ! grep -q 'K\.gguf$' <<<"$("$WFS" ls "$model" gguf | grep -v Q[26]_K)"
 }
 
+@test "the name of a lone file: its directory's where that is a model's, else its own" {
+    need jq
+    mkdir "$OUT/Downloads"
+    for file in model.safetensors tiny.v2.safetensors part-00001-of-00002.safetensors; do
+        cp "$SOURCE" "$OUT/Downloads/$file"
+        "$WFS" cat "$OUT/Downloads/$file" metadata.json | jq -r .name
+    done >"$OUT/names"
+    [ "$(tr '\n' ' ' <"$OUT/names")" = "model tiny.v2 part " ]
+    [ "$("$WFS" cat "$SOURCE" metadata.json | jq -r .name)" = model ]
+    cp -r "$MODEL" "$OUT/a-model"
+    [ "$("$WFS" cat "$OUT/a-model/model.safetensors" metadata.json | jq -r .name)" = a-model ]
+}
+
+@test "-o q4_0=absmax7: the same blocks in tensors/ and in gguf/" {
+    local model=$OUT/sample up=tensors/model.layers.0.mlp.up_proj.weight/q4_0
+    "$PYTHON" "$HERE/../data/make.py" sample "$model"
+    for rule in ggml absmax7; do
+        "$WFS" cat -o "q4_0=$rule" "$model" gguf/model-Q4_0.gguf >"$OUT/$rule.gguf"
+        "$WFS" cat -o "q4_0=$rule" "$model" "$up" >"$OUT/$rule.q4_0"
+    done
+    run ! cmp -s "$OUT/ggml.q4_0" "$OUT/absmax7.q4_0"
+    "$PYTHON" - "$OUT" <<'END'
+import sys
+read = lambda name: open(f"{sys.argv[1]}/{name}", "rb").read()
+for rule, other in (("ggml", "absmax7"), ("absmax7", "ggml")):
+    assert read(f"{rule}.q4_0") in read(f"{rule}.gguf") and read(f"{other}.q4_0") not in read(f"{rule}.gguf")
+END
+}
+
 @test "what wfs does not read is called by its name" {
     mkdir "$OUT/lfs" "$OUT/pipeline" "$OUT/pipeline/unet" "$OUT/onnx"
     printf 'version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n' >"$OUT/lfs/model.safetensors"

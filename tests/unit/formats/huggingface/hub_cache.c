@@ -167,11 +167,15 @@ static void names(void)
     files_link("link", "plain");
     files_link("to-snapshot", FOLDER "/snapshots/1111");
     struct arena *arena = arena_new();
-    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
-        check_text_report(hub_cache_model_name(arena, paths[i].path), paths[i].name, __FILE__, __LINE__, paths[i].path);
+    bool is_snapshot;
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+        const char *name = hub_cache_model_name(arena, paths[i].path, &is_snapshot);
+        check_text_report(name, paths[i].name, __FILE__, __LINE__, paths[i].path);
+        CHECK(is_snapshot == (strcmp(name, "a-model") == 0));
+    }
     files_must(chdir("plain") == 0, "plain");
-    CHECK_TEXT(hub_cache_model_name(arena, "."), "plain");
-    CHECK_TEXT(hub_cache_model_name(arena, "./"), "plain");
+    CHECK_TEXT(hub_cache_model_name(arena, ".", &is_snapshot), "plain");
+    CHECK_TEXT(hub_cache_model_name(arena, "./", &is_snapshot), "plain");
     arena_free(arena);
 }
 

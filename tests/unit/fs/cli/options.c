@@ -20,7 +20,7 @@ static void each_fills_its_field(void)
     CHECK_TEXT(options.open.name, "a,b");
     CHECK_TEXT(options.open.format, "torch");
     CHECK(options.open.allow_trailing);
-    CHECK(options.content.q4_0_rule == &q4_0_absmax7_rule);
+    CHECK(options.content.quantize.q4_0_rule == &q4_0_absmax7_rule);
     CHECK_TEXT(parse("pure,leave-output-tensor,keep-split,requantize,token-embedding-type=q8_0,"
                      "output-tensor-type=q6_K,tensor-type=a=f16,tensor-type=b=f32"),
                "");

@@ -56,7 +56,7 @@ const struct command cat_command = {
     .examples =
         (const struct example[]){
             {"wfs cat model.safetensors metadata.json | jq '.tensors[].name'", "the names of all tensors"},
-            {"wfs cat model.safetensors tensors/lm_head.weight/f32 | head -c 400", "the first hundred values"},
+            {"wfs cat model.safetensors tensors/lm_head.weight/f32 | od -A d -t f4 -N 400", "the first hundred values"},
             {0},
         },
     .min_arguments = 2,

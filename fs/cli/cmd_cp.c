@@ -156,7 +156,7 @@ const struct command cp_command = {
     .examples =
         (const struct example[]){
             {"wfs cp Qwen/Qwen2.5-0.5B gguf/model-Q4_K_M.gguf .", "quantize a model from the hub cache"},
-            {"wfs cp -r model.safetensors gguf /models/gguf", "every quantization of it"},
+            {"wfs cp -r ~/models/Llama-3.2-1B gguf .", "every quantization of it"},
             {0},
         },
     .min_arguments = 3,

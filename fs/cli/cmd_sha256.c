@@ -166,7 +166,7 @@ const struct command sha256_command = {
     .text = "Of a directory, every file below it; without PATH, every file there is. With all cores.",
     .examples =
         (const struct example[]){
-            {"wfs sha256 model.safetensors gguf/model-Q4_K_M.gguf", "what a file would be that exists nowhere"},
+            {"wfs sha256 ~/models/Llama-3.2-1B gguf/model-Q4_K_M.gguf", "what a file would be that exists nowhere"},
             {"wfs sha256 Qwen/Qwen2.5-0.5B 'gguf/*' >SUMS; cd /mnt/m && sha256sum -c ~/SUMS",
              "check a mount, or a copy"},
             {0},

@@ -136,3 +136,14 @@ complete_bash() {
         [[ " ${wanted:-${line##* }}" == " $(sed 's/ $//; s/.* //' out)" ]]
     done < <(lines)
 }
+
+@test "the examples of the help run as they are" {
+    need_root
+    need_fuse
+    need unshare jq
+    "$PYTHON" "$HERE/../data/make.py" sample "$BATS_TEST_TMPDIR/model"
+    run unshare -m bash "$HERE/examples.bash" "$BATS_TEST_TMPDIR/model" "$HERE/../data/torch/views-5.pt"
+    echo "$output"
+    [ "$status" -eq 0 ]
+    [[ ${lines[-1]} == "all of them ran" ]]
+}

@@ -24,8 +24,6 @@ static const struct {
     const char *ending, *what;
 } endings[] = {
     {".onnx", "ONNX, which wfs does not read; name the checkpoint that it was exported from"},
-    {".npz", "arrays of numpy (MLX, JAX), which wfs does not read; save them as safetensors"},
-    {".npy", "an array of numpy, which wfs does not read; save it as safetensors"},
     {".h5", "HDF5 (Keras, TensorFlow), which wfs does not read; save it as safetensors"},
     {".keras", "Keras, which wfs does not read; save it as safetensors"},
     {".msgpack", "Flax, which wfs does not read; save it as safetensors"},

@@ -21,6 +21,7 @@ static const struct kind {
     {"safetensors", "model.safetensors", ".safetensors", "model.safetensors.index.json", ".safetensors.index.json",
      "model"},
     {"torch", "pytorch_model.bin", ".bin", "pytorch_model.bin.index.json", ".bin.index.json", "pytorch_model"},
+    {"numpy", "weights.npz", ".npz", "weights.npz.index.json", ".npz.index.json", "weights"},
 };
 enum { N_KINDS = sizeof kinds / sizeof *kinds };
 

@@ -184,8 +184,9 @@ static void kinds_of_weights(void)
     write_shard("kinds/model.safetensors", "a");
     CHECK_TEXT(outcome("kinds", &as_safetensors), "ok: a");
     CHECK_TEXT(outcome("kinds", &as_directory), "ok: a");
-    CHECK_TEXT(outcome("kinds", &as_unknown),
-               "option format: 'tarot' is not a format (known: gguf, huggingface, meta, mistral, safetensors, torch)");
+    CHECK_TEXT(
+        outcome("kinds", &as_unknown),
+        "option format: 'tarot' is not a format (known: gguf, huggingface, meta, mistral, numpy, safetensors, torch)");
     CHECK(strncmp(outcome("kinds", &as_torch), "ok", 2) != 0);
 
     /* A shard is what its content is, not its name. */

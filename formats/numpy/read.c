@@ -1,0 +1,415 @@
+/* numpy's arrays: a .npy file is one tensor, a .npz file, a zip archive of them, several. MLX and JAX save weights so.
+ *
+ * A header is a dictionary of Python in a fixed form: 'descr', 'fortran_order' and 'shape', each once. Elements are
+ * read from where they lie, swapped where they are big-endian, strided where they are in Fortran's order. Arrays of
+ * objects are pickles: nothing of them is read. Two bytes without a type (V2) are bfloat16, which numpy has no name
+ * for: MLX and ml_dtypes write it so. Source: numpy/lib/format.py. */
+#include "base/checked.h"
+#include "base/text.h"
+#include "formats/bits.h"
+#include "formats/format.h"
+#include "formats/layout.h"
+#include "formats/torch/deflate_index.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+/* A header of simple elements has less than 200 bytes; one of structured ones may be long. */
+enum { PREFIX_V1 = 10, PREFIX_V2 = 12, MAX_HEADER = 1 << 20, MAX_DESCR = 31 };
+
+static const char magic[] = "\x93NUMPY", suffix[] = ".npy";
+enum { MAGIC_BYTES = sizeof magic - 1, SUFFIX_BYTES = sizeof suffix - 1 };
+
+/* The header, as it says. */
+struct header {
+    char descr[MAX_DESCR + 1]; /* empty: a structured one */
+    bool column_major;
+    unsigned rank;
+    uint64_t shape[LAYOUT_MAX_RANK];
+};
+
+/* A text that is being parsed. */
+struct cursor {
+    const char *at, *end;
+};
+
+static void skip_spaces(struct cursor *cursor)
+{
+    while (cursor->at < cursor->end && strchr(" \t\r\n", *cursor->at) != NULL && *cursor->at != '\0')
+        cursor->at++;
+}
+
+static bool take(struct cursor *cursor, const char *word)
+{
+    size_t length = strlen(word);
+    skip_spaces(cursor);
+    if ((size_t)(cursor->end - cursor->at) < length || memcmp(cursor->at, word, length) != 0)
+        return false;
+    cursor->at += length;
+    return true;
+}
+
+/* A text in quotes of either kind, without escapes. */
+static bool take_text(struct cursor *cursor, char out[MAX_DESCR + 1])
+{
+    skip_spaces(cursor);
+    if (cursor->at == cursor->end || (*cursor->at != '\'' && *cursor->at != '"'))
+        return false;
+    const char *start = cursor->at + 1, *close = memchr(start, *cursor->at, (size_t)(cursor->end - start));
+    if (close == NULL || close - start > MAX_DESCR || memchr(start, '\\', (size_t)(close - start)) != NULL)
+        return false;
+    memcpy(out, start, (size_t)(close - start));
+    out[close - start] = '\0';
+    cursor->at = close + 1;
+    return true;
+}
+
+/* A list, up to the bracket that closes it; what is in it is not looked at. */
+static bool skip_list(struct cursor *cursor)
+{
+    size_t depth = 0;
+    do {
+        char c = cursor->at < cursor->end ? *cursor->at : '\0';
+        if (c == '\0')
+            return false;
+        if (c == '\'' || c == '"') {
+            const char *close = memchr(cursor->at + 1, c, (size_t)(cursor->end - cursor->at - 1));
+            if (close == NULL)
+                return false;
+            cursor->at = close;
+        }
+        depth += c == '[' || c == '(';
+        depth -= c == ']' || c == ')';
+        cursor->at++;
+    } while (depth > 0);
+    return true;
+}
+
+static bool take_descr(struct cursor *cursor, struct header *header)
+{
+    skip_spaces(cursor);
+    header->descr[0] = '\0';
+    return cursor->at < cursor->end && *cursor->at == '[' ? skip_list(cursor) : take_text(cursor, header->descr);
+}
+
+static bool take_size(struct cursor *cursor, uint64_t *ret_size)
+{
+    uint64_t size = 0;
+    skip_spaces(cursor);
+    const char *start = cursor->at;
+    for (; cursor->at < cursor->end && isdigit((unsigned char)*cursor->at); cursor->at++)
+        if (!checked_multiply(size, 10, &size) || !checked_add(size, (uint64_t)(*cursor->at - '0'), &size))
+            return false;
+    bool is_number = cursor->at > start;
+    take(cursor, "L"); /* Python 2 */
+    *ret_size = size;
+    return is_number;
+}
+
+static bool take_shape(struct cursor *cursor, struct header *header)
+{
+    if (!take(cursor, "("))
+        return false;
+    for (header->rank = 0; !take(cursor, ")"); header->rank++) {
+        if (header->rank == LAYOUT_MAX_RANK || !take_size(cursor, &header->shape[header->rank]))
+            return false;
+        if (!take(cursor, ",")) {
+            header->rank++;
+            return header->rank > 1 && take(cursor, ")");
+        }
+    }
+    return true;
+}
+
+static bool take_order(struct cursor *cursor, struct header *header)
+{
+    header->column_major = take(cursor, "True");
+    return header->column_major || take(cursor, "False");
+}
+
+static bool parse_header(const char *text, size_t length, struct header *header)
+{
+    static const struct {
+        const char *name;
+        bool (*take)(struct cursor *cursor, struct header *header);
+    } keys[] = {{"descr", take_descr}, {"fortran_order", take_order}, {"shape", take_shape}};
+    enum { N_KEYS = sizeof keys / sizeof *keys };
+    struct cursor cursor = {text, text + length};
+    bool seen[N_KEYS] = {false};
+    size_t n_seen = 0;
+    if (!take(&cursor, "{"))
+        return false;
+    while (!take(&cursor, "}")) {
+        char name[MAX_DESCR + 1];
+        size_t key = 0;
+        if (!take_text(&cursor, name) || !take(&cursor, ":"))
+            return false;
+        while (key < N_KEYS && strcmp(keys[key].name, name) != 0)
+            key++;
+        if (key == N_KEYS || seen[key] || !keys[key].take(&cursor, header))
+            return false;
+        seen[key] = true;
+        n_seen++;
+        if (!take(&cursor, ",")) {
+            if (!take(&cursor, "}"))
+                return false;
+            break;
+        }
+    }
+    skip_spaces(&cursor);
+    return n_seen == N_KEYS && cursor.at == cursor.end;
+}
+
+/* The dtype of a descr such as "<f4"; where there is none, NULL and the reason. */
+static const struct dtype *dtype_of(const char *descr, bool *ret_swapped, const char **ret_reason)
+{
+    char native[MAX_DESCR + 2];
+    const char *kind = descr + (*descr != '\0' && strchr("<>|=", *descr) != NULL);
+    *ret_swapped = *descr == '>';
+    if (strcmp(kind, "V2") == 0)
+        return &bf16_dtype;
+    for (const char *order = "<|"; *order != '\0'; order++) {
+        snprintf(native, sizeof native, "%c%s", *order, kind);
+        for (const struct dtype *const *dtype = dtypes; *dtype != NULL; dtype++)
+            if ((*dtype)->numpy != NULL && strcmp((*dtype)->numpy, native) == 0)
+                return *dtype;
+    }
+    *ret_reason = "elements that wfs has no type for";
+    if (*kind == '\0')
+        *ret_reason = "structured elements";
+    else if (*kind == 'O')
+        *ret_reason = "objects, which are pickled";
+    else if (*kind == 'U' || *kind == 'S')
+        *ret_reason = "texts";
+    else if (*kind == 'V')
+        *ret_reason = "elements without a type";
+    return NULL;
+}
+
+/* Where an array is: in a file, or in a member of an archive. */
+struct place {
+    const char *name;                  /* for messages: "x.npz: w.npy" */
+    struct source *source;             /* of the elements */
+    uint64_t offset, size;             /* of the whole .npy there */
+    const struct zip_member *deflated; /* of the archive, or NULL */
+    const struct source *archive;
+};
+
+struct reader {
+    struct checkpoint *checkpoint;
+    struct tensor_set *tensors;
+    bool allow_trailing;
+};
+
+/* The beginning of a deflated member, without the rest of it being inflated. */
+static bool inflate_head(const struct place *place, size_t length, unsigned char *out, struct error *error)
+{
+    enum { PIECE = 4096 };
+    unsigned char piece[PIECE];
+    z_stream stream = {.next_out = out, .avail_out = (uInt)length};
+    uint64_t at = place->deflated->offset, left = place->deflated->compressed_size;
+    int result = inflateInit2(&stream, -MAX_WBITS);
+    while (result == Z_OK && stream.avail_out > 0 && left > 0) {
+        size_t n = left < PIECE ? (size_t)left : PIECE;
+        if (!source_read(place->archive, at, n, piece, error)) {
+            inflateEnd(&stream);
+            return false;
+        }
+        stream.next_in = piece;
+        stream.avail_in = (uInt)n;
+        at += n;
+        left -= n;
+        result = inflate(&stream, Z_NO_FLUSH);
+    }
+    inflateEnd(&stream);
+    return stream.avail_out == 0 || error_set(error, "%s: damaged deflated data", place->name);
+}
+
+static bool read_head(const struct place *place, size_t length, unsigned char *out, struct error *error)
+{
+    if (place->size < length)
+        return error_set(error, "%s: cut short: there is no header of an array", place->name);
+    if (place->deflated != NULL)
+        return inflate_head(place, length, out, error);
+    return source_read(place->source, place->offset, length, out, error);
+}
+
+/* The header, and how long it is with what comes before it. */
+static bool read_header(const struct place *place, struct header *header, uint64_t *ret_length, struct error *error)
+{
+    unsigned char prefix[PREFIX_V2];
+    if (!read_head(place, sizeof prefix, prefix, error))
+        return false;
+    if (memcmp(prefix, magic, MAGIC_BYTES) != 0)
+        return error_set(error, "%s: not an array of numpy: it does not begin with \\x93NUMPY", place->name);
+    bool first = prefix[MAGIC_BYTES] == 1;
+    if (prefix[MAGIC_BYTES] < 1 || prefix[MAGIC_BYTES] > 3)
+        return error_set(error, "%s: version %u of the format is not known", place->name, prefix[MAGIC_BYTES]);
+    uint64_t before = first ? PREFIX_V1 : PREFIX_V2, length = prefix[8] | (uint64_t)prefix[9] << 8;
+    if (!first)
+        length |= (uint64_t)prefix[10] << 16 | (uint64_t)prefix[11] << 24;
+    if (length > MAX_HEADER)
+        return error_set(error, "%s: a header of more than a megabyte", place->name);
+    unsigned char *text = memory_alloc(before + length);
+    bool read = read_head(place, (size_t)(before + length), text, error);
+    bool good = read && parse_header((const char *)text + before, (size_t)length, header);
+    free(text);
+    *ret_length = before + length;
+    return good || (read && error_set(error, "%s: the header is not the dictionary that numpy writes", place->name));
+}
+
+static void set_column_major(struct tensor *tensor, struct arena *arena)
+{
+    uint64_t *strides = arena_array(arena, tensor->rank, sizeof *strides), stride = 1;
+    for (unsigned i = 0; i < tensor->rank; i++) {
+        strides[i] = stride;
+        stride *= tensor->shape[i];
+    }
+    tensor->strides = strides;
+}
+
+/* What is after the elements, or missing of them. */
+static bool check_length(const struct reader *reader, const struct place *place, uint64_t available, uint64_t n_bytes,
+                         struct error *error)
+{
+    if (available < n_bytes)
+        return error_set(error, "%s: cut short: %" PRIu64 " bytes of elements instead of %" PRIu64, place->name,
+                         available, n_bytes);
+    if (available > n_bytes && !reader->allow_trailing)
+        return error_set(error, "%s: %" PRIu64 " bytes after the last element; -o allow_trailing ignores them",
+                         place->name, available - n_bytes);
+    return true;
+}
+
+static bool add_array(const struct reader *reader, const char *name, const struct place *place, struct error *error)
+{
+    struct arena *arena = reader->checkpoint->arena;
+    struct header header;
+    uint64_t before = 0, n_elements, n_bytes;
+    bool swapped;
+    if (!read_header(place, &header, &before, error))
+        return false;
+    struct tensor tensor = {.name = name, .name_length = (uint32_t)strlen(name), .rank = (uint8_t)header.rank};
+    tensor.source = place->source;
+    tensor.dtype = dtype_of(header.descr, &swapped, &tensor.refusal);
+    if (tensor.dtype == NULL)
+        tensor.dtype = &u8_dtype;
+    tensor.shape = arena_copy(arena, header.shape, header.rank * sizeof *header.shape);
+    if (!layout_size(tensor.dtype, tensor.shape, header.rank, &n_elements, &n_bytes, NULL))
+        return error_set(error, "%s: a shape whose size is more than there can be", place->name);
+    if (tensor.refusal == NULL) {
+        if (!check_length(reader, place, place->size - before, n_bytes, error))
+            return false;
+        tensor.offset = place->offset + before;
+        tensor.length = n_bytes;
+        if (header.column_major && header.rank > 1)
+            set_column_major(&tensor, arena);
+        if (strchr(header.descr, 'V') != NULL)
+            checkpoint_note(reader->checkpoint,
+                            "%s: elements of two bytes without a type (V2) are taken for bfloat16, as MLX and JAX "
+                            "write it",
+                            source_name(place->archive != NULL ? place->archive : place->source));
+        bool complex = tensor.dtype->kind == DTYPE_COMPLEX;
+        struct bits bits = {.component_bytes = (uint8_t)(tensor.dtype->block_bytes / (complex ? 2 : 1)),
+                            .swap = swapped && tensor.dtype->block_bytes > 1};
+        if (bits.swap)
+            tensor.view = view_bits(arena, tensor_view(&tensor, arena), bits);
+    }
+    tensor_set_add(reader->tensors, &tensor);
+    return true;
+}
+
+/* A name without ".npy", in the arena. */
+static const char *array_name(struct arena *arena, const char *file_name)
+{
+    size_t length = strlen(file_name);
+    return arena_strndup(arena, file_name, length - (text_ends_with(file_name, suffix) ? SUFFIX_BYTES : 0));
+}
+
+static bool add_members(const struct reader *reader, struct source *file, const struct zip_directory *zip,
+                        struct arena *scratch, struct error *error)
+{
+    struct source *inflated = NULL;
+    for (size_t i = 0; i < zip->n_members; i++) {
+        const struct zip_member *member = &zip->members[i];
+        struct place place = {.source = file, .offset = member->offset, .size = member->size, .archive = file};
+        place.name = arena_printf(scratch, "%s: %s", source_name(file), member->name);
+        if (!text_ends_with(member->name, suffix) || member->name_length == SUFFIX_BYTES) {
+            checkpoint_note(reader->checkpoint, "%s is not an array: it is not shown", place.name);
+            continue;
+        }
+        if (member->method == ZIP_DEFLATED) {
+            if (inflated == NULL) {
+                inflated = inflated_source_new(zip);
+                checkpoint_add_source(reader->checkpoint, inflated);
+            }
+            place.source = inflated;
+            place.offset = member->inflated;
+            place.deflated = member;
+        }
+        if (!add_array(reader, array_name(reader->checkpoint->arena, member->name), &place, error))
+            return false;
+    }
+    return true;
+}
+
+static bool is_array(const unsigned char *head, size_t length)
+{
+    return length >= MAGIC_BYTES && memcmp(head, magic, MAGIC_BYTES) == 0;
+}
+
+/* Whether the first member of a zip archive is an array. */
+static bool is_archive(const struct source *file, const unsigned char *head, size_t length)
+{
+    enum { NAME_LENGTH = 26, NAME = 30, MOST = 1024 };
+    char name[MOST + 1];
+    struct error unused;
+    if (length < NAME || memcmp(head, "PK\3\4", 4) != 0)
+        return false;
+    size_t name_length = head[NAME_LENGTH] | (size_t)head[NAME_LENGTH + 1] << 8;
+    if (name_length > MOST || source_size(file) < NAME + name_length ||
+        !source_read(file, NAME, name_length, name, &unused))
+        return false;
+    name[name_length] = '\0';
+    return text_ends_with(name, suffix);
+}
+
+static bool numpy_read_file(struct checkpoint *checkpoint, struct source *file, struct tensor_set *tensors,
+                            const struct open_options *options, struct error *error)
+{
+    unsigned char head[sizeof((struct input *)0)->head];
+    size_t length = source_size(file) < sizeof head ? (size_t)source_size(file) : sizeof head;
+    struct reader reader = {checkpoint, tensors, options->allow_trailing};
+    if (!source_read(file, 0, length, head, error))
+        return false;
+    if (!is_archive(file, head, length)) {
+        struct place place = {.name = source_name(file), .source = file, .size = source_size(file)};
+        const char *name = source_name(file), *slash = strrchr(name, '/');
+        return add_array(&reader, array_name(checkpoint->arena, slash != NULL ? slash + 1 : name), &place, error);
+    }
+    struct arena *scratch = arena_new();
+    struct zip_directory zip;
+    bool good = zip_directory_read(&zip, file, scratch, error) && add_members(&reader, file, &zip, scratch, error);
+    arena_free(scratch);
+    return good;
+}
+
+static enum probe numpy_probe(const struct input *input)
+{
+    if (input->file == NULL)
+        return PROBE_NO;
+    if (is_array(input->head, input->head_length) || is_archive(input->file, input->head, input->head_length))
+        return PROBE_SURE;
+    return text_ends_with(input->file_name, ".npz") || text_ends_with(input->file_name, suffix) ? PROBE_MAYBE
+                                                                                                : PROBE_NO;
+}
+
+const struct format numpy_format = {
+    .name = "numpy",
+    .summary = "numpy.save() and savez(): .npy and .npz, of MLX and JAX too",
+    .probe = numpy_probe,
+    .read_file = numpy_read_file,
+};

@@ -98,6 +98,8 @@ static const struct format *choose_format(const struct input *input, struct erro
         error_set(error, "%s: could be %s or %s; choose with -o format=", input->path, best->name, rival->name);
         return NULL;
     }
+    if (surest <= PROBE_MAYBE && !unread_check_text(input, error))
+        return NULL;
     if (best == NULL)
         unread_explain(input, error);
     return best;

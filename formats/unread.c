@@ -25,12 +25,15 @@ static const struct {
 } endings[] = {
     {".onnx", "ONNX, which wfs does not read; name the checkpoint that it was exported from"},
     {".h5", "HDF5 (Keras, TensorFlow), which wfs does not read; save it as safetensors"},
+    {".ckpt.index", "TensorFlow, which wfs does not read; save it as safetensors"},
     {".keras", "Keras, which wfs does not read; save it as safetensors"},
     {".msgpack", "Flax, which wfs does not read; save it as safetensors"},
     {".tflite", "TensorFlow Lite, which wfs does not read"},
     {"saved_model.pb", "TensorFlow, which wfs does not read; save it as safetensors"},
     {".pt2", "an exported program of torch, which wfs does not read; save its state_dict"},
     {".distcp", "a part of a distributed checkpoint of torch; join it by torch.distributed.checkpoint.format_utils"},
+    {".nemo", "an archive of NeMo; unpack it by tar, the checkpoint is in it"},
+    {".pdparams", "Paddle, which wfs does not read; save it as safetensors"},
     {".mlmodel", "Core ML, which wfs does not read"},
     {".engine", "an engine of TensorRT, which wfs does not read; name the checkpoint that it was built from"},
     {".incomplete", "half a download; let it finish"},
@@ -39,21 +42,46 @@ static const struct {
     {".aria2", "the mark of half a download; let it finish"},
 };
 
-bool unread_check_content(const struct input *input, struct error *error)
-{
-    for (size_t i = 0; i < sizeof contents / sizeof *contents; i++)
-        if (input->head_length >= contents[i].offset + contents[i].length &&
-            memcmp(input->head + contents[i].offset, contents[i].bytes, contents[i].length) == 0)
-            return error_set(error, "%s: %s", input->path, contents[i].what);
-    return true;
-}
-
 static const char *kind_of_name(const char *name)
 {
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
         if (text_ends_with(name, endings[i].ending))
             return endings[i].what;
     return NULL;
+}
+
+/* Many programs put theirs into a zip archive, as torch does. */
+static bool is_zip(const struct input *input)
+{
+    return input->head_length >= 4 && memcmp(input->head, "PK\3\4", 4) == 0;
+}
+
+/* Formats of text: a message of a server, say, that was saved instead of what was asked for. */
+static bool is_text(const struct input *input)
+{
+    enum { LEAST = 16 };
+    for (size_t i = 0; i < input->head_length; i++)
+        if (!(input->head[i] >= ' ' && input->head[i] < 0x7f) && memchr("\t\r\n", input->head[i], 3) == NULL)
+            return false;
+    return input->head_length >= LEAST;
+}
+
+bool unread_check_content(const struct input *input, struct error *error)
+{
+    for (size_t i = 0; i < sizeof contents / sizeof *contents; i++)
+        if (input->head_length >= contents[i].offset + contents[i].length &&
+            memcmp(input->head + contents[i].offset, contents[i].bytes, contents[i].length) == 0)
+            return error_set(error, "%s: %s", input->path, contents[i].what);
+    const char *kind = input->file_name != NULL && is_zip(input) ? kind_of_name(input->file_name) : NULL;
+    if (kind != NULL)
+        return error_set(error, "%s: %s", input->path, kind);
+    return true;
+}
+
+bool unread_check_text(const struct input *input, struct error *error)
+{
+    return !is_text(input) || error_set(error, "%s: a text, not a checkpoint: it begins with '%.16s'", input->path,
+                                        (const char *)input->head);
 }
 
 /* The root of a pipeline: its parts are models of their own. */

@@ -7,5 +7,8 @@
  * its name is: a pointer of Git LFS, a page of HTML, another program's format. */
 bool unread_check_content(const struct input *input, struct error *error);
 
+/* The same for a text, which no format takes for sure. */
+bool unread_check_text(const struct input *input, struct error *error);
+
 /* Sets the error for an input that no format takes; returns false. */
 bool unread_explain(const struct input *input, struct error *error);

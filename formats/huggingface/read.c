@@ -17,30 +17,57 @@ static const struct kind {
     const char *usual, *suffix;
     const char *usual_index, *index_suffix;
     const char *shard_stem;
+    bool says_little; /* the suffix is that of other files, too: these are looked into */
 } kinds[] = {
     {"safetensors", "model.safetensors", ".safetensors", "model.safetensors.index.json", ".safetensors.index.json",
      "model"},
-    {"torch", "pytorch_model.bin", ".bin", "pytorch_model.bin.index.json", ".bin.index.json", "pytorch_model"},
+    {"torch", "pytorch_model.bin", ".bin", "pytorch_model.bin.index.json", ".bin.index.json", "pytorch_model", true},
     {"numpy", "weights.npz", ".npz", "weights.npz.index.json", ".npz.index.json", "weights"},
+    {"torch", "model.pt", ".pt", "model.pt.index.json", ".pt.index.json", "model", true},
+    {"torch", "model.pth", ".pth", "model.pth.index.json", ".pth.index.json", "model", true},
+    {"torch", "model.ckpt", ".ckpt", "model.ckpt.index.json", ".ckpt.index.json", "model", true},
 };
 enum { N_KINDS = sizeof kinds / sizeof *kinds };
 
-/* Whether a file may be weights of the kind, by its name; a trainer's state is not. */
-static bool is_weights(const struct kind *kind, const char *name)
+/* The state of a trainer, beside the weights. */
+static bool is_of_trainer(const char *name)
 {
-    return text_ends_with(name, kind->suffix) && *name != '.' && strcmp(name, "training_args.bin") != 0 &&
-           strcmp(name, "optimizer.bin") != 0 && strcmp(name, "scheduler.bin") != 0;
+    static const char *const stems[] = {"training_args.", "optimizer.", "scheduler.", "scaler.", "rng_state"};
+    for (size_t i = 0; i < sizeof stems / sizeof *stems; i++)
+        if (strncmp(name, stems[i], strlen(stems[i])) == 0)
+            return true;
+    return false;
 }
 
-static bool is_index(const struct kind *kind, const char *name)
+static bool is_checkpoint(const struct input *input, const char *name)
 {
+    struct error unused;
+    struct source *file = location_open(input->location, name, &unused);
+    bool is_known = file != NULL && format_of_file(file, &unused) != NULL;
+    source_close(file);
+    return is_known;
+}
+
+/* Whether a file may be weights of the kind, by its name, and where that says little by what is in it. */
+static bool is_weights(const struct input *input, const struct kind *kind, const char *name)
+{
+    struct shard_name parts;
+    if (!text_ends_with(name, kind->suffix) || *name == '.' || is_of_trainer(name))
+        return false;
+    return !kind->says_little || strcmp(name, kind->usual) == 0 || shard_name_parse(name, &parts) ||
+           is_checkpoint(input, name);
+}
+
+static bool is_index(const struct input *input, const struct kind *kind, const char *name)
+{
+    (void)input;
     return text_ends_with(name, kind->index_suffix) && *name != '.';
 }
 
 static bool has_kind(const struct input *input, const struct kind *kind)
 {
     for (size_t i = 0; i < input->n_names; i++)
-        if (is_weights(kind, input->names[i]) || is_index(kind, input->names[i]))
+        if (is_weights(input, kind, input->names[i]) || is_index(input, kind, input->names[i]))
             return true;
     return false;
 }
@@ -79,23 +106,24 @@ static const char *list_text(struct arena *arena, const char *const *names, size
 }
 
 /* The names that `belongs`, in the arena. */
-static const char *const *select_names(struct arena *arena, const struct input *input, const struct kind *kind,
-                                       bool (*belongs)(const struct kind *kind, const char *name), size_t *ret_n_names)
+static const char *const *
+select_names(struct arena *arena, const struct input *input, const struct kind *kind,
+             bool (*belongs)(const struct input *input, const struct kind *kind, const char *name), size_t *ret_n_names)
 {
     const char **names = arena_array(arena, input->n_names, sizeof *names);
     size_t n_names = 0;
     for (size_t i = 0; i < input->n_names; i++)
-        if (belongs(kind, input->names[i]))
+        if (belongs(input, kind, input->names[i]))
             names[n_names++] = input->names[i];
     *ret_n_names = n_names;
     return names;
 }
 
-static bool is_usual_shard(const struct kind *kind, const char *name)
+static bool is_usual_shard(const struct input *input, const struct kind *kind, const char *name)
 {
     struct shard_name parts;
-    return is_weights(kind, name) && shard_name_parse(name, &parts) && parts.stem_length == strlen(kind->shard_stem) &&
-           strncmp(name, kind->shard_stem, parts.stem_length) == 0;
+    return is_weights(input, kind, name) && shard_name_parse(name, &parts) &&
+           parts.stem_length == strlen(kind->shard_stem) && strncmp(name, kind->shard_stem, parts.stem_length) == 0;
 }
 
 /* Whether the sorted names are all shards of one set, and all of its shards. */

@@ -226,6 +226,37 @@ END
     fails 1 "model.onnx: ONNX, which wfs does not read" "$WFS" ls "$OUT/onnx/model.onnx"
     printf '\x89HDF\r\n\x1a\n' >"$OUT/weights.h5"
     fails 1 "weights.h5: HDF5" "$WFS" ls "$OUT/weights.h5"
+    printf 'PK\3\4' >"$OUT/model.keras"
+    fails 1 "model.keras: Keras" "$WFS" ls "$OUT/model.keras"
+    cp "$OUT/model.keras" "$OUT/model.pt2"
+    fails 1 "model.pt2: an exported program of torch" "$WFS" ls "$OUT/model.pt2"
+    echo '{"error":"Repository not found"}' >"$OUT/answer.safetensors"
+    fails 1 "answer.safetensors: a text, not a checkpoint: it begins with '{\"error\":\"Reposi'" "$WFS" ls "$OUT/answer.safetensors"
+    for pair in flax_model.msgpack:Flax tf_model.h5:HDF5 saved_model.pb:TensorFlow model.ckpt.index:TensorFlow \
+        __0_0.distcp:"a part of a distributed checkpoint of torch; join it" x.nemo:"an archive of NeMo; unpack it" \
+        model.safetensors.incomplete:"half a download; let it finish"; do
+        rm -rf "$OUT/one"
+        mkdir "$OUT/one"
+        head -c 40 /dev/zero >"$OUT/one/${pair%%:*}"
+        fails 1 "no checkpoint that wfs can read is in this directory; ${pair%%:*} is ${pair#*:}" "$WFS" ls "$OUT/one"
+    done
+}
+
+@test "a directory with one checkpoint of any name: that one, whatever else is there" {
+    local torch=$HERE/../data/torch/views-5.pt
+    for name in model.pt best.pth last.ckpt finetuned.bin; do
+        mkdir "$OUT/$name"
+        cp "$torch" "$OUT/$name/$name"
+        head -c 100 /dev/zero >"$OUT/$name/other.bin"
+        cp "$torch" "$OUT/$name/optimizer.pt"
+        cmp <("$WFS" cat "$OUT/$name" model.safetensors) <("$WFS" cat "$torch" model.safetensors)
+    done
+    cp "$torch" "$OUT/model.pt/model.v2.pt"
+    "$WFS" ls "$OUT/model.pt" # the usual name wins
+    cp "$torch" "$OUT/best.pth/last.pth"
+    fails 1 "best.pth and last.pth: which of them belong together is not known without an index; name one file" "$WFS" ls "$OUT/best.pth"
+    rm "$OUT/last.ckpt/last.ckpt"
+    fails 1 "no checkpoint that wfs can read is in this directory" "$WFS" ls "$OUT/last.ckpt"
 }
 
 @test "cp: a link that leads nowhere stays as it is" {

@@ -47,6 +47,55 @@ static void print_man_command(const struct command *command)
     }
 }
 
+/* The first example of each command; the others are beside it. */
+static void print_man_examples(void)
+{
+    puts(".SH EXAMPLES");
+    for (const struct command *const *command = commands; *command != NULL; command++) {
+        if ((*command)->hidden)
+            continue;
+        print_roff_line(".TP\n\\fB", (*command)->examples->line, "\\fR");
+        print_roff_line("", (*command)->examples->meaning, "");
+    }
+}
+
+/* What no table says. */
+static const char rest_of_man[] =
+    ".SH EXIT STATUS\n"
+    ".TP\n0\nall went well\n"
+    ".TP\n1\nthe input or the system was at fault; of \\fBwfs diff\\fR and \\fBwfs verify\\fR: there are differences\n"
+    ".TP\n2\nwfs was called wrongly\n"
+    ".TP\n32\na mount failed, of \\fBmount.wfs\\fR as \\fBmount\\fR(8) runs it\n"
+    ".PP\n\\fBwfs exec\\fR returns what the program returned, 128 and the number of the signal that ended it, 126 "
+    "where\n"
+    "it cannot be run, 127 where it is not there.\n"
+    ".SH ENVIRONMENT\n"
+    ".TP\n\\fBHF_HUB_CACHE\\fR, \\fBHUGGINGFACE_HUB_CACHE\\fR, \\fBHF_HOME\\fR, \\fBXDG_CACHE_HOME\\fR\n"
+    "where the hub cache is that ORG/NAME is looked for in, as huggingface_hub finds it;\n"
+    "\\fI~/.cache/huggingface/hub\\fR without them\n"
+    ".TP\n\\fBNO_COLOR\\fR, \\fBTERM\\fR\nno colours where the first is set or the second is \"dumb\"\n"
+    ".TP\n\\fBTMPDIR\\fR\nwhere \\fBwfs exec\\fR makes its mount point, instead of \\fI/tmp\\fR\n"
+    ".TP\n\\fBWFS_CPU\\fR\nportable, avx2 or avx512: no faster instructions than these. The results are the same\n"
+    ".SH FILES\n"
+    ".TP\n\\fI/dev/fuse\\fR\nwhat a mount needs; \\fBwfs ls\\fR, \\fBcat\\fR, \\fBcp\\fR, \\fBinfo\\fR do not\n"
+    ".TP\n\\fI/etc/fuse.conf\\fR\nthe line \"user_allow_other\" lets ordinary users use \\-o allow_other\n"
+    ".TP\n\\fI/etc/fstab\\fR\nSOURCE MOUNTPOINT fuse.wfs defaults 0 0\n"
+    ".TP\n\\fIMOUNTPOINT/metadata.json\\fR\nof a mount: what it shows, what it does not, and why\n"
+    ".SH NOTES\n"
+    "A program that opens a mounted file with O_DIRECT and reads 4 MiB and more at a time gets it fastest. A read "
+    "that\n"
+    "fails is EIO, and its reason goes to syslog, to stderr with \\-f or \\-v, and to the file of \\-o log=. Files are "
+    "as\n"
+    "they were when wfs opened the source: what is replaced by a rename or deleted is served as before, what is "
+    "written\n"
+    "to or cut is EIO. Facts about tensors are extended attributes, \\fIuser.wfs.*\\fR.\n"
+    ".SH BUGS\n"
+    "Who changes a source through a mapping, or from another machine, is noticed when a file is next read, not "
+    "before.\n"
+    "\\-o auto_unmount is libfuse's: fusermount3 may lose the race with the end of wfs and leave a dead mount, which\n"
+    "\\fBwfs umount\\fR takes away.\n"
+    ".SH SEE ALSO\n\\fBfusermount3\\fR(1), \\fBmount\\fR(8), \\fBgetfattr\\fR(1)";
+
 static void print_man(void)
 {
     printf(".TH WFS 1 \"\" \"wfs %s\" \"User Commands\"\n", WFS_VERSION);
@@ -75,21 +124,8 @@ static void print_man(void)
         print_roff_line(row->argument != NULL ? "\\fR=\\fI" : "", row->argument != NULL ? row->argument : "", "\\fR");
         print_roff_line("", row->help, row->for_mounts ? " (mounts only)" : "");
     }
-    puts(".SH EXIT STATUS\n0 when all went well, 1 when the input or the system was at fault, 2 when wfs was called "
-         "wrongly. "
-         "\\fBwfs exec\\fR returns what\n"
-         "the program returned; as a helper of \\fBmount\\fR(8), wfs returns 32 when a mount failed.");
-    puts(".SH NOTES\nA program that opens a mounted file with O_DIRECT and reads 4 MiB and more at a time gets it "
-         "fastest. A "
-         "read that fails is EIO,\n"
-         "and its reason goes to syslog, or to stderr with \\-f. Files are as they were when wfs opened the source: "
-         "what is "
-         "replaced by a\n"
-         "rename or deleted is served as before, what is cut off is EIO. Facts about tensors are extended attributes, "
-         "\\fIuser.wfs.*\\fR.");
-    puts(".SH FILES\n.TP\n\\fI/etc/fuse.conf\\fR\nthe line \"user_allow_other\" lets ordinary users use \\-o "
-         "allow_other\n"
-         ".SH SEE ALSO\n\\fBfusermount3\\fR(1), \\fBmount\\fR(8), \\fBgetfattr\\fR(1)");
+    print_man_examples();
+    puts(rest_of_man);
 }
 
 static int run(const struct invocation *invocation)

@@ -12,6 +12,9 @@
 
 enum { SHOWN_ELEMENTS = 16 }; /* of an array in the metadata; of a longer one, its length */
 
+/* Of the contract in docs/metadata.md: a key changes its meaning, or goes, only with a new number. */
+enum { METADATA_SCHEMA = 1 };
+
 static void put_sources(const struct checkpoint *checkpoint, struct json_writer *writer)
 {
     json_break_line(writer);
@@ -147,6 +150,7 @@ static void write_head(struct tree *tree, struct buffer *out)
     struct json_writer writer = {.out = out, .letters = JSON_UTF8, .compact = true};
     json_begin_object(&writer, NULL);
     json_put_text(&writer, "wfs", WFS_VERSION);
+    json_put_number(&writer, "schema", METADATA_SCHEMA);
     json_break_line(&writer);
     json_put_text(&writer, "format", checkpoint->format);
     json_break_line(&writer);

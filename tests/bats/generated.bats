@@ -59,6 +59,9 @@ words() {
     need man
     output=$(MANWIDTH=100 man --warnings -l wfs.1 2>warnings | cat)
     [ ! -s warnings ] || { cat warnings; return 1; }
+    for section in NAME SYNOPSIS DESCRIPTION COMMANDS OPTIONS EXAMPLES "EXIT STATUS" ENVIRONMENT FILES NOTES BUGS "SEE ALSO"; do
+        grep -qx "$section" <<<"$output"
+    done
     [[ $output == *"-o OPTION"* && $output == *"absmax7"* && $output == *"{}/model.gguf"* && $output == *'written "\,"'* ]]
 }
 

@@ -178,14 +178,18 @@ void mountpoint_each(void (*emit)(void *context, const char *path, const char *s
 
 enum answer { ANSWERS, DIED, IS_SILENT };
 
-/* Whether somebody serves a mount. A child asks, since whoever asks a server that is stopped waits for it; stat would
- * be answered from the kernel's cache. A server that is just ending drops the question: the connection is aborted. */
+/* Whether somebody serves a mount. A child asks, since whoever asks a server that is stopped waits for it, deaf to
+ * signals where the server has taken the question: with no file of the caller's, who may wait for the end of a pipe.
+ * stat would be answered from the kernel's cache. A server that is just ending drops the question: the connection is
+ * aborted. */
 static enum answer ask(const char *path)
 {
     struct statvfs status;
     pid_t child = fork();
-    if (child == 0)
+    if (child == 0) {
+        close_range(0, ~0U, 0);
         _exit(statvfs(path, &status) != 0 && (errno == ENOTCONN || errno == ECONNABORTED) ? DIED : ANSWERS);
+    }
     int result;
     for (int i = 0; child > 0 && i < ANSWER_MILLISECONDS; i++) {
         if (waitpid(child, &result, WNOHANG) == child)

@@ -286,6 +286,22 @@ struct gguf_model *gguf_model_new(const struct checkpoint *checkpoint, struct er
     return make(checkpoint, fill_in, error);
 }
 
+static bool fill_in_repacked(struct gguf_model *model, struct error *error)
+{
+    bool has_blocks = false;
+    model->is_repacked = true;
+    if (gguf_is_source(model->checkpoint) || !fill_in(model, error) || model->family == NULL)
+        return error_set(error, "%s", "");
+    for (size_t i = 0; i < model->tensors->n_tensors; i++)
+        has_blocks |= model->forced[i] != NULL && model->forced[i]->kind == DTYPE_BLOCK;
+    return has_blocks || error_set(error, "%s", "");
+}
+
+struct gguf_model *gguf_model_new_repacked(const struct checkpoint *checkpoint, struct error *error)
+{
+    return make(checkpoint, fill_in_repacked, error);
+}
+
 struct gguf_model *gguf_projector_new(const struct checkpoint *checkpoint, struct error *error)
 {
     return make(checkpoint, fill_in_projector, error);

@@ -32,6 +32,7 @@ struct gguf_model {
                                 * by their  names, and are not among them; 0: none */
     uint32_t packed_file_type; /* general.file_type of plain outputs, where the checkpoint is packed; 0: their own */
 
+    bool is_repacked;           /* has blocks in the place of packed weights, wherever they decode to the same */
     bool is_gguf, is_quantized; /* the source is a GGUF, of blocks */
     /* for whoever made the model to set: changes to the keys of every output; NULL: none */
     const struct gguf_edits *edits;
@@ -40,6 +41,10 @@ struct gguf_model {
 /* NULL where no GGUF can be made of the checkpoint: the error says why (a tensor that the family does not know ...). An
  * architecture that no row knows gives a plain container instead, with a note. */
 struct gguf_model *gguf_model_new(const struct checkpoint *checkpoint, struct error *error);
+
+/* The same with packed weights as blocks of ggml that decode to just their values, whatever the converter makes of
+ * them. NULL, without a reason, where there are none of the kind. */
+struct gguf_model *gguf_model_new_repacked(const struct checkpoint *checkpoint, struct error *error);
 void gguf_model_free(struct gguf_model *model); /* NULL is allowed */
 
 /* The same for the part of a multimodal model that sees or hears, as the converter's --mmproj does it. NULL where there

@@ -344,14 +344,33 @@ static void note_beyond(const struct checkpoint *checkpoint, const struct plain_
                         plain->is_saved_again ? "of the weights unpacked" : "what it makes of weights that it takes");
 }
 
+/* general.file_type of a file whose blocks are of one type, as a rule; 0 where there are none. */
+static uint32_t file_type_of_blocks(const struct gguf_model *model)
+{
+    static const struct {
+        const char *dtype;
+        uint32_t file_type;
+    } types[] = {{"Q4_0", 2}, {"Q4_1", 3}, {"Q8_0", 7}, {"MXFP4", 38}, {"NVFP4", 39}};
+    for (size_t i = 0; i < model->tensors->n_tensors; i++)
+        for (size_t j = 0; j < COUNT(types); j++)
+            if (model->forced[i] != NULL && strcmp(model->forced[i]->name, types[j].dtype) == 0)
+                return types[j].file_type;
+    return 0;
+}
+
 static bool add_unpacked(struct synthesis *synthesis, const struct packing_config *config, struct arena *scratch,
                          struct error *error)
 {
     enum { FILE_TYPE_MXFP4 = 38, FILE_TYPE_NVFP4 = 39 };
     struct gguf_model *model = synthesis->model;
     struct tensor_set *stored = stored_in_order(synthesis, scratch);
-    const struct packing_input input = {model->arena,   stored,        config->quantization,
-                                        config->method, config->dtype, .keeps_mxfp4 = synthesis->family->keeps_mxfp4};
+    const struct packing_input input = {model->arena,
+                                        stored,
+                                        config->quantization,
+                                        config->method,
+                                        config->dtype,
+                                        .keeps_blocks = model->is_repacked,
+                                        .keeps_mxfp4 = synthesis->family->keeps_mxfp4};
     struct plain_set plain;
     if (!tensor_set_seal(stored, error) || !packings_unpack(&input, &plain, error))
         return false;
@@ -360,9 +379,14 @@ static bool add_unpacked(struct synthesis *synthesis, const struct packing_confi
         model->packed_file_type = FILE_TYPE_MXFP4;
     else if (config->is_nvfp4)
         model->packed_file_type = FILE_TYPE_NVFP4;
-    note_beyond(model->checkpoint, &plain);
+    if (!model->is_repacked)
+        note_beyond(model->checkpoint, &plain);
     struct renamed renamed = rename_tensors(synthesis, &plain, scratch);
-    return relate(synthesis, &renamed, error);
+    if (!relate(synthesis, &renamed, error))
+        return false;
+    if (model->is_repacked)
+        model->packed_file_type = file_type_of_blocks(model);
+    return true;
 }
 
 bool tensors_add(struct synthesis *synthesis, struct error *error)

@@ -21,8 +21,8 @@
 struct gguf_files {
     struct tree *tree;
     pthread_mutex_t making; /* of the model, for which all files wait */
-    struct gguf_model *model;
-    bool failed; /* no GGUF can be made: said once */
+    struct gguf_model *model, *repacked;
+    bool failed, no_repacked; /* no GGUF can be made: said once */
 };
 
 /* One output: of the converter, where `outtype` is set; of llama-quantize, where `mix` is; else the source's own GGUF.
@@ -31,7 +31,8 @@ struct gguf_output {
     struct gguf_files *files;
     const char *outtype;
     const struct mix *mix;
-    bool keep_split; /* as the source has its tensors and parts */
+    bool keep_split;  /* as the source has its tensors and parts */
+    bool is_repacked; /* of the model with packed weights as blocks */
 };
 
 /* A part of one. */
@@ -117,9 +118,30 @@ static bool plan_quantize(const struct gguf_output *output, const struct gguf_mo
     return error_set(error, "%s", "");
 }
 
+static void make_repacked(void *context)
+{
+    struct making *making = context;
+    making->files->repacked = gguf_model_new_repacked(tree_checkpoint(making->files->tree), making->error);
+}
+
+/* The model with packed weights as blocks, or NULL: why there is no other has been said. */
+static const struct gguf_model *repacked_of(struct gguf_files *files)
+{
+    struct error error;
+    attempt_lock(&files->making);
+    if (files->repacked == NULL && !files->no_repacked) {
+        attempt(make_repacked, &(struct making){files, &error}, &error);
+        files->no_repacked = files->repacked == NULL;
+        if (files->repacked != NULL)
+            files->repacked->edits = &tree_options(files->tree)->edits;
+    }
+    attempt_unlock(&files->making);
+    return files->repacked;
+}
+
 static bool make_plan(const struct gguf_output *output, struct gguf_plan *ret_plan, struct error *error)
 {
-    const struct gguf_model *model = model_of(output->files);
+    const struct gguf_model *model = output->is_repacked ? repacked_of(output->files) : model_of(output->files);
     if (model == NULL)
         return error_set(error, "%s", "");
     if (output->mix != NULL)
@@ -168,6 +190,7 @@ static void release(void *context)
 {
     struct gguf_files *files = context;
     gguf_model_free(files->model);
+    gguf_model_free(files->repacked);
     pthread_mutex_destroy(&files->making);
 }
 
@@ -220,7 +243,7 @@ static void add_output(struct gguf_files *files, node_id directory, node_id spli
                        const char *outtype, const struct mix *mix)
 {
     struct gguf_output *output = arena_alloc(tree_arena(files->tree), sizeof *output);
-    *output = (struct gguf_output){files, outtype, mix, false};
+    *output = (struct gguf_output){.files = files, .outtype = outtype, .mix = mix};
     tree_add_file(files->tree, directory, name, plan_output, output);
     if (split == 0)
         return;
@@ -228,6 +251,13 @@ static void add_output(struct gguf_files *files, node_id directory, node_id spli
     whole.keep_split = mix != NULL && keeps_split(files->tree);
     if (whole.keep_split || split_is_asked(files->tree))
         add_parts(&whole, split, name);
+}
+
+static void add_repacked(struct gguf_files *files, node_id directory)
+{
+    struct gguf_output *output = arena_alloc(tree_arena(files->tree), sizeof *output);
+    *output = (struct gguf_output){.files = files, .outtype = "auto", .is_repacked = true};
+    tree_add_file(files->tree, directory, "model-repacked.gguf", plan_output, output);
 }
 
 static void add_mixes(struct gguf_files *files, node_id directory, node_id split, const struct mix *mix)
@@ -268,6 +298,8 @@ static bool add(struct tree *tree, struct error *error)
         for (size_t i = 0; i < sizeof converter_outputs / sizeof *converter_outputs; i++)
             add_output(files, directories[converter_outputs[i].directory], split, converter_outputs[i].name,
                        converter_outputs[i].outtype, NULL);
+        if (tree_source_shown(tree)->unpacked != NULL)
+            add_repacked(files, directories[GGUF]);
     }
     add_mixes(files, directories[GGUF], split, mixes);
     return true;

@@ -4,7 +4,7 @@
  * the rows 0 2 4 6 1 3 5 7 gemv       B.qweight I32 [rows, columns / 8], B.qzeros I32 [rows, groups / 8], B.scales
  * [rows, groups], groups rounded up gemv_fast  B.qweight I16 [rows / 4, columns], shuffled; B.scales and B.qzeros
  * [groups, rows], which are -(scale * zero point) */
-#include "models/packings/packed.h"
+#include "models/packings/repack.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -43,10 +43,15 @@ static uint64_t group_size_of(const struct json *config, uint64_t n_columns, uin
     return group_size > 0 && n_columns % group_size == 0 ? group_size : 0;
 }
 
-static const struct view *scale_codes(struct arena *arena, const struct view *codes, const struct view *zeros,
+static const struct view *scale_codes(const struct packed *packed, const struct view *codes, const struct view *zeros,
                                       const struct view *scales, uint64_t group_size)
 {
+    enum { MIDDLE = 1 << (BITS - 1) };
+    struct arena *arena = packed->input->arena;
     const struct sharing sharing = {1, group_size, NULL};
+    if (!json_bool(json_get(packed->input->config, "zero_point"), true))
+        packed->unpacked->repacked = view_of_repacked(
+            arena, &(struct repacking){codes, scales, NULL, BITS, group_size, .zeros = zeros, .zero = MIDDLE});
     return view_combine(arena, view_combine(arena, codes, SUBTRACT, zeros, &sharing), MULTIPLY, scales, &sharing);
 }
 
@@ -62,7 +67,7 @@ static bool unpack_gemm(struct packed *packed, const struct view *words, const s
     if (group_size == 0 || n_columns / group_size != n_groups)
         return packed_misfit(packed, ".scales", scales, "which does not fit %" PRIu64 " columns", n_columns);
     const struct view *codes = view_transpose(arena, view_fields(arena, words, &fields));
-    packed->unpacked->view = scale_codes(arena, codes, view_transpose(arena, view_fields(arena, zeros, &fields)),
+    packed->unpacked->view = scale_codes(packed, codes, view_transpose(arena, view_fields(arena, zeros, &fields)),
                                          view_transpose(arena, scales), group_size);
     return true;
 }
@@ -79,7 +84,7 @@ static bool unpack_gemv(struct packed *packed, const struct view *words, const s
         return false;
     if (n_groups == 0 || scales->shape[1] % FIELDS != 0 || n_groups > scales->shape[1])
         return packed_misfit(packed, ".scales", scales, "which does not fit %" PRIu64 " columns", n_columns);
-    packed->unpacked->view = scale_codes(arena, view_fields(arena, words, &fields),
+    packed->unpacked->view = scale_codes(packed, view_fields(arena, words, &fields),
                                          packed_cut(arena, view_fields(arena, zeros, &fields), n_rows, n_groups),
                                          packed_cut(arena, scales, n_rows, n_groups), group_size);
     return true;

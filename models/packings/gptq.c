@@ -6,7 +6,7 @@
  * group_size columns each.
  *
  * Zero points that became one more are not cut to the bits again: 15 becomes 16. */
-#include "models/packings/packed.h"
+#include "models/packings/repack.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -92,6 +92,17 @@ static bool is_first_version(const struct packing_input *input)
     return (format == NULL || strcmp(format, "gptq") == 0) && !has_format(input, "gptqmodel");
 }
 
+/* What says of itself that it is symmetric, and in the order of its columns, is taken at its word. */
+static void repack(const struct packed *packed, const struct layout *layout, struct repacking *repacking)
+{
+    const struct json *config = packed->input->config;
+    repacking->bits = layout->bits;
+    repacking->group_size = layout->group_size;
+    repacking->zero = (uint8_t)((1u << (layout->bits - 1)) - is_first_version(packed->input));
+    if (json_bool(json_get(config, "sym"), false) && !json_bool(json_get(config, "desc_act"), false))
+        packed->unpacked->repacked = view_of_repacked(packed->input->arena, repacking);
+}
+
 static const struct view *put_together(const struct packed *packed, const struct layout *layout,
                                        const struct view *words, const struct view *zeros, const struct view *scales,
                                        const struct view *groups)
@@ -100,10 +111,12 @@ static const struct view *put_together(const struct packed *packed, const struct
     const struct sharing sharing = {1, layout->group_size, groups};
     const struct view *codes = cut(arena, layout, view_transpose(arena, words), layout->n_columns);
     zeros = view_transpose(arena, cut(arena, layout, zeros, layout->n_rows));
+    scales = view_transpose(arena, scales);
+    repack(packed, layout, &(struct repacking){codes, scales, .zeros = zeros, .groups = groups});
     if (is_first_version(packed->input))
         zeros = view_combine_number(arena, zeros, ADD, 1);
     codes = view_combine(arena, codes, SUBTRACT, zeros, &sharing);
-    return view_combine(arena, codes, MULTIPLY, view_transpose(arena, scales), &sharing);
+    return view_combine(arena, codes, MULTIPLY, scales, &sharing);
 }
 
 static bool check_groups(const struct packed *packed, const struct view *groups)

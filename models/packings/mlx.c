@@ -3,7 +3,7 @@
  * A weight B.weight [rows, columns] is itself U32 [rows, columns * bits / 32], the first element in the least
  * significant bits, with B.scales and B.biases [rows, groups]: code * scale + bias. Layers may have other bits than
  * config.json says, which follow from the shapes; the size of groups is in the configuration alone. */
-#include "models/packings/packed.h"
+#include "models/packings/repack.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -53,6 +53,8 @@ static bool unpack(const struct packing_input *input, const struct tensor *key, 
                                               : view_fields(arena, view_reinterpret(arena, words, &u8_dtype), &fields);
     unpacked->view = view_combine(arena, view_combine(arena, codes, MULTIPLY, scales, &sharing), ADD, biases, &sharing);
     unpacked->bits = (unsigned)bits;
+    unpacked->repacked = view_of_repacked(
+        arena, &(struct repacking){codes, scales, biases, .bits = (unsigned)bits, .group_size = group_size});
     return true;
 }
 

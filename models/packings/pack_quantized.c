@@ -4,7 +4,7 @@
  * B.weight_shape, its two numbers. A zero point B.weight_zero_point is packed down the rows, I32 [words, groups];
  * without one it is half of the range. With B.weight_g_idx [columns], which libraries wrote before they ordered columns
  * themselves, columns have groups in any order, unless one of them is -1: then it was never filled in. */
-#include "models/packings/packed.h"
+#include "models/packings/repack.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -154,7 +154,11 @@ static bool unpack(const struct packing_input *input, const struct tensor *key, 
         unpacked->beyond = "words without unused bits";
     if (!find_groups(&packed, &layout, &sharing))
         return false;
-    const struct view *codes = center(&packed, &layout, cut(input->arena, &layout, words, layout.n_columns), &sharing);
+    const struct view *codes = cut(input->arena, &layout, words, layout.n_columns);
+    if (sharing.groups == NULL && packing_partner(input, key, own, ".weight_zero_point") == NULL)
+        unpacked->repacked = view_of_repacked(
+            input->arena, &(struct repacking){codes, scale, .bits = layout.bits, .group_size = sharing.columns});
+    codes = center(&packed, &layout, codes, &sharing);
     if (codes == NULL)
         return false;
     unpacked->view = view_combine(input->arena, codes, MULTIPLY, scale, &sharing);

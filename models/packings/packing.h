@@ -25,7 +25,8 @@ struct packing_input {
     const struct dtype *dtype;    /* of the model before it was packed */
     /* what is wanted is the model unpacked and saved again, whatever the converter knows */
     bool is_saved_again;
-    bool keeps_mxfp4; /* of the model's family the converter writes packed MXFP4 as it is */
+    bool keeps_blocks; /* what is wanted has blocks wherever they are exact */
+    bool keeps_mxfp4;  /* of the model's family the converter writes packed MXFP4 as it is */
 };
 
 /* Where plain tensors stand in the order of the converter. */
@@ -37,6 +38,7 @@ struct unpacked {
     const char *name;
     const struct view *view;                       /* its values */
     const struct view *blocks;                     /* the same as ggml has them; NULL: it has none of the kind */
+    const struct view *repacked;                   /* blocks that decode to the same values; NULL: blocks, or none */
     const struct view *factors[2];                 /* F32 [1]: what blocks, and inputs, are multiplied with; NULL: 1 */
     const struct tensor *parts[PACKING_MAX_PARTS]; /* that are in it, the key first; in no other weight */
     unsigned n_parts;

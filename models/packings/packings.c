@@ -1,6 +1,7 @@
 #include "models/packings/packing.h"
 
 #include "formats/documents.h"
+#include "models/packings/repack.h"
 #include "quant/convert.h"
 
 #include <ctype.h>
@@ -187,7 +188,7 @@ static void unpack(const struct packing_input *input, const struct tensor *key, 
     const char *bare = key->name;
     if (!unpacked->packing->unpack(input, key, unpacked, &error)) {
         unpacked->refusal = arena_strdup(input->arena, error.message);
-        unpacked->view = unpacked->blocks = unpacked->converted = NULL;
+        unpacked->view = unpacked->blocks = unpacked->repacked = unpacked->converted = NULL;
     }
     if (unpacked->name == NULL)
         unpacked->name = bare;
@@ -212,7 +213,7 @@ static void refuse_twins(const struct packing_input *input, struct unpacked_weig
             sorted[i]->is_twin = true;
             sorted[i]->refusal = arena_printf(input->arena, "it is packed as %s and as %s",
                                               sorted[i - 1]->packing->name, sorted[i]->packing->name);
-            sorted[i]->view = sorted[i]->blocks = sorted[i]->converted = NULL;
+            sorted[i]->view = sorted[i]->blocks = sorted[i]->repacked = sorted[i]->converted = NULL;
         }
     free(sorted);
 }
@@ -309,6 +310,10 @@ static const struct view *view_of(const struct unpacking *unpacking, const struc
 {
     const struct packing_input *input = unpacking->input;
     const struct dtype *dtype = unpacked->dtype != NULL ? unpacked->dtype : input->dtype;
+    if (input->keeps_blocks && unpacked->repacked != NULL && view_repacked_holds(unpacked->repacked))
+        return unpacked->repacked;
+    if (input->keeps_blocks && unpacked->blocks != NULL)
+        return unpacked->blocks;
     if (unpacking->is_foreign)
         return view_convert(input->arena, unpacked->view, dtype);
     if (unpacked->blocks != NULL)

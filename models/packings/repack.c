@@ -1,0 +1,152 @@
+#include "models/packings/repack.h"
+
+#include "base/checked.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BLOCK = 32, PIECE = 512 /* blocks */ };
+
+struct repacked {
+    struct view view;
+    struct repacking of;
+    uint64_t n_groups; /* of a row */
+};
+
+/* What a number of rows of groups hold, all of them read at once. */
+struct shared {
+    unsigned char *scales, *offsets, *zeros;
+    uint64_t first_row;
+};
+
+static bool read_rows(const struct repacked *repacked, const struct view *view, const struct shared *shared,
+                      uint64_t n_rows, unsigned char *out, struct error *error)
+{
+    return view == NULL ||
+           view_read(view, shared->first_row * repacked->n_groups, n_rows * repacked->n_groups, out, error);
+}
+
+static bool check_zeros(const struct repacked *repacked, const struct shared *shared, uint64_t n_rows,
+                        struct error *error)
+{
+    for (uint64_t i = 0; repacked->of.zeros != NULL && i < n_rows * repacked->n_groups; i++)
+        if (shared->zeros[i] != repacked->of.zero)
+            return error_set(error, "row %" PRIu64 " has a zero point of %u, and its blocks only one of %u",
+                             shared->first_row + i / repacked->n_groups, shared->zeros[i], repacked->of.zero);
+    return true;
+}
+
+static bool check_groups(const struct repacked *repacked, struct error *error)
+{
+    const struct view *groups = repacked->of.groups;
+    if (groups == NULL)
+        return true;
+    unsigned size = groups->dtype->block_bytes;
+    unsigned char *stored = memory_alloc(groups->n_elements * size);
+    bool good = view_read(groups, 0, groups->n_elements, stored, error);
+    for (uint64_t i = 0; good && i < groups->n_elements; i++)
+        if (read_le(stored + i * size, size) != i / repacked->of.group_size)
+            good = error_set(error, "column %" PRIu64 " is not of the group %" PRIu64 ", as blocks have it", i,
+                             i / repacked->of.group_size);
+    free(stored);
+    return good;
+}
+
+static void pack_block(const struct repacked *repacked, const struct shared *shared, uint64_t block,
+                       const unsigned char *codes, unsigned char *out)
+{
+    uint64_t n_columns = repacked->view.shape[1], element = block * BLOCK;
+    uint64_t group =
+        (element / n_columns - shared->first_row) * repacked->n_groups + element % n_columns / repacked->of.group_size;
+    memcpy(out, shared->scales + 2 * group, 2);
+    out += 2;
+    if (repacked->of.offsets != NULL) {
+        memcpy(out, shared->offsets + 2 * group, 2);
+        out += 2;
+    }
+    if (repacked->of.bits == 8)
+        for (unsigned i = 0; i < BLOCK; i++)
+            out[i] = codes[i] ^ 0x80;
+    else
+        for (unsigned i = 0; i < BLOCK / 2; i++)
+            out[i] = (unsigned char)(codes[i] | codes[i + BLOCK / 2] << 4);
+}
+
+/* Blocks that come from one piece of codes. */
+static bool read_piece(const struct repacked *repacked, uint64_t first, uint64_t count, unsigned char *out,
+                       struct error *error)
+{
+    uint64_t n_columns = repacked->view.shape[1], last_row = ((first + count) * BLOCK - 1) / n_columns;
+    struct shared shared = {.first_row = first * BLOCK / n_columns};
+    uint64_t n_rows = last_row - shared.first_row + 1, n_shared = n_rows * repacked->n_groups;
+    unsigned char *codes = memory_alloc(count * BLOCK + 5 * n_shared);
+    shared.scales = codes + count * BLOCK;
+    shared.offsets = shared.scales + 2 * n_shared;
+    shared.zeros = shared.offsets + 2 * n_shared;
+    bool good = view_read(repacked->of.codes, first * BLOCK, count * BLOCK, codes, error) &&
+                read_rows(repacked, repacked->of.scales, &shared, n_rows, shared.scales, error) &&
+                read_rows(repacked, repacked->of.offsets, &shared, n_rows, shared.offsets, error) &&
+                read_rows(repacked, repacked->of.zeros, &shared, n_rows, shared.zeros, error) &&
+                check_zeros(repacked, &shared, n_rows, error);
+    for (uint64_t i = 0; good && i < count; i++)
+        pack_block(repacked, &shared, first + i, codes + i * BLOCK, out + i * repacked->view.dtype->block_bytes);
+    free(codes);
+    return good;
+}
+
+static bool repacked_read(const struct view *view, uint64_t first, uint64_t count, void *out, struct error *error)
+{
+    const struct repacked *repacked = (const struct repacked *)view;
+    unsigned char *to = out;
+    bool good = check_groups(repacked, error);
+    while (good && count > 0) {
+        uint64_t n = count < PIECE || view->scattered ? count : PIECE;
+        good = read_piece(repacked, first, n, to, error);
+        to += n * view->dtype->block_bytes;
+        first += n;
+        count -= n;
+    }
+    return good;
+}
+
+static const struct view_op repacked_op = {"repacked", repacked_read, NULL, NULL};
+
+const struct view *view_of_repacked(struct arena *arena, const struct repacking *repacking)
+{
+    bool has_offsets = repacking->offsets != NULL;
+    uint64_t n_columns = repacking->codes->shape[1];
+    const char *name = repacking->bits == 4 ? (has_offsets ? "Q4_1" : "Q4_0") : "Q8_0";
+    if ((repacking->bits != 4 && (repacking->bits != 8 || has_offsets)) || repacking->scales->dtype != &f16_dtype ||
+        (has_offsets && repacking->offsets->dtype != &f16_dtype) || repacking->group_size % BLOCK != 0 ||
+        n_columns % repacking->group_size != 0)
+        return NULL;
+    struct repacked *repacked = arena_alloc(arena, sizeof *repacked);
+    view_init(&repacked->view, arena, &repacked_op, dtype_by_name(name), 2, repacking->codes->shape);
+    repacked->of = *repacking;
+    repacked->n_groups = n_columns / repacking->group_size;
+    repacked->view.scattered = repacking->codes->scattered || repacking->scales->scattered;
+    return &repacked->view;
+}
+
+bool view_repacked_holds(const struct view *view)
+{
+    enum { ROWS_BYTES = 256 * 1024 };
+    const struct repacked *repacked = (const struct repacked *)view;
+    struct error error;
+    if (view->op != &repacked_op)
+        return true;
+    bool holds = check_groups(repacked, &error);
+    if (repacked->of.zeros == NULL)
+        return holds;
+    uint64_t n_rows = view->shape[0], step = ROWS_BYTES / repacked->n_groups + 1;
+    step = repacked->of.zeros->scattered || step > n_rows ? n_rows : step;
+    struct shared shared = {.zeros = memory_alloc(step * repacked->n_groups)};
+    for (; holds && shared.first_row < n_rows; shared.first_row += step) {
+        uint64_t n = n_rows - shared.first_row < step ? n_rows - shared.first_row : step;
+        holds = read_rows(repacked, repacked->of.zeros, &shared, n, shared.zeros, &error) &&
+                check_zeros(repacked, &shared, n, &error);
+    }
+    free(shared.zeros);
+    return holds;
+}

@@ -149,6 +149,8 @@ static void iq1_m_decode(const void *blocks, float *values, size_t n_blocks)
         decode_block((const uint8_t *)blocks + i * BLOCK_BYTES, values + i * IQ_ELEMENTS);
 }
 
+decode_function iq1_m_decode_avx2;
+
 const struct dtype iq1_m_dtype = {
     .name = "IQ1_M",
     .view_name = "iq1_m",
@@ -160,7 +162,7 @@ const struct dtype iq1_m_dtype = {
     .encode_cost = 60000,
     .kernels[CPU_PORTABLE] = {iq1_m_decode, encode, encode_weighted},
 #if defined(__x86_64__)
-    .kernels[CPU_AVX2] = {NULL, encode_avx2, encode_weighted_avx2},
+    .kernels[CPU_AVX2] = {iq1_m_decode_avx2, encode_avx2, encode_weighted_avx2},
     .kernels[CPU_AVX512] = {NULL, encode_avx512, encode_weighted_avx512},
 #endif
 };

@@ -107,6 +107,8 @@ static void iq1_s_decode(const void *blocks, float *values, size_t n_blocks)
         decode_block((const uint8_t *)blocks + i * BLOCK_BYTES, values + i * IQ_ELEMENTS);
 }
 
+decode_function iq1_s_decode_avx2;
+
 const struct dtype iq1_s_dtype = {
     .name = "IQ1_S",
     .view_name = "iq1_s",
@@ -118,7 +120,7 @@ const struct dtype iq1_s_dtype = {
     .encode_cost = 60000,
     .kernels[CPU_PORTABLE] = {iq1_s_decode, NULL, encode_weighted},
 #if defined(__x86_64__)
-    .kernels[CPU_AVX2] = {.encode_weighted = encode_weighted_avx2},
+    .kernels[CPU_AVX2] = {.decode = iq1_s_decode_avx2, .encode_weighted = encode_weighted_avx2},
     .kernels[CPU_AVX512] = {.encode_weighted = encode_weighted_avx512},
 #endif
 };

@@ -1,19 +1,11 @@
 /* NVFP4: 64 values in 36 bytes. Four scales of eight bits (four of exponent, three of mantissa, no sign), qs[32] of
  * eight bytes for every 16 values; value = scale / 2 * twice the E2M1 number of a nibble. */
+#include "quant/nvfp4.h"
 #include "quant/block32.h"
 #include "quant/dtype.h"
 #include "quant/mxfp4.h"
 
 enum { ELEMENTS = 64, SUB_ELEMENTS = 16, QS = 4, BLOCK_BYTES = 36 };
-
-/* Half of what a scale stands for. */
-static float half_scale(uint8_t scale)
-{
-    int exponent = scale >> 3 & 15, mantissa = scale & 7;
-    if (scale == 0 || scale == 0x7f)
-        return 0;
-    return (exponent != 0 ? ldexpf(1 + (float)mantissa / 8, exponent - 7) : ldexpf((float)mantissa, -9)) * 0.5f;
-}
 
 /* Halves are rounded up. From 256 on all is 448, the largest: the reference takes the exponent for too large before it
  * looks at the mantissa. */
@@ -48,10 +40,13 @@ static uint8_t nearest_code(float value, float scale)
 
 static void decode_block(const uint8_t *block, float *values)
 {
-    for (int i = 0; i < ELEMENTS; i++) {
-        int within = i % SUB_ELEMENTS;
-        uint8_t byte = block[QS + i / SUB_ELEMENTS * 8 + within % 8];
-        values[i] = (float)mxfp4_doubled[within < 8 ? byte & 15 : byte >> 4] * half_scale(block[i / SUB_ELEMENTS]);
+    for (int j = 0; j < ELEMENTS / SUB_ELEMENTS; j++, values += SUB_ELEMENTS) {
+        float scale = nvfp4_half_scale(block[j]);
+        const uint8_t *bytes = block + QS + 8 * j;
+        for (int i = 0; i < 8; i++) {
+            values[i] = (float)mxfp4_doubled[bytes[i] & 15] * scale;
+            values[8 + i] = (float)mxfp4_doubled[bytes[i] >> 4] * scale;
+        }
     }
 }
 
@@ -62,13 +57,15 @@ static void encode_block(const float *values, uint8_t *block)
         for (int i = 0; i < SUB_ELEMENTS; i++)
             largest = fabsf(values[i]) > largest ? fabsf(values[i]) : largest;
         block[j] = scale_of(largest / 6);
-        float scale = half_scale(block[j]);
+        float scale = nvfp4_half_scale(block[j]);
         for (int i = 0; i < 8; i++)
             block[QS + 8 * j + i] = (uint8_t)(nearest_code(values[i], scale) | nearest_code(values[8 + i], scale) << 4);
     }
 }
 
 DEFINE_BLOCK_KERNELS(nvfp4, ELEMENTS, BLOCK_BYTES)
+
+decode_function nvfp4_decode_avx2;
 
 const struct dtype nvfp4_dtype = {
     .name = "NVFP4",
@@ -79,4 +76,7 @@ const struct dtype nvfp4_dtype = {
     .ggml_type = 40,
     .encode_cost = 20000,
     .kernels[CPU_PORTABLE] = {nvfp4_decode, nvfp4_encode},
+#if defined(__x86_64__)
+    .kernels[CPU_AVX2] = {.decode = nvfp4_decode_avx2},
+#endif
 };

@@ -26,6 +26,8 @@ static void encode_block(const float *values, uint8_t *block)
 
 DEFINE_BLOCK_KERNELS(q1_0, ELEMENTS, BLOCK_BYTES)
 
+decode_function q1_0_decode_avx2;
+
 const struct dtype q1_0_dtype = {
     .name = "Q1_0",
     .view_name = "q1_0",
@@ -36,4 +38,7 @@ const struct dtype q1_0_dtype = {
     .n_scales = 1,
     .encode_cost = 1500,
     .kernels[CPU_PORTABLE] = {q1_0_decode, q1_0_encode},
+#if defined(__x86_64__)
+    .kernels[CPU_AVX2] = {.decode = q1_0_decode_avx2},
+#endif
 };

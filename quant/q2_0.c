@@ -30,6 +30,8 @@ static void encode_block(const float *values, uint8_t *block)
 
 DEFINE_BLOCK_KERNELS(q2_0, ELEMENTS, BLOCK_BYTES)
 
+decode_function q2_0_decode_avx2;
+
 const struct dtype q2_0_dtype = {
     .name = "Q2_0",
     .view_name = "q2_0",
@@ -40,4 +42,7 @@ const struct dtype q2_0_dtype = {
     .n_scales = 1,
     .encode_cost = 1500,
     .kernels[CPU_PORTABLE] = {q2_0_decode, q2_0_encode},
+#if defined(__x86_64__)
+    .kernels[CPU_AVX2] = {.decode = q2_0_decode_avx2},
+#endif
 };

@@ -3,6 +3,7 @@
  * The model that the weights are made of is made when the first of them is asked for, and kept. How many shards hf/ has
  * must be known to name them: where the tensors may be more than one holds, and of a GGUF, whose order may tell of
  * shards, it is made at once. */
+#include "fs/tree/hf_files.h"
 #include "fs/tree/content.h"
 #include "fs/tree/content_options.h"
 #include "fs/tree/safetensors_file.h"
@@ -342,14 +343,27 @@ static void release(void *context)
     pthread_mutex_destroy(&files->making);
 }
 
-static bool add(struct tree *tree, struct error *error)
+static struct hf_files *new_files(struct tree *tree)
 {
-    (void)error;
-    const struct checkpoint *checkpoint = tree_checkpoint(tree);
     struct hf_files *files = arena_alloc(tree_arena(tree), sizeof *files);
     *files = (struct hf_files){.tree = tree};
     pthread_mutex_init(&files->making, NULL);
     tree_on_free(tree, release, files);
+    return files;
+}
+
+void hf_files_add_beside(struct tree *tree, node_id directory)
+{
+    add_side_files(tree, directory);
+    if (gguf_is_source(tree_checkpoint(tree)))
+        add_rebuilt(new_files(tree), directory);
+}
+
+static bool add(struct tree *tree, struct error *error)
+{
+    (void)error;
+    const struct checkpoint *checkpoint = tree_checkpoint(tree);
+    struct hf_files *files = new_files(tree);
     tree_add_file(tree, TREE_ROOT, weights_name(tree), plan_whole, files);
     node_id directory = tree_add_directory(tree, TREE_ROOT, "hf");
     add_weights(files, directory);

@@ -4,8 +4,8 @@
  * a layout that does not fit is told so, and gets no tree without it. */
 #include "fs/tree/content.h"
 #include "fs/tree/content_options.h"
+#include "fs/tree/hf_files.h"
 #include "fs/tree/safetensors_file.h"
-#include "fs/tree/side_files.h"
 
 #include "models/layouts/make.h"
 
@@ -78,7 +78,6 @@ static bool add_product(struct layouts_tree *files, node_id directory, const str
                         const struct layout_product *product, struct error *error)
 {
     struct arena *arena = tree_arena(files->tree);
-    const struct checkpoint *checkpoint = files->model->checkpoint;
     for (size_t i = 0; i < product->n_outputs; i++) {
         struct output_file *file = arena_alloc(arena, sizeof *file);
         *file = (struct output_file){files, &product->outputs[i]};
@@ -92,8 +91,8 @@ static bool add_product(struct layouts_tree *files, node_id directory, const str
         if (!tree_add_file(files->tree, directory, product->texts[i].name, plan_text, file))
             return error_set(error, "layout %s: two files are called '%s'", layout->name, product->texts[i].name);
     }
-    for (size_t i = 0; layout->side_files && i < checkpoint->n_side_files; i++)
-        side_files_add(files->tree, directory, &checkpoint->side_files[i]);
+    if (layout->side_files)
+        hf_files_add_beside(files->tree, directory);
     return true;
 }
 

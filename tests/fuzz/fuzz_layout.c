@@ -1,0 +1,150 @@
+/* Any bytes as a layout file of a small model, after a line "@layout", or as a dictionary of names, after "@keymap",
+ * that TensorRT-LLM's layout is made with.
+ *
+ * Holds for what is accepted: all tensors of all files are read, and files have names. */
+#include "models/layouts/find.h"
+#include "models/layouts/make.h"
+#include "quant/convert.h"
+#include "tests/fuzz/fuzz.h"
+
+#include <fcntl.h>
+
+enum { MOST_BYTES = 1 << 14, MOST_READ = 1 << 12, MOST_TENSORS = 200 };
+
+static char directory[] = "/tmp/wfs-fuzz-XXXXXX";
+static struct checkpoint *checkpoint;
+static struct canonical_model *model;
+
+static const char *path_of(const char *name)
+{
+    static char path[128];
+    snprintf(path, sizeof path, "%s/%s", directory, name);
+    return path;
+}
+
+static void write_file(const char *name, const void *data, size_t size)
+{
+    FILE *file = fopen(path_of(name), "wb");
+    require(file != NULL && fwrite(data, 1, size, file) == size && fclose(file) == 0);
+}
+
+static void remove_directory(void)
+{
+    static const char *const names[] = {"config.json", "model.safetensors", "input.json"};
+    canonical_model_free(model);
+    checkpoint_close(checkpoint);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        unlink(path_of(names[i]));
+    rmdir(directory);
+}
+
+static void add_tensor(char *header, size_t capacity, const char *name, unsigned rows, unsigned columns,
+                       unsigned *offset)
+{
+    size_t length = strlen(header);
+    snprintf(header + length, capacity - length,
+             "%s\"%s.weight\":{\"dtype\":\"BF16\",\"shape\":[%u%s%.0u],"
+             "\"data_offsets\":[%u,%u]}",
+             *offset > 0 ? "," : "{", name, rows, columns > 1 ? "," : "", columns > 1 ? columns : 0, *offset,
+             *offset + rows * columns * 2);
+    *offset += rows * columns * 2;
+}
+
+/* A Llama of one layer: 2 heads of 4 numbers, and 1 key head. */
+static void write_model(void)
+{
+    static const char config[] =
+        "{\"architectures\":[\"LlamaForCausalLM\"],\"model_type\":\"llama\",\"hidden_size\":8,\"intermediate_size\":12,"
+        "\"num_attention_heads\":2,\"num_key_value_heads\":1,\"num_hidden_layers\":1,\"vocab_size\":10,"
+        "\"rms_norm_eps\":1e-5,\"torch_dtype\":\"bfloat16\"}";
+    static const struct {
+        const char *name;
+        unsigned rows, columns;
+    } tensors[] = {{"model.embed_tokens", 10, 8},
+                   {"lm_head", 10, 8},
+                   {"model.norm", 8, 1},
+                   {"model.layers.0.input_layernorm", 8, 1},
+                   {"model.layers.0.post_attention_layernorm", 8, 1},
+                   {"model.layers.0.self_attn.q_proj", 8, 8},
+                   {"model.layers.0.self_attn.k_proj", 4, 8},
+                   {"model.layers.0.self_attn.v_proj", 4, 8},
+                   {"model.layers.0.self_attn.o_proj", 8, 8},
+                   {"model.layers.0.mlp.gate_proj", 12, 8},
+                   {"model.layers.0.mlp.up_proj", 12, 8},
+                   {"model.layers.0.mlp.down_proj", 8, 12}};
+    static char file[8192];
+    char header[4096] = "";
+    unsigned offset = 0;
+    for (size_t i = 0; i < sizeof tensors / sizeof *tensors; i++)
+        add_tensor(header, sizeof header, tensors[i].name, tensors[i].rows, tensors[i].columns, &offset);
+    uint64_t length = (uint64_t)snprintf(file + 8, sizeof file - 8, "%s}", header);
+    memcpy(file, &length, sizeof length);
+    require(8 + length + offset <= sizeof file);
+    write_file("config.json", config, strlen(config));
+    write_file("model.safetensors", file, 8 + length + offset);
+}
+
+static void open_model(void)
+{
+    struct error error;
+    struct open_options options = {0};
+    require(mkdtemp(directory) != NULL);
+    write_model();
+    atexit(remove_directory);
+    checkpoint = checkpoint_open(directory, &options, &error);
+    require(checkpoint != NULL);
+    model = canonical_model_new(checkpoint, NULL, &error);
+    require(model != NULL);
+}
+
+static void read_product(const struct layout_product *product)
+{
+    static unsigned char out[MOST_READ];
+    struct error error;
+    size_t n_read = 0;
+    for (size_t i = 0; i < product->n_outputs; i++) {
+        require(product->outputs[i].name[0] != '\0');
+        for (size_t j = 0; j < product->outputs[i].n_tensors && n_read++ < MOST_TENSORS; j++) {
+            const struct layout_tensor *tensor = &product->outputs[i].tensors[j];
+            if (convert_bytes(tensor->view, tensor->encoding.dtype) <= sizeof out &&
+                !convert_read(tensor->view, tensor->encoding, 0,
+                              tensor->view->n_elements / tensor->encoding.dtype->block_elements, out, &error))
+                require_one_line(&error);
+        }
+    }
+}
+
+static void try_layout(const char *layout)
+{
+    struct error error;
+    struct arena *arena = arena_new();
+    struct layout_request request;
+    struct layout_product product;
+    if (!layout_find(layout, arena, &request, &error) ||
+        !layout_make(request.file, request.parameters, model, arena, &product, &error))
+        require_one_line(&error);
+    else
+        read_product(&product);
+    arena_free(arena);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const char of_layout[] = "@layout\n", of_keys[] = "@keymap\n";
+    char layout[256];
+    if (model == NULL)
+        open_model();
+    bool is_layout = size >= strlen(of_layout) && memcmp(data, of_layout, strlen(of_layout)) == 0;
+    bool is_keys = size >= strlen(of_keys) && memcmp(data, of_keys, strlen(of_keys)) == 0;
+    if (size > MOST_BYTES || (!is_layout && !is_keys))
+        return 0;
+    write_file("input.json", data + strlen(of_layout), size - strlen(of_layout));
+    if (is_layout)
+        try_layout(path_of("input.json"));
+    for (int older = 0; is_keys && older < 2; older++) {
+        snprintf(layout, sizeof layout, "trtllm:tp=2,keymap=%s%s", path_of("input.json"),
+                 older ? ",keymap-rules=sections" : "");
+        try_layout(layout);
+    }
+    return 0;
+}

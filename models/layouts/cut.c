@@ -8,11 +8,19 @@
 
 enum { MAX_SIZE = INT32_MAX };
 
-void cutter_init(struct cutter *cutter, struct scope *scope, struct arena *arena)
+bool cutter_init(struct cutter *cutter, struct scope *scope, struct arena *arena, struct error *error)
 {
     *cutter = (struct cutter){.scope = scope, .arena = arena};
-    if (scope->hparams != NULL)
-        facts_read(&scope->facts, scope->hparams);
+    if (scope->hparams == NULL)
+        return true;
+    facts_read(&scope->facts, scope->hparams);
+    const struct family *family = cutter->family = family_find(scope->hparams, &cutter->hf);
+    if (family == NULL)
+        return true;
+    if (family->add_facts != NULL)
+        family->add_facts(&scope->facts, scope->hparams);
+    cutter->relation = relation_new(arena, family->name, family->prefix, family->tensors, error);
+    return cutter->relation != NULL;
 }
 
 static const struct layout_axis *find_axis(const struct cutter *cutter, const char *name)
@@ -59,23 +67,6 @@ static bool apply(struct cutter *cutter, const struct rearrangement *axes, const
         known.n_sizes += is_known;
     }
     return rearrangement_apply(cutter->arena, axes, FORWARD, &known, views, results, error);
-}
-
-/* The family of the model, and what it says of names. */
-static bool find_relation(struct cutter *cutter, struct error *error)
-{
-    struct scope *scope = cutter->scope;
-    if (cutter->looked_for)
-        return true;
-    cutter->looked_for = true;
-    const struct family *family = scope->hparams != NULL ? family_find(scope->hparams, &cutter->hf) : NULL;
-    cutter->family = family;
-    if (family == NULL)
-        return true;
-    if (family->add_facts != NULL)
-        family->add_facts(&scope->facts, scope->hparams);
-    cutter->relation = relation_new(cutter->arena, family->name, family->prefix, family->tensors, error);
-    return cutter->relation != NULL;
 }
 
 /* `text` with `before` in front of the name wherever it is. */
@@ -187,7 +178,7 @@ static bool cut_parallel(struct cutter *cutter, const char *name, const struct v
     struct division division = {0};
     bool is_known;
     *ret_view = view;
-    if (!find_relation(cutter, error) || !size_of(cutter, "tp", &division.tp, &is_known, error))
+    if (!size_of(cutter, "tp", &division.tp, &is_known, error))
         return false;
     if (!is_known || division.tp.size <= 1)
         return true;

@@ -15,10 +15,10 @@ struct cutter {
     const struct family *family; /* NULL: none is known */
     const struct family_name *hf;
     const struct relation *relation;
-    bool looked_for;
 };
 
-void cutter_init(struct cutter *cutter, struct scope *scope, struct arena *arena);
+/* Reads the facts of the model into the scope, too. */
+bool cutter_init(struct cutter *cutter, struct scope *scope, struct arena *arena, struct error *error);
 
 /* The one tensor that a row makes of its sources. */
 bool cutter_cut(struct cutter *cutter, const struct layout_row *row, const char *const *names,

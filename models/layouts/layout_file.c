@@ -129,6 +129,15 @@ static bool read_row_axes(const struct reading *reading, const struct json *obje
            fail_at(reading, row->place, "axes", "more than one tensor is made");
 }
 
+static bool is_constant(const struct json *constant)
+{
+    const struct json *number = json_is(constant, JSON_ARRAY) ? json_first(constant) : constant;
+    for (; number != NULL; number = number != constant ? json_next(number) : NULL)
+        if (!json_is(number, JSON_NUMBER))
+            return false;
+    return true;
+}
+
 static bool read_row_values(const struct reading *reading, const struct json *object, struct layout_row *row)
 {
     const char *rule, *map;
@@ -149,10 +158,31 @@ static bool read_row_values(const struct reading *reading, const struct json *ob
     row->optional = json_bool(optional, false);
     if (optional != NULL && !json_is(optional, JSON_TRUE) && !json_is(optional, JSON_FALSE))
         return fail_at(reading, row->place, "optional", "not true or false");
-    if (row->constant != NULL && !json_is(row->constant, JSON_NUMBER))
-        return fail_at(reading, row->place, "constant", "not a number");
+    if (row->constant != NULL && !is_constant(row->constant))
+        return fail_at(reading, row->place, "constant", "neither a number nor some numbers");
     return row->keys == NULL || json_is(row->keys, JSON_OBJECT) ||
            fail_at(reading, row->place, "keys", "not an object");
+}
+
+/* {"when": ..., "scales": ...} */
+static bool read_scaled(const struct reading *reading, const struct json *object, struct layout_row *row)
+{
+    static const char *const known[] = {"when", "scales", NULL};
+    const struct json *scaled = json_get(object, "scaled");
+    const char *place = arena_printf(reading->arena, "%s.scaled", row->place);
+    row->scaled_when = "true";
+    if (scaled == NULL) {
+        row->scaled_when = NULL;
+        return true;
+    }
+    if (!json_is(scaled, JSON_OBJECT))
+        return fail_at(reading, row->place, "scaled", "not an object");
+    if (json_get(scaled, "when") != NULL &&
+        !read_expression(reading, json_get(scaled, "when"), place, "when", &row->scaled_when))
+        return false;
+    return check_members(reading, scaled, place, known) &&
+           read_template(reading, scaled, place, "scales", &row->scales) &&
+           (row->scales != NULL || fail_at(reading, place, "scales", "missing"));
 }
 
 /* What a tensor is called that has the name of its source. */
@@ -166,8 +196,8 @@ static const char *name_of_source(struct arena *arena, const char *from)
 static bool read_row(const struct reading *reading, const struct json *object, const char *place,
                      struct layout_row *row)
 {
-    static const char *const known[] = {"to",  "from", "translated", "when", "axes",     "dtype", "rule",
-                                        "map", "keys", "constant",   "each", "optional", NULL};
+    static const char *const known[] = {"to",  "from", "translated", "when", "axes",     "dtype",  "rule",
+                                        "map", "keys", "constant",   "each", "optional", "scaled", NULL};
     row->place = place;
     if (!check_members(reading, object, place, known) || !read_template(reading, object, place, "to", &row->to) ||
         !read_template(reading, object, place, "translated", &row->translated) ||
@@ -181,7 +211,8 @@ static bool read_row(const struct reading *reading, const struct json *object, c
         return fail_at(reading, place, "from", "either this or \"translated\"");
     if (row->to == NULL)
         row->to = row->translated != NULL ? row->translated : name_of_source(reading->arena, row->from[0]);
-    return read_row_axes(reading, object, row) && read_row_values(reading, object, row);
+    return read_row_axes(reading, object, row) && read_row_values(reading, object, row) &&
+           read_scaled(reading, object, row);
 }
 
 static char *replaced(struct arena *arena, const char *text, const char *name, const char *value)
@@ -204,6 +235,7 @@ static struct layout_row row_for(struct arena *arena, const struct layout_row *r
     result.to = replaced(arena, row->to, name, value);
     result.translated = row->translated != NULL ? replaced(arena, row->translated, name, value) : NULL;
     result.when = row->when != NULL ? replaced(arena, row->when, name, value) : NULL;
+    result.scales = row->scales != NULL ? replaced(arena, row->scales, name, value) : NULL;
     return result;
 }
 

@@ -44,7 +44,9 @@ struct layout_row {
     unsigned n_dtypes;         /* 0: those of the file */
     const struct rule *rule;
     const struct elementwise *map;
-    const struct json *constant; /* a number that is the value of a scalar in F32; NULL: none */
+    const struct json *constant; /* a number that is the value of a scalar in F32, or several of a vector; NULL: none */
+    const char *scaled_when;     /* F8_E4M3 where this holds, rows divided by scales; NULL: never */
+    const char *scales;          /* the name of these, a template */
     bool optional;               /* nothing where the sources are not there */
 };
 

@@ -9,6 +9,7 @@
 #include "models/layouts/scope.h"
 #include "models/pattern.h"
 #include "quant/convert.h"
+#include "quant/scaled_rows.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -85,12 +86,44 @@ static bool read_source(struct making *making, const char *name, const struct vi
     return true;
 }
 
-static const struct view *scalar(struct making *making, const struct json *constant)
+static const struct view *constant_view(struct making *making, const struct json *constant)
 {
-    double value = 0;
-    json_double(constant, &value);
-    float number = (float)value;
-    return view_literal(making->arena, &f32_dtype, 0, NULL, arena_copy(making->arena, &number, sizeof number));
+    bool is_vector = json_is(constant, JSON_ARRAY);
+    uint64_t count = is_vector ? json_count(constant) : 1, i = 0;
+    float *numbers = arena_array(making->arena, count + 1, sizeof *numbers);
+    for (const struct json *number = is_vector ? json_first(constant) : constant; i < count; i++) {
+        double value = 0;
+        json_double(number, &value);
+        numbers[i] = (float)value;
+        number = is_vector ? json_next(number) : NULL;
+    }
+    return view_literal(making->arena, &f32_dtype, is_vector, &count, numbers);
+}
+
+/* Adds the tensor, or where the row says so its rows in FP8 and their scales: of the values that it would have been
+ * written with. */
+static bool add_scaled(struct making *making, const struct layout_row *row, const struct layout_tensor *tensor)
+{
+    struct layout_tensor scaled = *tensor, scales = *tensor;
+    bool holds = false;
+    if (row->scaled_when != NULL && !scope_holds(&making->scope, row->scaled_when, &holds, making->error))
+        return false;
+    if (!holds) {
+        add_tensor(making, tensor);
+        return true;
+    }
+    if (tensor->view->rank == 0 || tensor->encoding.dtype->kind != DTYPE_FLOAT)
+        return error_set(making->error, "only rows of floats are scaled");
+    const struct view *written = view_convert(making->arena, tensor->view, tensor->encoding.dtype);
+    scaled.view = view_scaled_rows(making->arena, written);
+    scaled.encoding = encoding_of(scaled.view->dtype);
+    scales.view = view_row_scales(making->arena, written);
+    scales.encoding = encoding_of(&f32_dtype);
+    if (!scope_fill(&making->scope, row->scales, &scales.name, making->error))
+        return false;
+    add_tensor(making, &scaled);
+    add_tensor(making, &scales);
+    return true;
 }
 
 /* Makes the tensor of a row from the views of its sources. */
@@ -104,15 +137,13 @@ static bool make_tensor(struct making *making, const struct layout_row *row, con
     scope_push(scope, "columns", value_of_number((int64_t)view_row_elements(first)));
     bool made = cutter_cut(&making->cutter, row, names, views, n_views, &tensor.view, making->error);
     if (made && row->constant != NULL)
-        tensor.view = scalar(making, row->constant);
+        tensor.view = constant_view(making, row->constant);
     if (made && row->map != NULL)
         tensor.view = elementwise_apply(making->arena, row->map, NULL, FORWARD, tensor.view);
     made = made && scope_fill(scope, row->to, &tensor.name, making->error) &&
-           choose_encoding(making, row, tensor.view, &tensor.encoding);
+           choose_encoding(making, row, tensor.view, &tensor.encoding) && add_scaled(making, row, &tensor);
     scope_pop(scope);
     scope_pop(scope);
-    if (made)
-        add_tensor(making, &tensor);
     return made;
 }
 
@@ -134,6 +165,16 @@ static bool make_named(struct making *making, const struct layout_row *row, cons
     return made;
 }
 
+/* As the loader looks for what is not there: below "language_model.". */
+static void find_below(struct making *making, const char **names, unsigned n_names)
+{
+    for (unsigned i = 0; i < n_names; i++) {
+        const char *below = arena_printf(making->arena, "language_model.%s", names[i]);
+        if (tensor_set_find_text(making->set, names[i]) == NULL && tensor_set_find_text(making->set, below) != NULL)
+            names[i] = below;
+    }
+}
+
 static bool make_translated(struct making *making, const struct layout_row *row)
 {
     const char *filled, **names = arena_array(making->arena, KEY_NAMES_MAX, sizeof *names);
@@ -141,9 +182,11 @@ static bool make_translated(struct making *making, const struct layout_row *row)
     struct key_names keys = making->scope.keys;
     if (row->keys != NULL)
         keys.dictionaries[keys.n_dictionaries++] = row->keys;
-    return scope_fill(&making->scope, row->translated, &filled, making->error) &&
-           key_names_translate(&keys, filled, making->arena, names, &n_names, making->error) &&
-           make_named(making, row, names, n_names);
+    if (!scope_fill(&making->scope, row->translated, &filled, making->error) ||
+        !key_names_translate(&keys, filled, making->arena, names, &n_names, making->error))
+        return false;
+    find_below(making, names, n_names);
+    return make_named(making, row, names, n_names);
 }
 
 /* A name with those {names} filled in that have a meaning; the others stand for numbers. */
@@ -581,8 +624,8 @@ static bool make_all(struct making *making, const char *parameters, const struct
                                                   : hparams_load(model->checkpoint, &absent, making->error);
     if (making->scope.hparams == NULL && !absent)
         return false;
-    cutter_init(&making->cutter, &making->scope, making->arena);
-    bool made = scope_read_parameters(&making->scope, parameters, making->error) && read_keys(making, &keys) &&
+    bool made = cutter_init(&making->cutter, &making->scope, making->arena, making->error) &&
+                scope_read_parameters(&making->scope, parameters, making->error) && read_keys(making, &keys) &&
                 check_refusals(making) && make_files(making) && add_documents(making, model->checkpoint);
     json_free(keys);
     hparams_free(making->scope.hparams);

@@ -154,7 +154,10 @@ static bool call(void *context, const char *name, const struct value *arguments,
         return error_set(error, "unknown function '%s'", name);
     if (!key_names_translate(&scope->keys, filled, scope->arena, names, &n_names, error))
         return false;
-    *ret_value = value_of_text(names[0]);
+    const char *below = arena_printf(scope->arena, "language_model.%s", names[0]);
+    bool is_below =
+        tensor_set_find_text(scope->set, names[0]) == NULL && tensor_set_find_text(scope->set, below) != NULL;
+    *ret_value = value_of_text(is_below ? below : names[0]);
     return true;
 }
 

@@ -123,6 +123,20 @@ refused() {
     diff -r "$OUT" "$OUT.2"
 }
 
+@test "TensorRT-LLM: Falcon's key heads, rows that are filled up, shared experts, names below language_model" {
+    for what in falcon filled shared below; do
+        layouts "$what" "$WFS" "$BATS_TEST_TMPDIR"
+    done
+}
+
+@test "ranks of a torch checkpoint are those of the same weights in safetensors" {
+    layouts torch "$WFS" "$MODEL" "$BATS_TEST_TMPDIR"
+}
+
+@test "ranks of a model of 1.2 billion parameters: their sizes, from a file that is a hole" {
+    layouts sizes "$WFS" "$BATS_TEST_TMPDIR"
+}
+
 @test "TensorRT-LLM and vLLM refuse what the engines refuse: one line" {
     run -1 "$WFS" ls -o shards=trtllm:tp=3 "$MODEL"
     [ "$output" = "wfs: layout trtllm: num_attention_heads must be divisible by tp: 4 heads, tp=3" ]

@@ -4,6 +4,9 @@
     antigravity SOURCE OUT    what the layout made, by the engine's own rules
     own SOURCE OUT            what own.json made
     rename SOURCE DIRECTORY   the same model under other names
+    falcon|filled|shared|below WFS DIRECTORY   TensorRT-LLM's ranks of such models, by the rules of its converters
+    torch WFS SOURCE DIRECTORY    ranks of the model in a torch file are those of SOURCE
+    sizes WFS DIRECTORY       of the shape of Llama 3.2 1B
     ranks WFS DIRECTORY SEED  ranks of TensorRT-LLM and vLLM of a model of random shape, put together again: the model
 """
 import json
@@ -217,5 +220,168 @@ def ranks(wfs, directory, seed):
             assert values.shape == wanted.shape and (values == wanted).all(), f"{engine}, {what}: {name}"
 
 
+def write_model(folder, shapes, config):
+    """A model of random numbers in BF16, as bit patterns."""
+    numbers, folder = numpy.random.default_rng(7), pathlib.Path(folder)
+    made = {name: numbers.integers(0, 0x7f00, shape, dtype="<u2") for name, shape in shapes.items()}
+    folder.mkdir(exist_ok=True)
+    (folder / "model.safetensors").write_bytes(data.safetensors({name: ("BF16", list(values.shape), values.tobytes())
+                                                                 for name, values in made.items()}))
+    (folder / "config.json").write_text(json.dumps(config))
+    return made
+
+
+def shown(wfs, source, engine, options):
+    """The files that a layout makes."""
+    out = pathlib.Path(str(source) + f".{engine}.{options.replace(',', '.')}")
+    subprocess.run([wfs, "cp", "-r", "-o", f"shards={engine}:{options}", source, f"layouts/{engine}", out], check=True)
+    return out
+
+
+def same(rank, name, wanted):
+    assert rank[name][1] == list(wanted.shape) and (words(rank[name]) == wanted).all(), (name, rank[name][1], wanted.shape)
+
+
+def falcon(wfs, directory):
+    heads, keys, width, hidden, inner = 8, 2, 4, 32, 48
+    layer, shapes = "transformer.h.0.", {"transformer.word_embeddings.weight": [40, hidden]}
+    for name, shape in {"self_attention.query_key_value": [(heads + 2 * keys) * width, hidden], "self_attention.dense": [hidden, hidden],
+                        "mlp.dense_h_to_4h": [inner, hidden], "mlp.dense_4h_to_h": [hidden, inner]}.items():
+        shapes[f"{layer}{name}.weight"] = shape
+    for name in (layer + "ln_attn", layer + "ln_mlp", "transformer.ln_f"):
+        shapes.update({name + ".weight": [hidden], name + ".bias": [hidden]})
+    source = pathlib.Path(directory) / "falcon"
+    made = write_model(source, shapes, {
+        "architectures": ["FalconForCausalLM"], "model_type": "falcon", "new_decoder_architecture": True, "num_kv_heads": keys,
+        "num_attention_heads": heads, "hidden_size": hidden, "num_hidden_layers": 1, "vocab_size": 40, "bias": False,
+        "layer_norm_epsilon": 1e-5, "torch_dtype": "bfloat16", "ffn_hidden_size": inner})
+    groups = made[layer + "self_attention.query_key_value.weight"].reshape(keys, heads // keys + 2, width, hidden)
+    for tp in (1, 2, 4, 8):
+        out, copies = shown(wfs, source, "trtllm", f"tp={tp}"), max(1, tp // keys)
+        k, v = (numpy.repeat(groups[:, i], copies, 0) for i in (-2, -1))
+        for i in range(tp):
+            rank, own = read(out / f"rank{i}.safetensors"), "transformer.layers.0."
+            parts = [numpy.split(part.reshape(-1, hidden), tp)[i] for part in (groups[:, :-2], k, v)]
+            same(rank, own + "attention.qkv.weight", numpy.concatenate(parts))
+            same(rank, own + "attention.dense.weight", numpy.split(made[layer + "self_attention.dense.weight"], tp, 1)[i])
+            same(rank, own + "mlp.fc.weight", numpy.split(made[layer + "mlp.dense_h_to_4h.weight"], tp)[i])
+            same(rank, own + "mlp.proj.weight", numpy.split(made[layer + "mlp.dense_4h_to_h.weight"], tp, 1)[i])
+            same(rank, own + "input_layernorm.bias", made[layer + "ln_attn.bias"])
+            same(rank, own + "mlp_layernorm.weight", made[layer + "ln_mlp.weight"])
+
+
+def llama_shapes(inner, prefix=""):
+    shapes = {prefix + "model.embed_tokens.weight": [50, 32], prefix + "model.norm.weight": [32], prefix + "lm_head.weight": [50, 32]}
+    for name, shape in {"input_layernorm": [32], "post_attention_layernorm": [32], "self_attn.q_proj": [32, 32],
+                        "self_attn.k_proj": [16, 32], "self_attn.v_proj": [16, 32], "self_attn.o_proj": [32, 32],
+                        "mlp.gate_proj": [inner, 32], "mlp.up_proj": [inner, 32], "mlp.down_proj": [32, inner]}.items():
+        shapes[f"{prefix}model.layers.0.{name}.weight"] = shape
+    return shapes
+
+
+LLAMA = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 32, "intermediate_size": 48,
+         "num_attention_heads": 4, "num_key_value_heads": 2, "num_hidden_layers": 1, "vocab_size": 50, "rms_norm_eps": 1e-5,
+         "torch_dtype": "bfloat16"}
+
+
+def filled(wfs, directory):
+    """Fewer rows than intermediate_size: each rank has its share of those there are, then zeros."""
+    source = pathlib.Path(directory) / "filled"
+    made = write_model(source, llama_shapes(45), LLAMA)
+    out = shown(wfs, source, "trtllm", "tp=2")
+    for i in range(2):
+        rank, own = read(out / f"rank{i}.safetensors"), "transformer.layers.0.mlp."
+        for name, other in (("fc", "gate_proj"), ("gate", "up_proj")):
+            part = made[f"model.layers.0.mlp.{other}.weight"][i * 23:i * 23 + 23]
+            same(rank, f"{own}{name}.weight", numpy.pad(part, ((0, 24 - len(part)), (0, 0))))
+        part = made["model.layers.0.mlp.down_proj.weight"][:, i * 23:i * 23 + 23]
+        same(rank, f"{own}proj.weight", numpy.pad(part, ((0, 0), (0, 24 - part.shape[1]))))
+
+
+def below(wfs, directory):
+    """What is missing is looked for below language_model."""
+    plain, source = (pathlib.Path(directory) / name for name in ("plain", "below"))
+    write_model(plain, llama_shapes(48), LLAMA)
+    write_model(source, llama_shapes(48, "language_model."), LLAMA)
+    ranks = [[path.read_bytes() for path in sorted(shown(wfs, folder, "trtllm", "tp=2").glob("*.safetensors"))]
+             for folder in (plain, source)]
+    assert len(ranks[0]) == 2 and ranks[0] == ranks[1]
+
+
+def shared(wfs, directory):
+    shapes = {name: shape for name, shape in llama_shapes(48).items() if ".mlp." not in name}
+    mlp = "model.layers.0.mlp."
+    shapes.update({mlp + "gate.weight": [4, 32], mlp + "shared_expert_gate.weight": [1, 32]})
+    for expert, inner in (*((f"experts.{i}", 16) for i in range(4)), ("shared_expert", 24)):
+        shapes.update({f"{mlp}{expert}.gate_proj.weight": [inner, 32], f"{mlp}{expert}.up_proj.weight": [inner, 32],
+                       f"{mlp}{expert}.down_proj.weight": [32, inner]})
+    source = pathlib.Path(directory) / "shared"
+    made = write_model(source, shapes, {**LLAMA, "architectures": ["Qwen2MoeForCausalLM"], "model_type": "qwen2_moe", "num_experts": 4,
+                                        "num_experts_per_tok": 2, "moe_intermediate_size": 16, "shared_expert_intermediate_size": 24})
+    out = shown(wfs, source, "trtllm", "tp=2")
+    for i in range(2):
+        rank, own = read(out / f"rank{i}.safetensors"), "transformer.layers.0.mlp."
+        halves = {name: numpy.split(made[f"{mlp}shared_expert.{name}_proj.weight"], 2, name == "down")[i] for name in ("up", "gate", "down")}
+        same(rank, own + "shared_expert.fc.weight", numpy.concatenate([halves["up"], halves["gate"]]))
+        same(rank, own + "shared_expert.proj.weight", halves["down"])
+        same(rank, own + "shared_expert_gate.weight", made[mlp + "shared_expert_gate.weight"])
+
+
+def torch(wfs, source, directory):
+    """A legacy torch file, written without torch: the same ranks."""
+    import make_torch_file
+    other = pathlib.Path(directory) / "torch"
+    other.mkdir()
+    (other / "config.json").write_bytes((pathlib.Path(source) / "config.json").read_bytes())
+    make_torch_file.write(other / "pytorch_model.bin", {
+        name: (dtype, shape, raw) for name, (dtype, shape, raw) in read(pathlib.Path(source) / "model.safetensors").items()})
+    for engine in ("trtllm", "vllm"):
+        wanted, found = (shown(wfs, folder, engine, "tp=2,pp=3") for folder in (link(source, directory), other))
+        names = sorted(path.name for path in wanted.glob("*.safetensors"))
+        assert len(names) == 6 and names == sorted(path.name for path in found.glob("*.safetensors"))
+        for name in names:
+            assert (wanted / name).read_bytes() == (found / name).read_bytes(), name
+
+
+def link(source, directory):
+    """The source under a name beside which files may be written."""
+    path = pathlib.Path(directory) / "source"
+    if not path.exists():
+        path.symlink_to(source)
+    return path
+
+
+def sizes(wfs, directory):
+    hidden, inner, vocabulary = 2048, 8192, 128256
+    shapes = {"model.embed_tokens": [vocabulary, hidden], "model.norm": [hidden]}
+    for i in range(16):
+        for name, shape in {"input_layernorm": [hidden], "post_attention_layernorm": [hidden], "self_attn.q_proj": [2048, hidden],
+                            "self_attn.k_proj": [512, hidden], "self_attn.v_proj": [512, hidden], "self_attn.o_proj": [hidden, 2048],
+                            "mlp.gate_proj": [inner, hidden], "mlp.up_proj": [inner, hidden], "mlp.down_proj": [hidden, inner]}.items():
+            shapes[f"model.layers.{i}.{name}"] = shape
+    folder, header, offset = pathlib.Path(directory) / "hole", {}, 0
+    folder.mkdir()
+    for name, shape in shapes.items():
+        end = offset + 2 * int(numpy.prod(shape))
+        header[name + ".weight"] = {"dtype": "BF16", "shape": shape, "data_offsets": [offset, end]}
+        offset = end
+    text = json.dumps(header).encode()
+    with open(folder / "model.safetensors", "wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text)
+        file.truncate(8 + len(text) + offset)
+    (folder / "config.json").write_text(json.dumps({
+        **LLAMA, "hidden_size": hidden, "intermediate_size": inner, "num_attention_heads": 32, "num_key_value_heads": 8,
+        "num_hidden_layers": 16, "vocab_size": vocabulary, "tie_word_embeddings": True}))
+    for options, wanted in (("tp=1", [2996965376]), ("tp=2", [1761218560] * 2), ("tp=2,parallel-embedding", [1498550272] * 2),
+                            ("tp=4", [1143345152] * 4)):
+        checked = subprocess.run([wfs, "layout", "check", f"trtllm:{options}", folder], check=True, capture_output=True, text=True).stdout
+        found = [int(line.split()[-4]) for line in checked.splitlines() if line.startswith("rank")]
+        assert found == wanted, (options, found)
+    checked = subprocess.run([wfs, "layout", "check", "vllm:tp=2,scales=0", folder], check=True, capture_output=True, text=True).stdout
+    found = [int(line.split()[-4]) for line in checked.splitlines() if line.startswith("model-rank")]
+    assert found == [1235881984] * 2, found
+
+
 if __name__ == "__main__":
-    {"make": make, "antigravity": antigravity, "own": own, "ranks": ranks, "rename": rename}[sys.argv[1]](*sys.argv[2:])
+    {"make": make, "antigravity": antigravity, "own": own, "ranks": ranks, "rename": rename, "falcon": falcon, "filled": filled,
+     "shared": shared, "below": below, "torch": torch, "sizes": sizes}[sys.argv[1]](*sys.argv[2:])

@@ -10,8 +10,6 @@ import tempfile
 
 from interop import WFS, check, done, golden_checkpoints
 
-UNSUPPORTED = ("use_fp8_rowwise",)  # needs arithmetic on whole rows
-
 
 def trtllm_options(run, folder):
     """The options of a converter as those of the layout, and whether the weights are the same."""
@@ -24,6 +22,8 @@ def trtllm_options(run, folder):
             options.append(f"{names[name]}={value}")
         elif name == "use_parallel_embedding":
             options.append("parallel-embedding" + ("=1" if "embedding_sharding_dim=1" in words else ""))
+        elif name == "use_fp8_rowwise":
+            options.append("quant=FP8_PER_CHANNEL_PER_TOKEN")
         elif name == "v0.17":
             options.append("release=0.17")
         elif name == "use_weight_only":
@@ -84,7 +84,7 @@ def main():
                 runs = runs["runs"] if tool == "trtllm" else runs
                 first = next(iter(runs.values()))
                 for key, run in runs.items():
-                    if "refused" in run or any(word in key for word in UNSUPPORTED):
+                    if "refused" in run:
                         continue
                     engine, options, plain = (trtllm_options(key, pathlib.Path(scratch)) if tool == "trtllm" else
                                               vllm_options(tool.split("-")[1], key))

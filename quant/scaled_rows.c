@@ -1,0 +1,123 @@
+#include "quant/scaled_rows.h"
+
+#include "quant/convert.h"
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+/* The limits of fp8_per_channel_quantize(). */
+static const float LARGEST = 1200.0f, F8_LARGEST = 448.0f, LEAST_SCALE = 1.0f / (448.0f * 512.0f);
+
+enum { PIECE = 4096 };
+
+struct rows {
+    struct view view;
+    const struct view *inner;
+    uint64_t row; /* elements */
+};
+
+/* torch's clamp and amax: what is not a number stays so, and makes its row so. */
+static float limited(float value)
+{
+    if (value > LARGEST)
+        return LARGEST;
+    return value < -LARGEST ? -LARGEST : value;
+}
+
+static bool read_scale(const struct rows *rows, uint64_t row, float *ret_scale, struct error *error)
+{
+    float values[PIECE], largest = 0;
+    for (uint64_t done = 0; done < rows->row;) {
+        uint64_t piece = rows->row - done < PIECE ? rows->row - done : PIECE;
+        if (!convert_read(rows->inner, encoding_of(&f32_dtype), row * rows->row + done, piece, values, error))
+            return false;
+        for (uint64_t i = 0; i < piece; i++) {
+            float magnitude = fabsf(limited(values[i]));
+            if (magnitude > largest || isnan(magnitude))
+                largest = magnitude;
+        }
+        done += piece;
+    }
+    *ret_scale = largest / F8_LARGEST < LEAST_SCALE ? LEAST_SCALE : largest / F8_LARGEST;
+    return true;
+}
+
+static bool read_scales(const struct view *view, uint64_t first, uint64_t count, void *out, struct error *error)
+{
+    float *scales = out;
+    for (uint64_t i = 0; i < count; i++)
+        if (!read_scale((const struct rows *)view, first + i, &scales[i], error))
+            return false;
+    return true;
+}
+
+/* Rounded to nearest even, as torch does. The values are at most 448. */
+static uint8_t e4m3_of(float value)
+{
+    enum { MANTISSA_CUT = 20, BIAS_DIFFERENCE = 127 - 7 };
+    uint32_t bits;
+    float magnitude = fabsf(value);
+    uint8_t sign = signbit(value) ? 0x80 : 0;
+    if (isnan(value))
+        return sign | 0x7f;
+    if (magnitude < 0x1p-6f) /* subnormal: multiples of 2^-9 */
+        return sign | (uint8_t)nearbyintf(magnitude * 0x1p9f);
+    memcpy(&bits, &magnitude, sizeof bits);
+    bits += (UINT32_C(1) << (MANTISSA_CUT - 1)) - 1 + (bits >> MANTISSA_CUT & 1);
+    return sign | (uint8_t)((bits >> MANTISSA_CUT) - (BIAS_DIFFERENCE << 3));
+}
+
+static bool read_scaled_piece(const struct rows *rows, uint64_t first, uint64_t count, uint8_t *out, float *scale,
+                              struct error *error)
+{
+    float values[PIECE];
+    if (!convert_read(rows->inner, encoding_of(&f32_dtype), first, count, values, error))
+        return false;
+    for (uint64_t i = 0; i < count; i++) {
+        if ((first + i) % rows->row == 0 && !read_scale(rows, (first + i) / rows->row, scale, error))
+            return false;
+        out[i] = e4m3_of(limited(values[i]) / *scale);
+    }
+    return true;
+}
+
+static bool read_scaled(const struct view *view, uint64_t first, uint64_t count, void *out, struct error *error)
+{
+    const struct rows *rows = (const struct rows *)view;
+    float scale = 0;
+    if (count > 0 && !read_scale(rows, first / rows->row, &scale, error))
+        return false;
+    for (uint64_t done = 0; done < count;) {
+        uint64_t piece = count - done < PIECE ? count - done : PIECE;
+        if (!read_scaled_piece(rows, first + done, piece, (uint8_t *)out + done, &scale, error))
+            return false;
+        done += piece;
+    }
+    return true;
+}
+
+static const struct view_op scales_op = {"row scales", read_scales, NULL, NULL};
+static const struct view_op scaled_op = {"scaled rows", read_scaled, NULL, NULL};
+
+static const struct view *rows_of(struct arena *arena, const struct view *view, const struct view_op *op,
+                                  const struct dtype *dtype, unsigned rank)
+{
+    struct rows *rows = arena_alloc(arena, sizeof *rows);
+    assert(view->rank > 0);
+    view_init(&rows->view, arena, op, dtype, rank, view->shape);
+    rows->view.scattered = view->scattered;
+    rows->inner = view;
+    rows->row = view_row_elements(view);
+    return &rows->view;
+}
+
+const struct view *view_row_scales(struct arena *arena, const struct view *view)
+{
+    return rows_of(arena, view, &scales_op, &f32_dtype, view->rank - 1);
+}
+
+const struct view *view_scaled_rows(struct arena *arena, const struct view *view)
+{
+    return rows_of(arena, view, &scaled_op, dtype_by_name("F8_E4M3"), view->rank);
+}

@@ -44,21 +44,40 @@ static bool read_box(const struct view *view, uint64_t matrix, uint64_t row, uin
     return true;
 }
 
+/* Four terms at once: a sum is read and written once for them, and added up in the same order. */
+static void add_four_terms(double *restrict sums, const float *restrict terms, const float *factors, uint64_t n)
+{
+    const double a = factors[0], b = factors[1], c = factors[2], d = factors[3];
+    for (uint64_t i = 0; i < n; i++) {
+        double sum = sums[i] + a * terms[i];
+        sum += b * terms[n + i];
+        sum += c * terms[2 * n + i];
+        sums[i] = sum + d * terms[3 * n + i];
+    }
+}
+
+static void add_term(double *restrict sums, const float *restrict terms, double factor, uint64_t n)
+{
+    for (uint64_t i = 0; i < n; i++)
+        sums[i] += factor * terms[i];
+}
+
 /* Adds `rank` terms to each of the sums of n_columns columns, whose rows are `stride` apart. */
-static void add_terms(const struct tiles *tiles, uint64_t n_rows, uint64_t rank, uint64_t n_columns, float *sums,
+static void add_terms(const struct tiles *tiles, uint64_t n_rows, uint64_t rank, uint64_t n_columns, double *sums,
                       uint64_t stride)
 {
-    for (uint64_t i = 0; i < n_rows; i++, sums += stride)
-        for (uint64_t k = 0; k < rank; k++) {
-            const float factor = tiles->left[i * rank + k], *restrict terms = tiles->right + k * n_columns;
-            float *restrict row = sums;
-            for (uint64_t j = 0; j < n_columns; j++)
-                row[j] += factor * terms[j];
-        }
+    for (uint64_t i = 0; i < n_rows; i++, sums += stride) {
+        const float *factors = tiles->left + i * rank;
+        uint64_t k = 0;
+        for (; k + 4 <= rank; k += 4)
+            add_four_terms(sums, tiles->right + k * n_columns, factors + k, n_columns);
+        for (; k < rank; k++)
+            add_term(sums, tiles->right + k * n_columns, factors[k], n_columns);
+    }
 }
 
 /* Sums up one chunk, which has at most TILE_ELEMENTS / TILE_RANK rows. */
-static bool sum_chunk(const struct product *product, const struct chunk *chunk, const struct tiles *tiles, float *sums,
+static bool sum_chunk(const struct product *product, const struct chunk *chunk, const struct tiles *tiles, double *sums,
                       struct error *error)
 {
     memset(sums, 0, chunk->n_rows * chunk->n_columns * sizeof *sums);
@@ -74,6 +93,18 @@ static bool sum_chunk(const struct product *product, const struct chunk *chunk, 
         }
     }
     return true;
+}
+
+static bool read_chunk(const struct product *product, const struct chunk *chunk, const struct tiles *tiles,
+                       float *values, struct error *error)
+{
+    uint64_t n = chunk->n_rows * chunk->n_columns;
+    double *sums = memory_alloc(n * sizeof *sums);
+    bool good = sum_chunk(product, chunk, tiles, sums, error);
+    for (uint64_t i = 0; i < n && good; i++)
+        values[i] = (float)sums[i];
+    free(sums);
+    return good;
 }
 
 /* The next part of a range that is whole rows of one matrix, or within a row. */
@@ -122,7 +153,7 @@ static bool product_read(const struct view *view, uint64_t first, uint64_t count
     for (uint64_t done = 0, n; done < count && good; done += n) {
         struct chunk chunk = next_chunk(product, first + done, count - done);
         n = chunk.n_rows * chunk.n_columns;
-        good = sum_chunk(product, &chunk, &tiles, values + done, error) &&
+        good = read_chunk(product, &chunk, &tiles, values + done, error) &&
                (product->addend == NULL || add_addend(product, first + done, n, values + done, error));
     }
     if (!aligned && good)

@@ -1,7 +1,7 @@
 """Weights merged with -o lora= are those of peft's merge_and_unload(), to one unit in the last place.
 
 peft works in the dtypes that it has, wfs in F32 and rounds once. In 16 bits a unit is that of the larger of the merged weight and the
-base's. In F32, where the order of a sum shows, it is that of the sum of all terms without their signs.
+base's. In F32, where the order of a sum shows, peft computes in F64, and a unit is that of the sum of all terms without their signs.
 """
 import pathlib
 import tempfile
@@ -68,6 +68,8 @@ def merge(folder, dtype, n_adapters, scale, bare, absolute=False):
     model = (AutoModel if bare else AutoModelForCausalLM).from_pretrained(folder / "base", dtype=dtype)
     for i in range(n_adapters):
         model = PeftModel.from_pretrained(model, folder / f"adapter{i}")
+        if dtype == torch.float32:
+            model = model.double()
         for module in model.modules():
             if isinstance(getattr(module, "scaling", None), dict):
                 module.scaling = {key: value * scale for key, value in module.scaling.items()}

@@ -3,7 +3,7 @@
 #include "fs/cli/progress.h"
 #include "fs/cli/quantization_html.h"
 #include "fs/cli/terminal.h"
-#include "models/families/family.h"
+#include "models/families/groups.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,14 +11,22 @@
 #include <string.h>
 #include <unistd.h>
 
+static void print_family(const struct family *family)
+{
+    printf("%c %-18s  %-36s ", family_is_golden(family) ? '*' : ' ', family_architecture(family), family->summary);
+    for (const struct family_name *hf = family->hf; hf->name != NULL; hf++)
+        printf(" %s", hf->name);
+    putchar('\n');
+}
+
 void print_architectures(void)
 {
-    printf("%-20s  %-36s  %s\n", "GGUF", "FAMILY", "HUGGING FACE");
-    for (const struct family *const *family = families; *family != NULL; family++) {
-        printf("%-20s  %-36s ", family_architecture(*family), (*family)->summary);
-        for (const struct family_name *hf = (*family)->hf; hf->name != NULL; hf++)
-            printf(" %s", hf->name);
-        putchar('\n');
+    printf("  %-18s  %-36s  %s\n", "GGUF", "FAMILY, * compared with golden files", "HUGGING FACE");
+    for (const struct family_group *group = family_groups; group->title != NULL; group++) {
+        puts(group->title);
+        for (const struct family *const *family = families; *family != NULL; family++)
+            if (family_group_of(*family) == group)
+                print_family(*family);
     }
 }
 

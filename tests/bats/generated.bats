@@ -150,3 +150,7 @@ complete_bash() {
     [ "$status" -eq 0 ]
     [[ ${lines[-1]} == "all of them ran" ]]
 }
+
+@test "the table of families in README.md is what the program says" {
+    "$HERE/../../scripts/families" --check
+}

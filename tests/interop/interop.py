@@ -65,15 +65,18 @@ def mounted(source, *options):
                 time.sleep(0.1)
 
 
-def golden_checkpoints():
+def golden_checkpoints(kind=""):
     """The golden checkpoints that WFS_GOLDEN names, made where they are missing: {name: folder}, and the tool that compares.
 
-    WFS_GOLDEN is a folder with the programs `make` and `check`; WFS_GOLDEN_MODELS is where the models are kept.
+    WFS_GOLDEN is a folder with the programs `make` and `check`, and `make-KIND` of further sets; WFS_GOLDEN_MODELS is where the models are
+    kept, those of a further set in the folder KIND beside it.
     """
     golden = os.environ.get("WFS_GOLDEN")
-    if not golden:
+    maker = os.path.join(golden, f"make-{kind}" if kind else "make") if golden else ""
+    if not os.path.exists(maker):
         return {}, None
     models = pathlib.Path(os.environ.get("WFS_GOLDEN_MODELS", ROOT / "build" / "golden"))
+    models = models.parent / kind if kind else models
     if not models.is_dir():
-        subprocess.run([sys.executable, os.path.join(golden, "make"), models], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run([sys.executable, maker, models], check=True, stdout=subprocess.DEVNULL)
     return {path.name: path for path in sorted(models.iterdir()) if path.is_dir()}, os.path.join(golden, "check")

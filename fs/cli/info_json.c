@@ -104,6 +104,7 @@ static void put_model(struct json_writer *writer, const struct profile *profile)
 {
     json_break_line(writer);
     json_put_text(writer, "adapter", profile->adapter);
+    json_put_text(writer, "parts", profile->parts);
     json_put_text(writer, "architecture", profile->architecture);
     json_put_text(writer, "family", profile->family);
     json_put_text(writer, "gguf", profile->gguf);

@@ -73,6 +73,15 @@ static void print_kind(const struct page *page, const struct profile *profile)
     print_labelled(page, "family", &text, LINE_LINES);
 }
 
+static void print_parts(const struct page *page, const struct profile *profile)
+{
+    struct buffer text = {0};
+    if (profile->parts == NULL)
+        return;
+    buffer_append_text(&text, profile->parts);
+    print_labelled(page, "parts", &text, LINE_LINES);
+}
+
 static void print_tokenizer(const struct page *page, const struct profile *profile)
 {
     struct buffer text = {0};
@@ -236,6 +245,7 @@ void print_summary(struct tree *tree, const struct profile *profile, bool colour
     print_heading(&page, name);
     print_notes(&page, checkpoint);
     print_kind(&page, profile);
+    print_parts(&page, profile);
     print_tokenizer(&page, profile);
     print_weights(&page, profile);
     print_read(&page, checkpoint);

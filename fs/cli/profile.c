@@ -99,6 +99,55 @@ static void gather_keys(struct profile *profile, const struct gguf_kvs *kvs, str
     }
 }
 
+/* How much of a name says which part its tensor is of: "model.visual" of "model.visual.blocks.0.norm1.weight". */
+static size_t part_length(const char *name)
+{
+    size_t length = strcspn(name, ".");
+    if (length == strlen("model") && strncmp(name, "model.", length + 1) == 0)
+        length += 1 + strcspn(name + length + 1, ".");
+    return length;
+}
+
+/* "tensors of visual 390, model.language_model 398, lm_head 1": in the order in which they are met. */
+static const char *parts_of(const struct tensor_set *set, struct arena *arena)
+{
+    enum { MOST_PARTS = 12 };
+    struct {
+        const char *name;
+        size_t length, n_tensors;
+    } parts[MOST_PARTS];
+    size_t n_parts = 0;
+    for (size_t i = 0; i < set->n_tensors; i++) {
+        const char *name = set->tensors[i].name;
+        size_t length = part_length(name), at = 0;
+        while (at < n_parts && (parts[at].length != length || strncmp(parts[at].name, name, length) != 0))
+            at++;
+        if (at == MOST_PARTS)
+            return NULL;
+        if (at == n_parts) {
+            parts[n_parts].name = name;
+            parts[n_parts].length = length;
+            parts[n_parts++].n_tensors = 0;
+        }
+        parts[at].n_tensors++;
+    }
+    const char *text = NULL;
+    for (size_t i = 0; i < n_parts; i++)
+        text = arena_printf(arena, "%s%s%.*s %zu", i > 0 ? text : "tensors of ", i > 0 ? ", " : "",
+                            (int)parts[i].length, parts[i].name, parts[i].n_tensors);
+    return text;
+}
+
+/* Whether it sees or hears besides. */
+static bool has_towers(const struct json *config)
+{
+    static const char *const keys[] = {"vision_config", "audio_config", "thinker_config", "vision_encoder"};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (json_is(json_get(config, keys[i]), JSON_OBJECT))
+            return true;
+    return false;
+}
+
 /* What config.json says, also where no GGUF can be made. */
 static void gather_config(struct profile *profile, const struct checkpoint *checkpoint, struct arena *arena)
 {
@@ -121,6 +170,8 @@ static void gather_config(struct profile *profile, const struct checkpoint *chec
         hparams_count(hparams, "max_position_embeddings|n_positions|n_ctx|max_seq_len|seq_length", 0, UINT32_MAX,
                       &number, &unused))
         profile->context_length = number;
+    if (has_towers(hparams_raw(hparams)))
+        profile->parts = parts_of(checkpoint->tensors, arena);
     hparams_free(hparams);
 }
 

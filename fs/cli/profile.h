@@ -14,6 +14,7 @@ struct dtype_total {
 /* 0 and NULL: not known, or there is none. */
 struct profile {
     const char *adapter;      /* of what, for people; NULL: it is a model */
+    const char *parts;        /* of a model of several: what its tensors are of, and how many each */
     const char *architecture; /* as the source names it: "LlamaForCausalLM", "llama" */
     const char *family;       /* the one that it is of: "Llama 1 to 3, Mistral, Mixtral and their kin" */
     const char *gguf;         /* general.architecture */

@@ -220,7 +220,10 @@ END
     echo '<!DOCTYPE html><html>' >"$OUT/page.safetensors"
     fails 1 "page.safetensors: a page of HTML" "$WFS" ls "$OUT/page.safetensors"
     echo '{}' >"$OUT/pipeline/model_index.json"
-    fails 1 "a pipeline of several models (model_index.json); name one, such as $OUT/pipeline/unet" "$WFS" ls "$OUT/pipeline"
+    fails 1 "a pipeline (model_index.json) whose models are not there" "$WFS" ls "$OUT/pipeline"
+    mkdir "$OUT/pipeline/vae" "$OUT/pipeline/scheduler"
+    touch "$OUT/pipeline/unet/model.safetensors" "$OUT/pipeline/vae/model.safetensors.index.json"
+    fails 1 "a pipeline of 2 models (model_index.json): unet, vae; name one, such as $OUT/pipeline/unet" "$WFS" ls "$OUT/pipeline"
     echo x >"$OUT/onnx/model.onnx"
     fails 1 "model.onnx is ONNX, which wfs does not read" "$WFS" ls "$OUT/onnx"
     fails 1 "model.onnx: ONNX, which wfs does not read" "$WFS" ls "$OUT/onnx/model.onnx"
@@ -517,4 +520,19 @@ clean() {
     [ "$status" -eq 2 ]
     clean "$output"
     "$WFS" ls "$model" | grep -qF "$odd.txt"
+}
+
+@test "info: the parts of a model that sees" {
+    need python3
+    mkdir "$OUT/sees"
+    python3 - "$OUT/sees" <<'END'
+import json, pathlib, struct, sys
+folder = pathlib.Path(sys.argv[1])
+names = ["model.visual.a.weight", "model.language_model.layers.0.a.weight", "model.visual.b.weight", "lm_head.weight"]
+header = json.dumps({n: {"dtype": "U8", "shape": [1], "data_offsets": [i, i + 1]} for i, n in enumerate(names)}).encode()
+(folder / "model.safetensors").write_bytes(struct.pack("<Q", len(header)) + header + bytes(len(names)))
+(folder / "config.json").write_text('{"architectures": ["NobodyForConditionalGeneration"], "vision_config": {}}')
+END
+    "$WFS" info "$OUT/sees" | grep -qx 'parts       tensors of lm_head 1, model.language_model 1, model.visual 2'
+    [ "$("$WFS" info --json "$OUT/sees" | jq -r .parts)" = 'tensors of lm_head 1, model.language_model 1, model.visual 2' ]
 }

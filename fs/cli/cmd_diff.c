@@ -3,6 +3,7 @@
 #include "formats/layout.h"
 #include "fs/cli/command.h"
 #include "fs/cli/match.h"
+#include "models/canonical.h"
 #include "models/model.h"
 
 #include <inttypes.h>
@@ -16,7 +17,8 @@ enum { FLAG_BRIEF };
 /* One of the two. */
 struct side {
     struct checkpoint *checkpoint;
-    struct gguf_model *model; /* as GGUF; NULL where it cannot be one */
+    struct gguf_model *model;          /* as GGUF; NULL where it cannot be one */
+    struct canonical_model *canonical; /* as Hugging Face has it; NULL where that was not asked for, or cannot be */
 };
 
 static bool open_side(struct side *side, const char *path, const struct open_options *options, struct error *error)
@@ -31,6 +33,7 @@ static bool open_side(struct side *side, const char *path, const struct open_opt
 
 static void close_side(struct side *side)
 {
+    canonical_model_free(side->canonical);
     gguf_model_free(side->model);
     checkpoint_close(side->checkpoint);
 }
@@ -161,19 +164,41 @@ static bool compare(struct matches *matches, struct error *error)
     return compared;
 }
 
-static int diff(const struct side *a, const struct side *b, bool brief, struct arena *arena, struct error *error)
+/* The tensors of both under names of one kind, as far as they are known. */
+struct common {
+    const struct tensor_set *a, *b;
+    const char *names; /* whose; NULL: their own */
+};
+
+/* Their own names, where both have them; GGUF's, where it is known of both what they are there; or Hugging Face's, by
+ * which a file without config.json has what a GGUF of its family has. */
+static struct common common_names(struct side *a, struct side *b, bool as_gguf)
+{
+    struct error unused;
+    const struct common own = {a->checkpoint->tensors, b->checkpoint->tensors, NULL};
+    if (share_names(own.a, own.b))
+        return own;
+    if (as_gguf)
+        return (struct common){a->model->tensors, b->model->tensors, "GGUF"};
+    a->canonical = canonical_model_new(a->checkpoint, NULL, &unused);
+    b->canonical = canonical_model_new(b->checkpoint, NULL, &unused);
+    if (a->canonical == NULL || b->canonical == NULL || !share_names(a->canonical->tensors, b->canonical->tensors))
+        return own;
+    return (struct common){a->canonical->tensors, b->canonical->tensors, "Hugging Face"};
+}
+
+static int diff(struct side *a, struct side *b, bool brief, struct arena *arena, struct error *error)
 {
     bool as_gguf = is_understood(a) && is_understood(b);
-    bool own_names = !as_gguf || share_names(a->checkpoint->tensors, b->checkpoint->tensors);
-    struct matches tensors = own_names ? match_tensors(a->checkpoint->tensors, b->checkpoint->tensors, arena)
-                                       : match_tensors(a->model->tensors, b->model->tensors, arena);
+    const struct common common = common_names(a, b, as_gguf);
+    struct matches tensors = match_tensors(common.a, common.b, arena);
     struct key_matches keys = as_gguf ? match_keys(&a->model->kvs, &b->model->kvs, arena)
                                       : match_keys(&a->checkpoint->metadata, &b->checkpoint->metadata, arena);
     size_t n_tensors = 0, n_values = 0;
     if (!compare(&tensors, error))
         return EXIT_TROUBLE;
-    if (!own_names && !brief)
-        puts("compared by GGUF's names and layout");
+    if (common.names != NULL && !brief)
+        printf("compared by %s's names and layout\n", common.names);
     for (size_t i = 0; i < tensors.n_matches; i++) {
         if (is_same(&tensors.matches[i]))
             continue;
@@ -215,9 +240,9 @@ const struct command diff_command = {
     .usage = "A B",
     .summary = "Compare two sources of any formats: their tensors by name, shape, type and value, and their keys",
     .text =
-        "Where most names are the same in both, tensors are compared by them; else both as GGUF has them. Values that\n"
-        "differ are compared as F32. The exit status is that of diff: 0 where all is the same, 1 where something\n"
-        "differs, 2 where they could not be compared.",
+        "Where most names are the same in both, tensors are compared by them; else both as GGUF has them, or, where\n"
+        "there is no configuration, as Hugging Face has them. Values that differ are compared as F32. The exit status\n"
+        "is that of diff: 0 where all is the same, 1 where something differs, 2 where they could not be compared.",
     .flags = (const struct flag[]){{'q', "brief", "just say how many differ"}, {0}},
     .examples =
         (const struct example[]){

@@ -97,6 +97,17 @@ differs() {
     [[ $output == *"key general.file_type: 0 (u32) in A, 7 (u32) in B"* ]]
 }
 
+@test "diff: weights without a configuration and a GGUF are compared as Hugging Face has them" {
+    local llama=$HERE/../data/gguf/models/llama-tiny
+    mkdir -p "$OUT/alone"
+    cp "$llama/model.safetensors" "$OUT/alone/weights.safetensors"
+    "$WFS" cp "$llama" gguf/model-F32.gguf "$OUT/f32.gguf"
+    differs 1 "$WFS" diff "$OUT/alone/weights.safetensors" "$OUT/f32.gguf"
+    [[ ${lines[0]} == "compared by Hugging Face's names and layout" ]]
+    grep -F "tensor model.layers.0.self_attn.q_proj.weight: F16 in A, F32 in B; the values are equal" <<<"$output"
+    run ! grep -E "^tensor .*: only in " <<<"$output"
+}
+
 @test "diff: what cannot be compared is 2" {
     local wanted="no/such: No such file or directory"
     run --separate-stderr "$WFS" diff "$SOURCE" ./no/such

@@ -267,10 +267,11 @@ static bool gather(struct applying *applying, const struct relation_match *match
         n_members = facts_get(applying->job->facts, entry->member[direction]);
         member = match->numbers[number];
     }
-    if (member >= n_members || n_members > applying->job->set->n_tensors)
+    if (member >= n_members)
         return error_set(applying->error, "tensor '%.200s': index %" PRIu64 " out of range: %s says %" PRIu64 " %ss",
                          shown, member, applying->job->facts_name, n_members, entry->member[direction]);
-    struct gathered *gathered = find_gathered(applying, match, n_members);
+    bool may_be = n_members <= applying->job->set->n_tensors;
+    struct gathered *gathered = may_be ? find_gathered(applying, match, n_members) : NULL;
     if (gathered == NULL)
         return error_set(applying->error, "there are fewer tensors than %s says (%s: %" PRIu64 ")",
                          applying->job->facts_name, entry->member[direction] != NULL ? entry->member[direction] : shown,

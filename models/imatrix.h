@@ -24,7 +24,8 @@ struct imatrix {
     const char *dataset; /* the first text that it was made of; NULL where none is named */
     uint64_t n_chunks;   /* of text; 0 where that is not known */
     struct imatrix_entry *entries;
-    size_t n_entries; /* sorted by name */
+    size_t n_entries;  /* sorted by name */
+    uint64_t n_unseen; /* matrices, most often experts, that nothing was multiplied with: all their columns are 1 */
 };
 
 /* Reads the file; everything is in the arena. NULL on failure. */

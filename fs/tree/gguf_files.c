@@ -13,6 +13,7 @@
 #include "models/from_gguf.h"
 #include "models/model.h"
 
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -285,6 +286,11 @@ static bool add(struct tree *tree, struct error *error)
     directories[GGUF] = tree_add_directory(tree, TREE_ROOT, "gguf");
     if (tree_options(tree)->quantize.keep_split && !keeps_split(tree))
         checkpoint_note(tree_checkpoint(tree), "keep-split: the source is not a GGUF in parts");
+    const struct imatrix *imatrix = tree_options(tree)->quantize.imatrix;
+    if (imatrix != NULL && imatrix->n_unseen > 0)
+        checkpoint_note(tree_checkpoint(tree),
+                        "gguf/: %s saw nothing of %" PRIu64 " matrices or experts: all their columns count alike",
+                        imatrix->file, imatrix->n_unseen);
     if (tree_options(tree)->quantize.pruned.n_layers > 0)
         checkpoint_note(tree_checkpoint(tree), "gguf/: prune-layers: each layer has, as in what llama-quantize writes, "
                                                "the values of the layer that had its new number");

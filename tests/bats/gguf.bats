@@ -152,6 +152,7 @@ written_type() {
     "$WFS" info -o requantize,tensor-type=.*=f16,imatrix="$matrix" "$SOURCE" >"$BATS_TEST_TMPDIR/page"
     ! grep -F 'need an importance matrix' "$BATS_TEST_TMPDIR/page"
     "$WFS" cat -o requantize,imatrix="$matrix" "$SOURCE" gguf/model-Q8_0.gguf | grep -a -F quantize.imatrix.entries_count
+    "$WFS" info -o requantize,imatrix="$matrix" --all "$SOURCE" | grep -F 'saw nothing of 1 matrices or experts'
     run ! "$WFS" cat -o requantize,imatrix="$matrix",include-weights=none "$SOURCE" gguf/model-IQ2_M.gguf
     run ! "$WFS" cat -o imatrix="$matrix",include-weights=a,exclude-weights=b "$SOURCE" metadata.json
     [[ $output == *"option exclude-weights: not together with include-weights"* ]]

@@ -32,6 +32,7 @@ static void gguf_form(void)
         CHECK(imatrix_count(imatrix, &all) == 3);
         CHECK_TEXT(imatrix->dataset, "some.txt");
         CHECK(imatrix->n_chunks == 5);
+        CHECK(imatrix->n_unseen == 1);
         CHECK(has_values(imatrix, "blk.0.attn_v.weight", (float[]){1, 2, 3, 4.5f}, 4));
         CHECK_NAMED(has_values(imatrix, "blk.0.ffn_up_exps.weight", (float[]){1, 2, 1, 1}, 4),
                     "an expert that was never met");

@@ -20,6 +20,7 @@ struct elementwise {
     /* Instead of both: what is computed from more than the element. `facts` may be NULL. */
     const struct view *(*apply)(struct arena *arena, const struct facts *facts, enum direction direction,
                                 const struct view *view);
+    bool is_one_way;       /* what comes back is not what was there */
     const char *exactness; /* of there and back, for people */
 };
 

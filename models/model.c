@@ -1,5 +1,6 @@
 #include "models/model.h"
 
+#include "base/text.h"
 #include "formats/documents.h"
 #include "models/from_gguf.h"
 #include "models/general.h"
@@ -26,10 +27,13 @@ void gguf_model_free(struct gguf_model *model)
     free(model);
 }
 
-/* What general.size_label is computed from. */
+/* What general.size_label is computed from; nothing where there are adapters, of which the converter has none. */
 static struct parameter_count count_parameters(const struct gguf_model *model)
 {
     struct parameter_count count = {0};
+    for (size_t i = 0; i < model->tensors->n_tensors; i++)
+        if (text_ends_with(model->tensors->tensors[i].name, ".lora_a"))
+            return count;
     for (size_t i = 0; i < model->tensors->n_tensors; i++) {
         const struct view *view = model->tensors->tensors[i].view;
         const char *name = model->tensors->tensors[i].name;

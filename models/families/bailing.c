@@ -1,4 +1,5 @@
-/* Ling and Ring 1 and 2, the first two generations of Bailing. conversion/bailingmoe.py. */
+/* Ling and Ring 1 and 2, the first two generations of Bailing, and Sarvam. conversion/bailingmoe.py. */
+#include "models/centered.h"
 #include "models/families/experts.h"
 #include "models/families/nextn.h"
 
@@ -6,6 +7,7 @@
 
 static const struct family_name names[] = {{"BailingMoeForCausalLM"}, {0}};
 static const struct family_name names2[] = {{"BailingMoeV2ForCausalLM"}, {0}};
+static const struct family_name sarvam_names[] = {{"SarvamMoEForCausalLM"}, {0}};
 
 static const struct relation_row common_tensors[] = {
     {"model.word_embeddings", "token_embd", .parallel = "row"},
@@ -29,6 +31,27 @@ static const struct relation_row tensors2[] = {
     {"model.layers.{}.attention.key_layernorm", "blk.{}.attn_k_norm"},
     {"model.layers.{}.mlp.gate.expert_bias", "blk.{}.exp_probs_b.bias"},
     {"model.layers.{}.final_layernorm", "blk.{}.layer_output_norm"},
+    {0},
+};
+
+static const struct view *center(struct arena *arena, const struct facts *facts, enum direction direction,
+                                 const struct view *view)
+{
+    const struct view *centered = direction == FORWARD ? view_centered(arena, view) : NULL;
+    (void)facts;
+    return centered != NULL ? centered : view;
+}
+
+static const struct elementwise minus_mean = {
+    .forward_text = "x - mean",
+    .backward_text = "x",
+    .apply = center,
+    .is_one_way = true,
+    .exactness = "the mean does not come back: routers compare, so that it says nothing",
+};
+
+static const struct relation_row sarvam_tensors[] = {
+    {"model.layers.{}.mlp.gate.expert_bias", "blk.{}.exp_probs_b.bias", .map = &minus_mean},
     {0},
 };
 
@@ -113,6 +136,20 @@ const struct family bailingmoe2_family = {
     .hf = names2,
     .tensors = {tensors2, common_tensors, nextn_tensors, experts_tensors, decoder_tensors},
     .keys = {base_keys, keys2},
+    .vocabs = {&bpe_vocab},
+    .add_facts = nextn_add_facts,
+    .adjust = nextn_count_blocks,
+};
+
+static const struct key_row sarvam_keys[] = {{"rope.dimension_count", GGUF_U32, .compute = compute_head_dim}, {0}};
+
+const struct family sarvam_family = {
+    .name = "sarvam",
+    .architecture = "bailingmoe2",
+    .summary = "Sarvam",
+    .hf = sarvam_names,
+    .tensors = {sarvam_tensors, tensors2, common_tensors, nextn_tensors, experts_tensors, decoder_tensors},
+    .keys = {base_keys, keys2, sarvam_keys},
     .vocabs = {&bpe_vocab},
     .add_facts = nextn_add_facts,
     .adjust = nextn_count_blocks,

@@ -20,3 +20,10 @@ void bert_add_facts(struct facts *facts, const struct hparams *hparams);
 /* What is around a classifier has the prefix of its class; for family.rename. */
 const char *bert_rename(struct arena *arena, const struct facts *facts, enum direction direction, const char *name,
                         const char *prefix);
+
+/* RoBERTa's positions: "padding", and context_length. */
+void roberta_add_facts(struct facts *facts, const struct hparams *hparams);
+extern const struct key_row roberta_keys[]; /* after base_keys */
+
+/* Whether the checkpoint is one of Jina 3, with adapters to tasks. */
+bool bert_has_adapters(const struct hparams *hparams);

@@ -155,7 +155,7 @@ static bool add_freqs(struct synthesis *synthesis, struct error *error)
     if (!rope_is_llama3(synthesis))
         return true;
     return compute_head_dim(synthesis, &dimensions, error) &&
-           rope_freqs_add(synthesis, 16, dimensions, dimensions, error);
+           rope_freqs_add(synthesis, 16, dimensions, dimensions, false, error);
 }
 
 const struct family exaone4_family = {

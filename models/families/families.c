@@ -3,6 +3,7 @@
 #include <string.h>
 
 extern const struct family afmoe_family;
+extern const struct family apertus_family;
 extern const struct family arcee_family;
 extern const struct family bailingmoe_family;
 extern const struct family bailingmoe2_family;
@@ -42,6 +43,7 @@ extern const struct family gpt2_family;
 extern const struct family gpt_oss_family;
 extern const struct family gptneox_family;
 extern const struct family granite_family;
+extern const struct family granite_switch_family;
 extern const struct family granite4_family;
 extern const struct family granite4moe_family;
 extern const struct family granitehybrid_family;
@@ -52,6 +54,9 @@ extern const struct family hy_v3_family;
 extern const struct family internlm2_family;
 extern const struct family internlm3_family;
 extern const struct family jamba_family;
+extern const struct family jina_bert_v2_family;
+extern const struct family jina_bert_v3_family;
+extern const struct family kimi_k3_family;
 extern const struct family kimi_linear_family;
 extern const struct family lfm2_family;
 extern const struct family lfm2moe_family;
@@ -70,6 +75,7 @@ extern const struct family mistral_llama_family;
 extern const struct family mistral_scaled_family;
 extern const struct family modern_bert_family;
 extern const struct family mpt_family;
+extern const struct family muse_glimmer_family;
 extern const struct family nemotron_family;
 extern const struct family nemotron_h_family;
 extern const struct family nemotron_h_moe_family;
@@ -94,6 +100,7 @@ extern const struct family qwen3next_family;
 extern const struct family qwen3vl_family;
 extern const struct family qwen3vlmoe_family;
 extern const struct family roberta_family;
+extern const struct family sarvam_family;
 extern const struct family rugpt3xl_family;
 extern const struct family seed_oss_family;
 extern const struct family smallthinker_family;
@@ -102,6 +109,7 @@ extern const struct family solar_open_family;
 extern const struct family stablelm_family;
 extern const struct family starcoder_family;
 extern const struct family starcoder2_family;
+extern const struct family step35_family;
 extern const struct family t5_family;
 extern const struct family t5encoder_family;
 extern const struct family xlm_roberta_family;
@@ -110,6 +118,7 @@ extern const struct family xlm_roberta_family;
 /* clang-format off */
 const struct family *const families[] = {
     &afmoe_family,
+    &apertus_family,
     &arcee_family,
     &bailingmoe_family,
     &bailingmoe2_family,
@@ -149,6 +158,7 @@ const struct family *const families[] = {
     &gpt_oss_family,
     &gptneox_family,
     &granite_family,
+    &granite_switch_family,
     &granite4_family,
     &granite4moe_family,
     &granitehybrid_family,
@@ -159,6 +169,9 @@ const struct family *const families[] = {
     &internlm2_family,
     &internlm3_family,
     &jamba_family,
+    &jina_bert_v2_family,
+    &jina_bert_v3_family,
+    &kimi_k3_family,
     &kimi_linear_family,
     &lfm2_family,
     &lfm2moe_family,
@@ -177,6 +190,7 @@ const struct family *const families[] = {
     &mistral_scaled_family,
     &modern_bert_family,
     &mpt_family,
+    &muse_glimmer_family,
     &nemotron_family,
     &nemotron_h_family,
     &nemotron_h_moe_family,
@@ -201,6 +215,7 @@ const struct family *const families[] = {
     &qwen3vl_family,
     &qwen3vlmoe_family,
     &roberta_family,
+    &sarvam_family,
     &rugpt3xl_family,
     &seed_oss_family,
     &smallthinker_family,
@@ -209,6 +224,7 @@ const struct family *const families[] = {
     &stablelm_family,
     &starcoder_family,
     &starcoder2_family,
+    &step35_family,
     &t5_family,
     &t5encoder_family,
     &xlm_roberta_family,

@@ -1,4 +1,6 @@
 /* Kimi-Linear: three layers of delta attention to one of latent attention. conversion/kimi_linear.py. */
+#include "models/families/kimi_linear.h"
+
 #include "models/families/deepseek.h"
 #include "models/families/kda.h"
 #include "models/families/layers.h"
@@ -22,7 +24,7 @@ static const struct relation_row tensors[] = {
 };
 
 /* Layers of latent attention are listed by their numbers from 1 on; they have one key for all queries. */
-static bool emit_kv_heads(struct synthesis *synthesis, struct error *error)
+bool kimi_linear_emit_kv_heads(struct synthesis *synthesis, struct error *error)
 {
     const struct json *listed = hparams_get(synthesis->model->hparams, "linear_attn_config.full_attn_layers");
     struct layers layers;
@@ -52,26 +54,26 @@ static bool add_up(const struct synthesis *synthesis, const char *whole, const c
     return (a >= 0 && b >= 0) || error_set(error, "config.json: %s is missing", a < 0 ? first : second);
 }
 
-static bool compute_key_length(const struct synthesis *synthesis, double *ret_value, struct error *error)
+bool kimi_linear_key_length(const struct synthesis *synthesis, double *ret_value, struct error *error)
 {
     return add_up(synthesis, "", "kv_lora_rank|n_lora_kv", "qk_rope_head_dim|n_rot", ret_value, error);
 }
 
-static bool compute_mla_key_length(const struct synthesis *synthesis, double *ret_value, struct error *error)
+bool kimi_linear_mla_key_length(const struct synthesis *synthesis, double *ret_value, struct error *error)
 {
     return add_up(synthesis, "n_embd_head_k_mla", "qk_nope_head_dim", "qk_rope_head_dim|n_rot", ret_value, error);
 }
 
 static const struct key_row keys[] = {
     {"vocab_size", GGUF_U32, REQUIRED, "vocab_size"},
-    {.emit = emit_kv_heads},
+    {.emit = kimi_linear_emit_kv_heads},
     {"ssm.conv_kernel", GGUF_U32, IF_PRESENT, "linear_attn_config.short_conv_kernel_size"},
     {"kda.head_dim", GGUF_U32, IF_PRESENT, "linear_attn_config.head_dim"},
     {"attention.q_lora_rank", GGUF_U32, IF_PRESENT, "q_lora_rank|n_lora_q"},
     {"attention.kv_lora_rank", GGUF_U32, REQUIRED, "kv_lora_rank|n_lora_kv"},
     {"rope.dimension_count", GGUF_U32, REQUIRED, "qk_rope_head_dim|n_rot"},
-    {"attention.key_length", GGUF_U32, .compute = compute_key_length},
-    {"attention.key_length_mla", GGUF_U32, .compute = compute_mla_key_length},
+    {"attention.key_length", GGUF_U32, .compute = kimi_linear_key_length},
+    {"attention.key_length_mla", GGUF_U32, .compute = kimi_linear_mla_key_length},
     {"attention.value_length_mla", GGUF_U32, REQUIRED, "n_embd_head_v_mla|v_head_dim"},
     {"expert_feed_forward_length", GGUF_U32, REQUIRED, "moe_intermediate_size"},
     {"expert_shared_count", GGUF_U32, REQUIRED, "num_shared_experts"},
@@ -93,6 +95,7 @@ const struct family kimi_linear_family = {
     .tensors = {tensors, kda_self_attention_tensors, mla_tensors, sparse_moe_tensors, decoder_tensors},
     .keys = {base_keys, keys},
     .vocabs = {&bpe_vocab, &kimi_vocab},
+    .applies = kimi_linear_alone,
     .add_facts = mla_add_facts,
     .adjust = adjust,
 };

@@ -11,7 +11,7 @@ static const struct family_name xlm_names[] = {{"XLMRobertaModel"}, {"XLMRoberta
 static const struct relation_row tensors[] = {
     {"embeddings.position_embeddings", "position_embd", "(padding + row) c -> row c"}, {0}};
 
-static void add_facts(struct facts *facts, const struct hparams *hparams)
+void roberta_add_facts(struct facts *facts, const struct hparams *hparams)
 {
     enum { MAX_PADDING = 1 << 24 };
     uint64_t padding;
@@ -30,14 +30,11 @@ static bool compute_context_length(const struct synthesis *synthesis, double *re
     return true;
 }
 
-static const struct key_row keys[] = {{"context_length", GGUF_U32, .compute = compute_context_length}, {0}};
+const struct key_row roberta_keys[] = {{"context_length", GGUF_U32, .compute = compute_context_length}, {0}};
 
-/* LoRA adapters inside of the checkpoint (jina-embeddings-v3) would have to be files of their own. */
-static bool refuse_adapters(struct synthesis *synthesis, struct error *error)
+static bool has_no_adapters(const struct hparams *hparams)
 {
-    if (json_count(hparams_get(synthesis->model->hparams, "lora_adaptations")) == 0)
-        return true;
-    return error_set(error, "checkpoints that hold LoRA adapters are not supported");
+    return !bert_has_adapters(hparams);
 }
 
 /* A byte-level tokenizer does not say itself what the token type embeddings are for. */
@@ -94,11 +91,11 @@ const struct family roberta_family = {
     .tensors = {tensors, bert_tensors},
     .forms = roberta_forms,
     .tokenizer_model = "gpt2",
-    .keys = {base_keys, keys, bert_keys},
+    .keys = {base_keys, roberta_keys, bert_keys},
     .vocabs = {&bpe_vocab, &wordpiece_vocab},
     .dropped_prefixes = prefixes,
     .rename = rename_tensor,
-    .add_facts = add_facts,
+    .add_facts = roberta_add_facts,
     .after_vocab = after_vocab,
 };
 
@@ -106,14 +103,14 @@ const struct family xlm_roberta_family = {
     .name = "xlm-roberta",
     .architecture = "bert",
     .summary = "XLM-RoBERTa, bge-m3, multilingual E5",
+    .applies = has_no_adapters,
     .hf = xlm_names,
     .tensors = {tensors, bert_tensors},
     .forms = xlm_forms,
     .tokenizer_model = "t5",
-    .keys = {base_keys, keys, bert_keys},
+    .keys = {base_keys, roberta_keys, bert_keys},
     .vocabs = {&xlmr_vocab},
     .dropped_prefixes = prefixes,
     .rename = rename_tensor,
-    .add_facts = add_facts,
-    .adjust = refuse_adapters,
+    .add_facts = roberta_add_facts,
 };

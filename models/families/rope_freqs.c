@@ -32,7 +32,21 @@ float rope_freq_factor(const struct rope_freqs *scaling, float exponent)
     return 1.0f / ((1.0f - smooth) / (float)scaling->factor + smooth);
 }
 
-bool rope_freqs_add(struct synthesis *synthesis, double factor, double turned, double head_dim, struct error *error)
+/* The same where the class computes with Python's numbers, from a frequency in F32. */
+static float factor_in_doubles(const struct rope_freqs *scaling, float exponent)
+{
+    double wavelength = 2 * M_PI / (double)(1.0f / powf((float)scaling->theta, exponent));
+    if (wavelength < scaling->old_context / scaling->high_factor)
+        return 1.0f;
+    if (wavelength > scaling->old_context / scaling->low_factor)
+        return (float)scaling->factor;
+    double smooth =
+        (scaling->old_context / wavelength - scaling->low_factor) / (scaling->high_factor - scaling->low_factor);
+    return (float)(1.0 / ((1.0 - smooth) / scaling->factor + smooth));
+}
+
+bool rope_freqs_add(struct synthesis *synthesis, double factor, double turned, double head_dim, bool in_doubles,
+                    struct error *error)
 {
     struct rope_freqs scaling;
     if (!read_scaling(synthesis, factor, &scaling, error))
@@ -45,7 +59,11 @@ bool rope_freqs_add(struct synthesis *synthesis, double factor, double turned, d
     uint64_t n_factors = n_turned > n ? n_turned : n;
     float *factors = arena_array(arena, n_factors, sizeof *factors);
     for (uint64_t i = 0; i < n_factors; i++)
-        factors[i] = i < n_turned ? rope_freq_factor(&scaling, (float)(2 * i) / (float)turned) : 1.0f;
+        factors[i] = 1;
+    for (uint64_t i = 0; i < n_turned; i++) {
+        float exponent = (float)(2 * i) / (float)turned;
+        factors[i] = in_doubles ? factor_in_doubles(&scaling, exponent) : rope_freq_factor(&scaling, exponent);
+    }
     synthesis_add_tensor(synthesis, "rope_freqs.weight", view_literal(arena, &f32_dtype, 1, &n_factors, factors), NULL);
     return true;
 }
@@ -62,5 +80,5 @@ bool add_rope_freqs(struct synthesis *synthesis, struct error *error)
     if (!rope_is_llama3(synthesis))
         return true;
     return compute_head_dim(synthesis, &dimensions, error) &&
-           rope_freqs_add(synthesis, 8, dimensions, dimensions, error);
+           rope_freqs_add(synthesis, 8, dimensions, dimensions, false, error);
 }

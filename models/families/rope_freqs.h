@@ -14,5 +14,7 @@ float rope_freq_factor(const struct rope_freqs *scaling, float exponent);
 bool rope_is_llama3(const struct synthesis *synthesis);
 
 /* Adds rope_freqs.weight for such a rope: of `turned` dimensions of `head_dim`, the others with
- * factors of 1. `factor` is that of a rope that names none. */
-bool rope_freqs_add(struct synthesis *synthesis, double factor, double turned, double head_dim, struct error *error);
+ * factors of 1. `factor` is that of a rope that names none. Classes of the converter compute in F32, or in
+ * doubles. */
+bool rope_freqs_add(struct synthesis *synthesis, double factor, double turned, double head_dim, bool in_doubles,
+                    struct error *error);

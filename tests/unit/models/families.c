@@ -108,6 +108,8 @@ static bool is_whole(const char *name)
         "hc_",
         "compressor_",
         "ffn_gate_tid2eid",
+        "ffn_routed_",
+        "_res_score",
         ".altup_",
         ".inp_gate",
         "layer_output_scale",
@@ -134,6 +136,9 @@ static void check_parallel(const struct relation_entry *entry)
     /* low rank in Kimi's layers, as wide as the heads in Ling's */
     if (row->there != NULL && row->parallel == NULL &&
         (strcmp(row->there, "blk.{}.ssm_f_a") == 0 || strcmp(row->there, "blk.{}.ssm_g_a") == 0))
+        return;
+    /* one side of an adapter is of its rank */
+    if (row->there != NULL && row->parallel == NULL && strstr(row->there, ".lora_") != NULL)
         return;
     if (row->there == NULL || is_whole(row->there)) {
         CHECK_NAMED(row->there == NULL || row->parallel == NULL || strstr(row->there, "ssm_norm") != NULL, row->here);

@@ -1,6 +1,8 @@
 /* Rearrangements against numpy, in both directions, and notations and shapes that are refused. */
 #include "models/rearrangement.h"
+#include "models/centered.h"
 #include "models/elementwise.h"
+#include "models/facts.h"
 #include "tests/unit/check.h"
 
 #include <inttypes.h>
@@ -9,7 +11,7 @@
 
 enum { MAX_VALUES = 32, MAX_TENSORS = 3, MAX_SIZES = 5 };
 
-struct tensor {
+struct sample {
     unsigned rank;
     uint64_t shape[4];
     float values[MAX_VALUES];
@@ -24,17 +26,17 @@ static const struct {
         bool is_limit;
     } sizes[MAX_SIZES];
     bool is_cut; /* the way back does not know the sizes */
-    struct tensor from[MAX_TENSORS], to[MAX_TENSORS], back[MAX_TENSORS];
+    struct sample from[MAX_TENSORS], to[MAX_TENSORS], back[MAX_TENSORS];
 } rows[] = {
 #include "rearranged.inc"
 };
 
-static const struct view *view_of(struct arena *arena, const struct tensor *tensor)
+static const struct view *view_of(struct arena *arena, const struct sample *tensor)
 {
     return view_literal(arena, &f32_dtype, tensor->rank, tensor->shape, tensor->values);
 }
 
-static bool is_tensor(const struct view *view, const struct tensor *expected)
+static bool is_tensor(const struct view *view, const struct sample *expected)
 {
     float values[MAX_VALUES], value;
     struct error error;
@@ -54,7 +56,7 @@ static void check_direction(struct arena *arena, size_t row, const struct rearra
     struct axis_size sizes[MAX_SIZES];
     struct axis_sizes known = {sizes, 0};
     const struct view *from[AXES_MAX_TENSORS], *to[AXES_MAX_TENSORS];
-    const struct tensor *sources = direction == FORWARD ? rows[row].from : rows[row].to,
+    const struct sample *sources = direction == FORWARD ? rows[row].from : rows[row].to,
                         *expected = direction == FORWARD ? rows[row].to : rows[row].back;
     struct error error;
     for (; known.n_sizes < MAX_SIZES && rows[row].sizes[known.n_sizes].name != NULL; known.n_sizes++)
@@ -222,6 +224,51 @@ static void check_size(struct arena *arena)
 }
 
 /* Values by numpy: F16 stays F16 in arithmetic, where 2048 + 1 is 2048. */
+/* Expected values: torch 2.9.1, in F32 and F16. */
+static void check_factors(struct arena *arena)
+{
+    static const uint64_t three = 3;
+    static const float values[] = {1, 3, -2.5f};
+    static const uint16_t halves[] = {0x3c00, 0x4200, 0xc100};
+    static const char *const names[] = {"first", "second", "unknown"};
+    struct facts facts = {0};
+    struct error error;
+    float f32[3];
+    uint16_t f16[3];
+    facts_set_factor(&facts, "first", 0.1f);
+    facts_set_factor(&facts, "second", 0.7f);
+    const struct view *view =
+        elementwise_multiply(arena, &facts, FORWARD, view_literal(arena, &f32_dtype, 1, &three, values), names, 3);
+    CHECK(view_read(view, 0, 3, f32, &error));
+    CHECK(f32[0] == 0x1.1eb852p-4f && f32[1] == 0x1.ae147cp-3f && f32[2] == -0x1.666666p-3f);
+    view = elementwise_multiply(arena, &facts, FORWARD, view_literal(arena, &f16_dtype, 1, &three, halves), names, 3);
+    CHECK(view->dtype == &f16_dtype && view_read(view, 0, 3, f16, &error));
+    CHECK(f16[0] == 11387 && f16[1] == 12985 && f16[2] == (uint16_t)-20070);
+}
+
+/* Expected values: torch 2.9.1, x - x.mean(). */
+static void check_centered(struct arena *arena)
+{
+    static const struct {
+        uint64_t n;
+        float first, fourth, last;
+    } cases[] = {{5, -0x1.b6db6cp-1f, 0x1.b6db70p-2f, 0x1.6db6dep+0f},
+                 {100, -0x1.cd9f70p+2f, -0x1.7b564cp+2f, -0x1.a90d26p+2f},
+                 {300, -0x1.cd49a0p+2f, -0x1.7b007cp+2f, -0x1.3b007cp+2f}};
+    float values[300], first, fourth, last;
+    struct error error;
+    for (unsigned i = 0; i < 300; i++)
+        values[i] = (float)(i * i % 101 / 7.0);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct view *view = view_centered(arena, view_literal(arena, &f32_dtype, 1, &cases[i].n, values));
+        CHECK(view_read(view, 0, 1, &first, &error) && view_read(view, 3, 1, &fourth, &error) &&
+              view_read(view, cases[i].n - 1, 1, &last, &error));
+        CHECK(first == cases[i].first && fourth == cases[i].fourth && last == cases[i].last);
+    }
+    const uint64_t none = 0;
+    CHECK(view_centered(arena, view_literal(arena, &f32_dtype, 1, &none, values)) == NULL);
+}
+
 static void check_elementwise(struct arena *arena)
 {
     static const uint16_t halves[] = {0x6800, 0x3c00, 0x0000};
@@ -256,6 +303,8 @@ int main(void)
     check_empty(arena);
     check_size(arena);
     check_elementwise(arena);
+    check_factors(arena);
+    check_centered(arena);
     arena_free(arena);
     return check_done();
 }

@@ -44,7 +44,8 @@ static const struct axis_size sizes[] = {
     {"share", 3},       {"key_dim", 5},
     {"value_dim", 4},   {"gate_dim", 4},
     {"added", 3},       {"added_per_layer", 4},
-    {"last", 1},        {"inner", 3},
+    {"last", 1},        {"n", 3},
+    {"empty", 1},       {"inner", 3},
     {"states", 4},      {"rest", 5},
     {"state_group", 2}, {"state", 3},
     {"channel", 8},     {"mamba_head", 4},
@@ -94,7 +95,7 @@ static void set_facts(struct trial *trial)
                                         "key_dim", "value_dim",   "gate_dim", "added",      "added_per_layer",
                                         "last",    "rest",        "inner",    "states",     "pair",
                                         "d",       "state_group", "state",    "mamba_head", "y",
-                                        "x"};
+                                        "x",       "empty"};
     trial->facts = (struct facts){.n_layers = N_LAYERS};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         facts_set(&trial->facts, known[i], size_of(trial, known[i]));
@@ -287,6 +288,8 @@ static double tolerance(const struct relation_row *row, double value)
 {
     if (row->map == &plus_one)
         return 6e-8;
+    if (row->map != NULL && row->map->is_one_way)
+        return HUGE_VAL;
     if (row->map != NULL && row->map->apply != NULL)
         return 4 * 6e-8 * fabs(value); /* two factors, there and back */
     return row->map != NULL ? 1.2e-7 * fmax(1, fabs(value)) : 0;

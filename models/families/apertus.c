@@ -1,0 +1,86 @@
+/* Apertus. conversion/llama.py.
+ *
+ * The numbers of its activation function, four a layer, are tensors here and keys there: they alone are read while the
+ * model is made. */
+#include "models/families/llama.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static const struct family_name names[] = {{"ApertusForCausalLM"}, {0}};
+
+static const struct relation_row tensors[] = {
+    {"model.layers.{}.mlp.act_fn.*", NULL},
+    {"model.layers.{}.attention_layernorm", "blk.{}.attn_norm"},
+    {"model.layers.{}.feedforward_layernorm", "blk.{}.ffn_norm"},
+    {"model.layers.{}.self_attn.q_norm", "blk.{}.attn_q_norm"},
+    {"model.layers.{}.self_attn.k_norm", "blk.{}.attn_k_norm"},
+    {0},
+};
+
+static const struct parameter {
+    const char *key, *tensor;
+} parameters[] = {
+    {"xielu.alpha_n", "model.layers.{}.mlp.act_fn.alpha_n"},
+    {"xielu.alpha_p", "model.layers.{}.mlp.act_fn.alpha_p"},
+    {"xielu.beta", "model.layers.{}.mlp.act_fn.beta"},
+    {"xielu.eps", "model.layers.{}.mlp.act_fn.eps"},
+};
+
+static bool read_number(struct arena *arena, const struct tensor *tensor, float *ret_value, struct error *error)
+{
+    if (tensor->refusal != NULL || dtype_kernels(tensor->dtype).decode == NULL || tensor->dtype->block_elements != 1)
+        return error_set(error, "tensor '%.200s' has no values", tensor->name);
+    const struct view *view = tensor_view(tensor, arena);
+    if (view->n_elements != 1)
+        return error_set(error, "tensor '%.200s' has %" PRIu64 " elements, where it should be 1", tensor->name,
+                         view->n_elements);
+    return convert_read(view, encoding_of(&f32_dtype), 0, 1, ret_value, error);
+}
+
+/* Sets the key where all layers have the number. */
+static bool set_parameter(struct synthesis *synthesis, const struct parameter *parameter, struct error *error)
+{
+    const struct tensor_set *set = synthesis->model->checkpoint->tensors;
+    uint64_t n_layers = synthesis->facts.n_layers, numbers[PATTERN_NUMBERS], n_found = 0;
+    if (n_layers > set->n_tensors)
+        return true;
+    uint32_t *bits = arena_array(synthesis->model->arena, n_layers + 1, sizeof *bits);
+    for (size_t i = 0; i < set->n_tensors; i++) {
+        const struct tensor *tensor = &set->tensors[i];
+        float value;
+        if (!pattern_match(parameter->tensor, tensor->name, tensor->name_length, numbers) || numbers[0] >= n_layers)
+            continue;
+        if (!read_number(synthesis->model->arena, tensor, &value, error))
+            return false;
+        memcpy(&bits[numbers[0]], &value, sizeof value);
+        n_found++;
+    }
+    if (n_found != n_layers || n_layers == 0)
+        return true;
+    struct buffer elements = {0};
+    for (uint64_t i = 0; i < n_layers; i++)
+        buffer_append_le(&elements, bits[i], 4);
+    gguf_set_array(&synthesis->model->kvs, parameter->key, GGUF_F32, n_layers, &elements);
+    return true;
+}
+
+static bool add_extras(struct synthesis *synthesis, struct error *error)
+{
+    for (size_t i = 0; i < sizeof parameters / sizeof *parameters; i++)
+        if (!set_parameter(synthesis, &parameters[i], error))
+            return false;
+    return add_rope_freqs(synthesis, error);
+}
+
+const struct family apertus_family = {
+    .name = "apertus",
+    .summary = "Apertus",
+    .hf = names,
+    .tensors = {tensors, decoder_tensors},
+    .keys = {base_keys, llama_keys},
+    .vocabs = {&spm_vocab, &llama_hf_vocab, &bpe_vocab},
+    .add_extras = add_extras,
+    .before_vocab = llama_before_vocab,
+    .after_vocab = llama_after_vocab,
+};

@@ -1,0 +1,101 @@
+/* Granite Switch: Granite with adapters in it, of which tokens choose one. conversion/granite.py.
+ *
+ * Adapters are stacked, the first of them zeros ("empty" is 1): none. */
+#include "models/families/granite.h"
+#include "models/families/llama.h"
+
+static const struct family_name names[] = {{"GraniteSwitchForCausalLM"}, {0}};
+
+#define ATTENTION    "model.layers.{}.self_attn."
+#define FEED_FORWARD "model.layers.{}.shared_mlp."
+#define STACKED      "n 1 o c -> (empty + n) o c"
+
+static const struct relation_row tensors[] = {
+    {"lm_head.weight", NULL},
+    {"model.switch.*", NULL},
+    {"switch.*", NULL},
+    {"model.adapter_token_ids", NULL},
+    {"model.control_to_substitute_lut", NULL},
+    {"adapter_token_ids", NULL},
+    {"control_to_substitute_lut", NULL},
+    {ATTENTION "qkv_proj.base_layer.weight", "blk.{}.attn_qkv.weight",
+     "(query head half pair + key kv_head half pair + value kv_head half pair) c -> "
+     "(query head pair half + key kv_head pair half + value kv_head half pair) c",
+     "head kv_head"},
+    {ATTENTION "qkv_proj.lora_A_slices.0", "blk.{}.attn_q.lora_a", STACKED},
+    {ATTENTION "qkv_proj.lora_A_slices.1", "blk.{}.attn_k.lora_a", STACKED},
+    {ATTENTION "qkv_proj.lora_A_slices.2", "blk.{}.attn_v.lora_a", STACKED},
+    {ATTENTION "qkv_proj.lora_B_slices.0", "blk.{}.attn_q.lora_b",
+     "n 1 (head half pair) o -> (empty + n) (head pair half) o", "head"},
+    {ATTENTION "qkv_proj.lora_B_slices.1", "blk.{}.attn_k.lora_b",
+     "n 1 (kv_head half pair) o -> (empty + n) (kv_head pair half) o", "kv_head"},
+    {ATTENTION "qkv_proj.lora_B_slices.2", "blk.{}.attn_v.lora_b", STACKED, "o"},
+    {ATTENTION "o_proj.base_layer.weight", "blk.{}.attn_output.weight", .parallel = "column"},
+    {ATTENTION "o_proj.lora_A", "blk.{}.attn_output.lora_a", STACKED, "c"},
+    {ATTENTION "o_proj.lora_B", "blk.{}.attn_output.lora_b", STACKED},
+    {FEED_FORWARD "input_linear.base_layer", "blk.{}.ffn_gate, blk.{}.ffn_up", GATE_UP, "gate up"},
+    {FEED_FORWARD "input_linear.lora_A_slices.0", "blk.{}.ffn_gate.lora_a", STACKED},
+    {FEED_FORWARD "input_linear.lora_A_slices.1", "blk.{}.ffn_up.lora_a", STACKED},
+    {FEED_FORWARD "input_linear.lora_B_slices.0", "blk.{}.ffn_gate.lora_b", STACKED, "o"},
+    {FEED_FORWARD "input_linear.lora_B_slices.1", "blk.{}.ffn_up.lora_b", STACKED, "o"},
+    {FEED_FORWARD "output_linear.base_layer.weight", "blk.{}.ffn_down.weight", .parallel = "column"},
+    {FEED_FORWARD "output_linear.lora_A", "blk.{}.ffn_down.lora_a", STACKED, "c"},
+    {FEED_FORWARD "output_linear.lora_B", "blk.{}.ffn_down.lora_b", STACKED},
+    {0},
+};
+
+/* Without experts config.json may still say how many are used. */
+static bool emit_used_experts(struct synthesis *synthesis, struct error *error)
+{
+    double n_experts;
+    if (!synthesis_number(synthesis, "num_local_experts", 0, &n_experts, error))
+        return false;
+    if (n_experts == 0)
+        gguf_set_u32(&synthesis->model->kvs, synthesis_key(synthesis, "expert_used_count"), 0);
+    return true;
+}
+
+static const struct key_row keys[] = {
+    {"expert_shared_feed_forward_length", GGUF_U32, IF_TRUE, "shared_intermediate_size"},
+    {.emit = emit_used_experts},
+    {"adapters.count", GGUF_U32, REQUIRED, "num_adapters"},
+    {"adapters.lora_rank", GGUF_U32, REQUIRED, "max_lora_rank"},
+    {"adapters.token_ids_activate", GGUF_U32, REQUIRED, "adapter_token_ids"},
+    {"adapters.token_ids_substitute", GGUF_U32, REQUIRED, "adapter_substitute_token_ids"},
+    {"adapters.router_gain", GGUF_F32, OR_DEFAULT, "control_token_gain", 15},
+    {0},
+};
+
+/* One of the layers that are counted is the switch, which has no weights. */
+static void add_facts(struct facts *facts, const struct hparams *hparams)
+{
+    uint64_t head_dim = 0;
+    if (facts->n_layers > 0)
+        facts->n_layers--;
+    if (!json_u64(hparams_find(hparams, "projection_head_dim|head_dim"), &head_dim) && facts_get(facts, "head") != 0)
+        head_dim = facts_get(facts, "hidden") / facts_get(facts, "head");
+    facts_set(facts, "pair", head_dim / 2);
+    facts_set(facts, "empty", 1);
+    facts_set(facts, "query", 1); /* they tell the parts apart */
+    facts_set(facts, "key", 1);
+    facts_set(facts, "value", 1);
+}
+
+static bool count_layers(struct synthesis *synthesis, struct error *error)
+{
+    return hparams_override(synthesis->model->hparams, "n_layers", synthesis->facts.n_layers, error);
+}
+
+const struct family granite_switch_family = {
+    .name = "graniteswitch",
+    .summary = "Granite Switch",
+    .hf = names,
+    .tensors = {tensors, decoder_tensors},
+    .keys = {base_keys, granite_keys, keys},
+    .vocabs = {&spm_vocab, &llama_hf_vocab, &bpe_vocab},
+    .add_facts = add_facts,
+    .adjust = count_layers,
+    .add_extras = add_rope_freqs,
+    .before_vocab = llama_before_vocab,
+    .after_vocab = llama_after_vocab,
+};

@@ -1,0 +1,14 @@
+/* What Kimi K3 takes from Kimi-Linear. */
+#pragma once
+
+#include "models/families/family.h"
+
+/* Whether a model with Kimi-Linear's name is one, and not the text model of K3. */
+bool kimi_linear_alone(const struct hparams *hparams);
+
+/* attention.head_count_kv: 1 in layers of latent attention, 0 in others. */
+bool kimi_linear_emit_kv_heads(struct synthesis *synthesis, struct error *error);
+
+/* attention.key_length of the latent vector, and key_length_mla of a head. */
+bool kimi_linear_key_length(const struct synthesis *synthesis, double *ret_value, struct error *error);
+bool kimi_linear_mla_key_length(const struct synthesis *synthesis, double *ret_value, struct error *error);

@@ -1,0 +1,128 @@
+/* Muse Glimmer, the text model. conversion/muse_glimmer.py.
+ *
+ * What its queries are multiplied with after a norm without weights becomes the weights of one. */
+#include "formats/documents.h"
+#include "models/families/layers.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const struct family_name names[] = {{"MuseGlimmerForConditionalGeneration"}, {0}};
+
+static const struct relation_row tensors[] = {
+    {"model.layers.{}.input_layernorm", "blk.{}.attn_norm", .map = &plus_one},
+    {"model.layers.{}.post_attention_layernorm", "blk.{}.post_attention_norm", .map = &plus_one},
+    {"model.layers.{}.pre_feedforward_layernorm", "blk.{}.ffn_norm", .map = &plus_one},
+    {"model.layers.{}.post_feedforward_layernorm", "blk.{}.post_ffw_norm", .map = &plus_one},
+    {"model.layers.{}.self_attn.q_proj", "blk.{}.attn_q", QUERY_ROTARY, "head"},
+    {"model.layers.{}.self_attn.k_proj", "blk.{}.attn_k", KEY_ROTARY, "kv_head"},
+    {"model.layers.{}.self_attn.gate_proj", "blk.{}.attn_gate", .parallel = "row"},
+    {0},
+};
+
+static const struct key_row keys[] = {
+    {"final_logit_softcapping", GGUF_F32, REQUIRED, "final_logit_softcapping"},
+    {"logit_scale", GGUF_F32, REQUIRED, "output_multiplier"},
+    {"attention.sliding_window", GGUF_U32, REQUIRED, "sliding_window"},
+    {.emit = emit_sliding_layers},
+    {0},
+};
+
+/* F32 [n], all the same. */
+static const struct view *constant(struct arena *arena, uint64_t n, float value)
+{
+    float *values = arena_array(arena, n, sizeof *values);
+    for (uint64_t i = 0; i < n; i++)
+        values[i] = value;
+    return view_literal(arena, &f32_dtype, 1, &n, values);
+}
+
+static void append(struct tensor_set *set, const struct dtype **forced, const struct tensor *tensor,
+                   const struct dtype *type)
+{
+    forced[set->n_tensors] = type;
+    tensor_set_add(set, tensor);
+}
+
+/* Before the queries of each layer come two norms. */
+static void arrange(struct synthesis *synthesis)
+{
+    static const char *const norms[] = {"blk.{}.attn_q_norm.weight", "blk.{}.attn_k_norm.weight"};
+    struct gguf_model *model = synthesis->model;
+    const struct tensor_set *before = model->tensors;
+    struct tensor_set *set = tensor_set_new(model->arena);
+    const struct dtype **forced = memory_alloc((before->n_tensors * 3 + 1) * sizeof *forced);
+    const struct view *views[2] = {constant(model->arena, facts_get(&synthesis->facts, "head_dim"),
+                                            facts_factor(&synthesis->facts, "qk_scale_factor")),
+                                   constant(model->arena, facts_get(&synthesis->facts, "head_dim"), 1)};
+    uint64_t numbers[PATTERN_NUMBERS];
+    for (size_t i = 0; i < before->n_tensors; i++) {
+        const struct tensor *tensor = &before->tensors[i];
+        bool is_query = pattern_match("blk.{}.attn_q.weight", tensor->name, tensor->name_length, numbers);
+        for (size_t j = 0; is_query && j < 2; j++) {
+            forced[set->n_tensors] = NULL;
+            tensor_set_add_view(set, pattern_fill(model->arena, norms[j], numbers, ""), views[j]);
+        }
+        append(set, forced, tensor, model->forced[i]);
+    }
+    free(model->forced);
+    model->forced = forced;
+    model->tensors = set;
+}
+
+static void add_facts(struct facts *facts, const struct hparams *hparams)
+{
+    enum { MOST = 1 << 16 };
+    struct error unused;
+    uint64_t head_dim = 0;
+    double scale = 0;
+    if (!hparams_count(hparams, "head_dim", 1, MOST, &head_dim, &unused))
+        head_dim = 0;
+    facts_set(facts, "head_dim", head_dim);
+    if (json_double(hparams_get(hparams, "qk_scale_factor"), &scale))
+        facts_set_factor(facts, "qk_scale_factor", (float)scale);
+}
+
+static bool check_sizes(struct synthesis *synthesis, struct error *error)
+{
+    double scale;
+    if (facts_get(&synthesis->facts, "head_dim") == 0)
+        return error_set(error, "config.json: head_dim is missing, 0, or too large");
+    if (!json_double(hparams_get(synthesis->model->hparams, "qk_scale_factor"), &scale))
+        return error_set(error, "config.json: qk_scale_factor is missing, or not a number");
+    return true;
+}
+
+/* The end of a turn, by its name. */
+static bool find_end_of_turn(struct synthesis *synthesis, const struct vocab_input *input, struct error *error)
+{
+    static const char end[] = "<|eot|>";
+    struct document *tokenizer;
+    uint64_t id;
+    if (!document_open(input->checkpoint, "tokenizer.json", &tokenizer, error))
+        return false;
+    const struct json *root = document_root(tokenizer), *added = json_get(root, "added_tokens"), *found = NULL;
+    for (const struct json *token = json_is(added, JSON_ARRAY) ? json_first(added) : NULL; token != NULL;
+         token = json_next(token))
+        if (json_string_is(json_get(token, "content"), end))
+            found = json_get(token, "id");
+    if (found == NULL)
+        found = json_get(json_get(json_get(root, "model"), "vocab"), end);
+    if (json_u64(found, &id) && id <= INT32_MAX)
+        gguf_set_u32(&synthesis->model->kvs, "tokenizer.ggml.eot_token_id", (uint32_t)id);
+    document_close(tokenizer);
+    return true;
+}
+
+const struct family muse_glimmer_family = {
+    .name = "muse-glimmer",
+    .summary = "Muse Glimmer, the text model",
+    .hf = names,
+    .tensors = {tensors, decoder_tensors},
+    .keys = {base_keys, keys},
+    .vocabs = {&bpe_vocab},
+    .add_facts = add_facts,
+    .adjust = check_sizes,
+    .arrange = arrange,
+    .after_vocab = find_end_of_turn,
+};

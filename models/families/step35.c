@@ -1,0 +1,189 @@
+/* Step 3.5 and 3.7, the text model: more heads where attention looks at a window. conversion/step3.py. */
+#include "models/families/layers.h"
+#include "models/families/nextn.h"
+#include "models/families/rope_freqs.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const struct family_name names[] = {{"Step3p5ForCausalLM"}, {"Step3p7ForConditionalGeneration"}, {0}};
+
+static const struct relation_row tensors[] = {
+    {"model.norm", "output_norm", .map = &plus_one},
+    {"model.layers.{}.input_layernorm", "blk.{}.attn_norm", .map = &plus_one},
+    {"model.layers.{}.post_attention_layernorm", "blk.{}.ffn_norm", .map = &plus_one},
+    {"model.layers.{}.self_attn.q_norm", "blk.{}.attn_q_norm", .map = &plus_one},
+    {"model.layers.{}.self_attn.k_norm", "blk.{}.attn_k_norm", .map = &plus_one},
+    {"model.layers.{}.enorm", "blk.{}.nextn.enorm", .map = &plus_one},
+    {"model.layers.{}.hnorm", "blk.{}.nextn.hnorm", .map = &plus_one},
+    {"model.layers.{}.shared_head.norm", "blk.{}.nextn.shared_head_norm", .map = &plus_one},
+    {"model.layers.{}.self_attn.q_proj", "blk.{}.attn_q", .parallel = "row"},
+    {"model.layers.{}.self_attn.k_proj", "blk.{}.attn_k", .parallel = "row"},
+    {"model.layers.{}.self_attn.v_proj", "blk.{}.attn_v", .parallel = "row"},
+    {"model.layers.{}.self_attn.g_proj", "blk.{}.attn_gate", .parallel = "row"},
+    {"model.layers.{}.moe.gate", "blk.{}.ffn_gate_inp"},
+    {"model.layers.{}.moe.router_bias", "blk.{}.exp_probs_b.bias"},
+    {"model.layers.{}.moe.gate_proj", "blk.{}.ffn_gate_exps", "e f c -> e f c", "f"},
+    {"model.layers.{}.moe.up_proj", "blk.{}.ffn_up_exps", "e f c -> e f c", "f"},
+    {"model.layers.{}.moe.down_proj", "blk.{}.ffn_down_exps", "e c f -> e c f", "f"},
+    {"model.layers.{}.share_expert.gate_proj", "blk.{}.ffn_gate_shexp", .parallel = "row"},
+    {"model.layers.{}.share_expert.up_proj", "blk.{}.ffn_up_shexp", .parallel = "row"},
+    {"model.layers.{}.share_expert.down_proj", "blk.{}.ffn_down_shexp", .parallel = "column"},
+    {0},
+};
+
+/* Layers that predict have their head a level deeper. */
+static const char *rename_tensor(struct arena *arena, const struct facts *facts, enum direction direction,
+                                 const char *name)
+{
+    static const struct {
+        const char *stored, *known;
+    } heads[] = {
+        {"model.layers.{}.transformer.shared_head.output.weight", "model.layers.{}.shared_head.head.weight"},
+        {"model.layers.{}.transformer.shared_head.norm.weight", "model.layers.{}.shared_head.norm.weight"},
+    };
+    uint64_t numbers[PATTERN_NUMBERS];
+    (void)facts;
+    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
+        const char *from = direction == FORWARD ? heads[i].stored : heads[i].known;
+        if (pattern_match(from, name, strlen(name), numbers))
+            return pattern_fill(arena, direction == FORWARD ? heads[i].known : heads[i].stored, numbers, "");
+    }
+    return name;
+}
+
+/* The numbers of heads and of their keys, in layers with a window and in others. */
+static bool emit_heads(struct synthesis *synthesis, struct error *error)
+{
+    static const char *const keys[] = {"attention.head_count", "attention.head_count_kv"};
+    static const char *const full[] = {"num_attention_heads", "num_attention_groups"};
+    static const char *const window[] = {"attention_other_setting.num_attention_heads",
+                                         "attention_other_setting.num_attention_groups"};
+    struct layers marked, heads;
+    for (size_t i = 0; i < 2; i++) {
+        double n_full, n_window;
+        if (!layers_new(synthesis, &marked, error) || !layers_new(synthesis, &heads, error) ||
+            !synthesis_number(synthesis, full[i], -1, &n_full, error) ||
+            !synthesis_number(synthesis, window[i], n_full, &n_window, error))
+            return false;
+        if (n_full < 0)
+            return error_set(error, "config.json: %s is missing", full[i]);
+        layers_mark(&marked, hparams_get(synthesis->model->hparams, "layer_types"), "sliding_attention");
+        for (uint64_t layer = 0; layer < heads.n; layer++)
+            heads.values[layer] = marked.values[layer] != 0 ? n_window : n_full;
+        layers_set(synthesis, keys[i], GGUF_I32, &heads);
+    }
+    return true;
+}
+
+/* The first of the numbers that moe_layers_enum lists: "3,4,5". */
+static bool compute_leading(const struct synthesis *synthesis, double *ret_value, struct error *error)
+{
+    const char *listed = json_string(hparams_get(synthesis->model->hparams, "moe_layers_enum"), NULL);
+    char *end;
+    (void)error;
+    *ret_value = 0;
+    for (const char *at = listed; at != NULL && *at != '\0'; at = *end == ',' ? end + 1 : "") {
+        long number = strtol(at, &end, 10);
+        if (end == at)
+            return error_set(error, "config.json: moe_layers_enum is not a list of numbers");
+        if (at == listed || (double)number < *ret_value)
+            *ret_value = number > 0 ? (double)number : 0;
+    }
+    return true;
+}
+
+static bool emit_clamp(struct synthesis *synthesis, const char *key, const char *list, struct error *error)
+{
+    const struct json *limits = hparams_get(synthesis->model->hparams, list);
+    struct layers layers;
+    if (!json_is(limits, JSON_ARRAY))
+        return true;
+    if (!layers_new(synthesis, &layers, error))
+        return false;
+    layers_fill(&layers, limits);
+    layers_set(synthesis, key, GGUF_F32, &layers);
+    return true;
+}
+
+static bool emit_clamps(struct synthesis *synthesis, struct error *error)
+{
+    return emit_clamp(synthesis, "swiglu_clamp_exp", "swiglu_limits", error) &&
+           emit_clamp(synthesis, "swiglu_clamp_shexp", "swiglu_limits_shared", error);
+}
+
+static const struct key_row keys[] = {
+    {.emit = emit_heads},
+    {"attention.sliding_window", GGUF_U32, REQUIRED, "sliding_window"},
+    {.emit = emit_sliding_layers},
+    {"attention.value_length", GGUF_U32, REQUIRED, "head_dim"},
+    {"expert_count", GGUF_U32, REQUIRED, "moe_num_experts"},
+    {"expert_used_count", GGUF_U32, REQUIRED, "moe_top_k"},
+    {"expert_feed_forward_length", GGUF_U32, REQUIRED, "moe_intermediate_size"},
+    {"expert_shared_feed_forward_length", GGUF_U32, REQUIRED, "share_expert_dim"},
+    {"expert_weights_scale", GGUF_F32, IF_PRESENT, "moe_router_scaling_factor"},
+    {"expert_weights_norm", GGUF_BOOL, IF_PRESENT, "norm_expert_weight"},
+    {"leading_dense_block_count", GGUF_U32, .compute = compute_leading},
+    {"moe_every_n_layers", GGUF_U32, OR_DEFAULT, "moe_every_n_layer", 1},
+    {"attention.layer_norm_rms_epsilon", GGUF_F32, OR_DEFAULT, "rms_norm_eps", 1e-5},
+    {.emit = emit_clamps},
+    {.emit = nextn_emit},
+    {0},
+};
+
+/* A list is of full attention, and of that with a window. */
+static bool split_theta(struct synthesis *synthesis, struct error *error)
+{
+    static const char *const keys[] = {"rope_theta", "local_rope_theta"};
+    struct hparams *hparams = synthesis->model->hparams;
+    const struct json *list = hparams_get(hparams, "rope_theta");
+    double values[2];
+    if (!json_is(list, JSON_ARRAY))
+        return true;
+    for (size_t i = 0; i < 2; i++)
+        if (!json_double(json_at(list, i), &values[i]) || !(values[i] >= 0 && values[i] <= 1e15))
+            return error_set(error, "config.json: rope_theta is a list, but not of two numbers");
+    for (size_t i = 0; i < 2; i++)
+        if (!hparams_override(hparams, keys[i], (uint64_t)values[i], error))
+            return false;
+    return true;
+}
+
+static bool adjust(struct synthesis *synthesis, struct error *error)
+{
+    return split_theta(synthesis, error) && nextn_count_blocks(synthesis, error);
+}
+
+/* Of full attention a part of each head is turned, which the first layer of the kind says. */
+static bool add_freqs(struct synthesis *synthesis, struct error *error)
+{
+    const struct hparams *hparams = synthesis->model->hparams;
+    const struct json *types = hparams_get(hparams, "layer_types"),
+                      *factors = hparams_get(hparams, "partial_rotary_factors");
+    double head_dim, factor = 0;
+    if (!rope_is_llama3(synthesis))
+        return true;
+    const struct json *type = json_is(types, JSON_ARRAY) ? json_first(types) : NULL,
+                      *of_type = json_is(factors, JSON_ARRAY) ? json_first(factors) : NULL;
+    while (type != NULL && of_type != NULL && !json_string_is(type, "full_attention")) {
+        type = json_next(type);
+        of_type = json_next(of_type);
+    }
+    if (type == NULL || !json_double(of_type, &factor))
+        return error_set(error, "config.json: no layer of full attention has its partial_rotary_factor");
+    return compute_head_dim(synthesis, &head_dim, error) &&
+           rope_freqs_add(synthesis, 8, (double)(uint64_t)(head_dim * factor), head_dim, true, error);
+}
+
+const struct family step35_family = {
+    .name = "step35",
+    .summary = "Step 3.5 and 3.7, the text model",
+    .hf = names,
+    .tensors = {tensors, nextn_tensors, decoder_tensors},
+    .keys = {base_keys, keys},
+    .vocabs = {&bpe_vocab},
+    .rename = rename_tensor,
+    .add_extras = add_freqs,
+    .add_facts = nextn_add_facts,
+    .adjust = adjust,
+};

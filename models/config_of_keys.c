@@ -296,7 +296,7 @@ static const struct config_row common_rows[] = {
 };
 
 /* The scaling of the rope, as far as keys tell. */
-static void add_rope(struct draft *draft)
+static const char *scaling_text(struct draft *draft, const char *type)
 {
     static const struct {
         const char *key, *name;
@@ -305,6 +305,30 @@ static void add_rope(struct draft *draft)
                  {"rope.scaling.yarn_attn_factor", "attention_factor"},
                  {"rope.scaling.yarn_beta_fast", "beta_fast"},
                  {"rope.scaling.yarn_beta_slow", "beta_slow"}};
+    struct buffer text = {0};
+    struct json_writer writer = {.out = &text, .letters = JSON_ASCII, .indent = 1};
+    double scale;
+    json_begin_object(&writer, NULL);
+    json_put_text(&writer, "rope_type", type);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        const struct gguf_kv *kv = gguf_kvs_find(draft->kvs, key_name(draft, parts[i].key));
+        if (kv != NULL)
+            json_put_raw(&writer, parts[i].name, value_text(draft, kv));
+    }
+    /* DeepSeek's; only their ratio and the latter matter */
+    if (key_number(draft, "rope.scaling.yarn_log_multiplier", &scale)) {
+        const char *value = float_text(draft, (double)(float)(scale * 10), true);
+        json_put_raw(&writer, "mscale", value);
+        json_put_raw(&writer, "mscale_all_dim", value);
+    }
+    json_end(&writer);
+    const char *copy = arena_strndup(draft->arena, (const char *)text.bytes, text.length);
+    buffer_free(&text);
+    return copy;
+}
+
+static void add_rope(struct draft *draft)
+{
     struct error error;
     size_t length;
     const struct gguf_kv *theta = gguf_kvs_find(draft->kvs, key_name(draft, "rope.freq_base"));
@@ -314,26 +338,10 @@ static void add_rope(struct draft *draft)
         set_line(draft, "rope_theta", value_text(draft, theta));
     key_number(draft, "rope.freq_base", &base);
     const char *of_tensors = rope_of_tensors(draft->tensors, base, draft->arena);
-    if (of_tensors != NULL) {
+    if (of_tensors != NULL)
         set_line(draft, "rope_scaling", of_tensors);
-        return;
-    }
-    if (type == NULL || (strcmp(type, "linear") != 0 && strcmp(type, "yarn") != 0))
-        return;
-    const char *object = arena_printf(draft->arena, "{\n    \"rope_type\": \"%s\"", type);
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-        const struct gguf_kv *kv = gguf_kvs_find(draft->kvs, key_name(draft, parts[i].key));
-        if (kv != NULL)
-            object = arena_printf(draft->arena, "%s,\n    \"%s\": %s", object, parts[i].name, value_text(draft, kv));
-    }
-    double scale;
-    /* DeepSeek's; only their ratio and the latter matter */
-    if (key_number(draft, "rope.scaling.yarn_log_multiplier", &scale)) {
-        const char *value = float_text(draft, (double)(float)(scale * 10), true);
-        object =
-            arena_printf(draft->arena, "%s,\n    \"mscale\": %s,\n    \"mscale_all_dim\": %s", object, value, value);
-    }
-    set_line(draft, "rope_scaling", arena_printf(draft->arena, "%s\n  }", object));
+    else if (type != NULL && (strcmp(type, "linear") == 0 || strcmp(type, "yarn") == 0))
+        set_line(draft, "rope_scaling", scaling_text(draft, type));
 }
 
 /* Whether a condition of `length` bytes holds. */
@@ -381,9 +389,12 @@ static int compare_lines(const void *a, const void *b)
 static void write_lines(struct draft *draft, struct buffer *out)
 {
     qsort(draft->lines, draft->n_lines, sizeof *draft->lines, compare_lines);
+    struct json_writer writer = {.out = out, .letters = JSON_ASCII};
+    json_begin_object(&writer, NULL);
     for (size_t i = 0; i < draft->n_lines; i++)
-        buffer_printf(out, "%s\n  \"%s\": %s", i == 0 ? "{" : ",", draft->lines[i].name, draft->lines[i].value);
-    buffer_append_text(out, "\n}\n");
+        json_put_raw(&writer, draft->lines[i].name, draft->lines[i].value);
+    json_end(&writer);
+    buffer_append_text(out, "\n");
 }
 
 bool config_of_keys(const struct family *family, const struct gguf_kvs *kvs, const struct tensor_set *tensors,

@@ -1,5 +1,7 @@
 #include "models/meta/meta.h"
 
+#include "formats/json_write.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -75,49 +77,64 @@ static uint64_t first_special(const struct meta_params *params)
     return params->n_ranks > 0 ? params->n_ranks : LLAMA3_VOCABULARY;
 }
 
-static void write_special_ids(const struct meta_params *params, struct buffer *out)
+static void put_special_ids(const struct meta_params *params, struct json_writer *writer)
 {
     uint64_t first = first_special(params);
-    if (first + 1 < params->vocab_size)
-        buffer_printf(out, "  \"bos_token_id\": %" PRIu64 ",\n  \"eos_token_id\": %" PRIu64 ",\n", first, first + 1);
+    if (first + 1 >= params->vocab_size)
+        return;
+    json_put_number(writer, "bos_token_id", first);
+    json_put_number(writer, "eos_token_id", first + 1);
 }
 
-static void write_rope_scaling(const struct meta_params *params, struct buffer *out)
+static void put_rope_scaling(const struct meta_params *params, struct json_writer *writer)
 {
     const char *factor = meta_is_small_llama32(params) ? "32.0" : "8.0";
     if (params->rope_scaling_factor != NULL)
         factor = params->rope_scaling_factor;
     if (!params->use_scaled_rope) {
-        buffer_append_text(out, "null");
+        json_put_null(writer, "rope_scaling");
         return;
     }
-    buffer_printf(out,
-                  "{\n    \"factor\": %s,\n    \"high_freq_factor\": 4.0,\n    \"low_freq_factor\": 1.0,\n"
-                  "    \"original_max_position_embeddings\": 8192,\n    \"rope_type\": \"llama3\"\n  }",
-                  factor);
+    json_begin_object(writer, "rope_scaling");
+    json_put_raw(writer, "factor", factor);
+    json_put_raw(writer, "high_freq_factor", "4.0");
+    json_put_raw(writer, "low_freq_factor", "1.0");
+    json_put_number(writer, "original_max_position_embeddings", 8192);
+    json_put_text(writer, "rope_type", "llama3");
+    json_end(writer);
 }
 
 void meta_write_config(const struct meta_params *params, struct buffer *out)
 {
-    buffer_printf(out, "{\n  \"architectures\": [\n    \"LlamaForCausalLM\"\n  ],\n  \"attention_bias\": false,\n");
-    buffer_append_text(out, "  \"attention_dropout\": 0.0,\n");
-    write_special_ids(params, out);
-    buffer_printf(out, "  \"head_dim\": %" PRIu64 ",\n  \"hidden_act\": \"silu\",\n  \"hidden_size\": %" PRIu64 ",\n",
-                  params->dim / params->n_heads, params->dim);
-    buffer_printf(out, "  \"initializer_range\": 0.02,\n  \"intermediate_size\": %" PRIu64 ",\n",
-                  params->intermediate_size);
-    buffer_printf(out, "  \"max_position_embeddings\": %u,\n  \"mlp_bias\": false,\n  \"model_type\": \"llama\",\n",
-                  context_length(params));
-    buffer_printf(out, "  \"num_attention_heads\": %" PRIu64 ",\n  \"num_hidden_layers\": %" PRIu64 ",\n",
-                  params->n_heads, params->n_layers);
-    buffer_printf(out, "  \"num_key_value_heads\": %" PRIu64 ",\n  \"pretraining_tp\": 1,\n  \"rms_norm_eps\": %s,\n",
-                  params->n_kv_heads, params->norm_eps);
-    buffer_append_text(out, "  \"rope_scaling\": ");
-    write_rope_scaling(params, out);
-    buffer_printf(out, ",\n  \"rope_theta\": %s,\n  \"tie_word_embeddings\": %s,\n", params->rope_theta,
-                  params->tied ? "true" : "false");
-    buffer_printf(out, "  \"torch_dtype\": \"%s\",\n  \"use_cache\": true,\n  \"vocab_size\": %" PRIu64 "\n}\n",
-                  params->dtype, params->vocab_size);
+    struct json_writer writer = {.out = out, .letters = JSON_ASCII};
+    json_begin_object(&writer, NULL);
+    json_begin_array(&writer, "architectures");
+    json_put_text(&writer, NULL, "LlamaForCausalLM");
+    json_end(&writer);
+    json_put_bool(&writer, "attention_bias", false);
+    json_put_raw(&writer, "attention_dropout", "0.0");
+    put_special_ids(params, &writer);
+    json_put_number(&writer, "head_dim", params->dim / params->n_heads);
+    json_put_text(&writer, "hidden_act", "silu");
+    json_put_number(&writer, "hidden_size", params->dim);
+    json_put_raw(&writer, "initializer_range", "0.02");
+    json_put_number(&writer, "intermediate_size", params->intermediate_size);
+    json_put_number(&writer, "max_position_embeddings", context_length(params));
+    json_put_bool(&writer, "mlp_bias", false);
+    json_put_text(&writer, "model_type", "llama");
+    json_put_number(&writer, "num_attention_heads", params->n_heads);
+    json_put_number(&writer, "num_hidden_layers", params->n_layers);
+    json_put_number(&writer, "num_key_value_heads", params->n_kv_heads);
+    json_put_number(&writer, "pretraining_tp", 1);
+    json_put_raw(&writer, "rms_norm_eps", params->norm_eps);
+    put_rope_scaling(params, &writer);
+    json_put_raw(&writer, "rope_theta", params->rope_theta);
+    json_put_bool(&writer, "tie_word_embeddings", params->tied);
+    json_put_text(&writer, "torch_dtype", params->dtype);
+    json_put_bool(&writer, "use_cache", true);
+    json_put_number(&writer, "vocab_size", params->vocab_size);
+    json_end(&writer);
+    buffer_append_text(out, "\n");
 }
 
 const char *meta_special_token(bool llama31, unsigned index, char *out)
@@ -139,43 +156,66 @@ const char *meta_special_token(bool llama31, unsigned index, char *out)
     return out;
 }
 
-static void write_added_token(struct buffer *out, bool first, uint64_t id, const char *content)
+static void put_added_token(struct json_writer *writer, uint64_t id, const char *content)
 {
-    buffer_printf(out,
-                  "%s\n    \"%" PRIu64
-                  "\": {\"content\": \"%s\", \"lstrip\": false, \"normalized\": false, \"rstrip\": false, "
-                  "\"single_word\": false, \"special\": true}",
-                  first ? "" : ",", id, content);
+    char key[24];
+    snprintf(key, sizeof key, "%" PRIu64, id);
+    json_begin_object(writer, key);
+    json_put_text(writer, "content", content);
+    json_put_bool(writer, "lstrip", false);
+    json_put_bool(writer, "normalized", false);
+    json_put_bool(writer, "rstrip", false);
+    json_put_bool(writer, "single_word", false);
+    json_put_bool(writer, "special", true);
+    json_end(writer);
 }
 
 /* As LlamaTokenizer saves itself. */
-static void write_sentencepiece_config(struct buffer *out)
+static void put_sentencepiece(struct json_writer *writer)
 {
     static const char *const special[] = {"<unk>", "<s>", "</s>"};
-    buffer_append_text(out,
-                       "{\n  \"add_bos_token\": true,\n  \"add_eos_token\": false,\n  \"add_prefix_space\": true,\n"
-                       "  \"added_tokens_decoder\": {");
+    json_put_bool(writer, "add_bos_token", true);
+    json_put_bool(writer, "add_eos_token", false);
+    json_put_bool(writer, "add_prefix_space", true);
+    json_begin_object(writer, "added_tokens_decoder");
     for (unsigned i = 0; i < 3; i++)
-        write_added_token(out, i == 0, i, special[i]);
-    buffer_append_text(out, "\n  },\n  \"bos_token\": \"<s>\",\n  \"clean_up_tokenization_spaces\": false,\n"
-                            "  \"eos_token\": \"</s>\",\n  \"legacy\": true,\n  \"pad_token\": null,\n"
-                            "  \"tokenizer_class\": \"LlamaTokenizer\",\n  \"unk_token\": \"<unk>\"\n}\n");
+        put_added_token(writer, i, special[i]);
+    json_end(writer);
+    json_put_text(writer, "bos_token", "<s>");
+    json_put_bool(writer, "clean_up_tokenization_spaces", false);
+    json_put_text(writer, "eos_token", "</s>");
+    json_put_bool(writer, "legacy", true);
+    json_put_null(writer, "pad_token");
+    json_put_text(writer, "tokenizer_class", "LlamaTokenizer");
+    json_put_text(writer, "unk_token", "<unk>");
+}
+
+static void put_tiktoken(const struct meta_params *params, struct json_writer *writer)
+{
+    char name[64];
+    json_begin_object(writer, "added_tokens_decoder");
+    for (unsigned i = 0; i < N_SPECIAL_TOKENS; i++)
+        put_added_token(writer, params->n_ranks + i, meta_special_token(params->use_scaled_rope, i, name));
+    json_end(writer);
+    json_put_text(writer, "bos_token", "<|begin_of_text|>");
+    json_put_bool(writer, "clean_up_tokenization_spaces", true);
+    json_put_text(writer, "eos_token", "<|end_of_text|>");
+    json_begin_array(writer, "model_input_names");
+    json_put_text(writer, NULL, "input_ids");
+    json_put_text(writer, NULL, "attention_mask");
+    json_end(writer);
+    json_put_number(writer, "model_max_length", context_length(params));
+    json_put_text(writer, "tokenizer_class", "PreTrainedTokenizerFast");
 }
 
 void meta_write_tokenizer_config(const struct meta_params *params, struct buffer *out)
 {
-    char name[64];
-    if (params->n_ranks == 0) {
-        write_sentencepiece_config(out);
-        return;
-    }
-    buffer_append_text(out, "{\n  \"added_tokens_decoder\": {");
-    for (unsigned i = 0; i < N_SPECIAL_TOKENS; i++)
-        write_added_token(out, i == 0, params->n_ranks + i, meta_special_token(params->use_scaled_rope, i, name));
-    buffer_printf(
-        out,
-        "\n  },\n  \"bos_token\": \"<|begin_of_text|>\",\n  \"clean_up_tokenization_spaces\": true,\n"
-        "  \"eos_token\": \"<|end_of_text|>\",\n  \"model_input_names\": [\"input_ids\", \"attention_mask\"],\n"
-        "  \"model_max_length\": %u,\n  \"tokenizer_class\": \"PreTrainedTokenizerFast\"\n}\n",
-        context_length(params));
+    struct json_writer writer = {.out = out, .letters = JSON_ASCII};
+    json_begin_object(&writer, NULL);
+    if (params->n_ranks == 0)
+        put_sentencepiece(&writer);
+    else
+        put_tiktoken(params, &writer);
+    json_end(&writer);
+    buffer_append_text(out, "\n");
 }

@@ -150,6 +150,11 @@ int text_compare(const char *a, size_t a_length, const char *b, size_t b_length)
     return order != 0 ? order : (a_length > b_length) - (a_length < b_length);
 }
 
+bool text_starts_with(const char *text, const char *beginning)
+{
+    return strncmp(text, beginning, strlen(beginning)) == 0;
+}
+
 bool text_ends_with(const char *text, const char *ending)
 {
     size_t length = strlen(text), ending_length = strlen(ending);

@@ -27,7 +27,8 @@ void text_put(const char *text, FILE *out);
 /* The columns that a NUL-terminated text takes on a terminal: 2 for wide characters, none for marks. */
 size_t text_columns(const char *text);
 
-/* Whether a NUL-terminated text ends so. */
+/* Whether a NUL-terminated text begins, or ends, so. */
+bool text_starts_with(const char *text, const char *beginning);
 bool text_ends_with(const char *text, const char *ending);
 
 /* The word that is nearest to what was typed: `best` stays NULL while none is near, so that a third of the letters is

@@ -121,14 +121,6 @@ void checkpoint_hide_file(struct checkpoint *checkpoint, const char *name, const
     checkpoint->hidden[checkpoint->n_hidden++] = (struct hidden_file){arena_strdup(checkpoint->arena, name), reason};
 }
 
-size_t checkpoint_source_number(const struct checkpoint *checkpoint, const struct source *source)
-{
-    size_t number = 0;
-    while (number < checkpoint->n_sources && checkpoint->sources[number] != source)
-        number++;
-    return number;
-}
-
 const struct side_file *checkpoint_side_file(const struct checkpoint *checkpoint, const char *name)
 {
     for (size_t i = 0; i < checkpoint->n_side_files; i++)

@@ -63,9 +63,6 @@ struct checkpoint *checkpoint_of_source(struct source *file, struct error *error
 
 void checkpoint_close(struct checkpoint *checkpoint); /* NULL is allowed */
 
-/* The place of one of its sources among them. */
-size_t checkpoint_source_number(const struct checkpoint *checkpoint, const struct source *source);
-
 /* The side file of that name, or NULL. */
 const struct side_file *checkpoint_side_file(const struct checkpoint *checkpoint, const char *name);
 

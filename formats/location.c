@@ -1,5 +1,7 @@
 #include "formats/location.h"
 
+#include "base/text.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -81,7 +83,7 @@ static bool find_blobs(char *path)
             continue;
         *parent = '\0';
         const char *folder = strrchr(path, '/');
-        if (folder != NULL && strncmp(folder, "/models--", 9) == 0) {
+        if (folder != NULL && text_starts_with(folder, "/models--")) {
             strcpy(parent, "/blobs");
             return true;
         }

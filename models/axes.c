@@ -1,5 +1,7 @@
 #include "models/axes.h"
 
+#include "base/text.h"
+
 #include <ctype.h>
 #include <string.h>
 
@@ -27,11 +29,6 @@ static void skip_blanks(struct parser *parser)
 {
     while (*parser->at == ' ' || *parser->at == '\t' || *parser->at == '\n')
         parser->at++;
-}
-
-static bool starts_with(const struct parser *parser, const char *token)
-{
-    return strncmp(parser->at, token, strlen(token)) == 0;
 }
 
 /* The number of a name, a new one where it is the first time. */
@@ -131,7 +128,7 @@ static bool parse_dimension(struct parser *parser, struct axes *axes)
     uint32_t own = 0;
     struct factor *factor = append_factor(parser, &axes->first, &axes->last);
     axes->n_dimensions++;
-    if (starts_with(parser, "...")) {
+    if (text_starts_with(parser->at, "...")) {
         if (axes->has_rest)
             return fail(parser, start, "... comes twice");
         factor->kind = FACTOR_REST;
@@ -149,7 +146,7 @@ static bool parse_dimension(struct parser *parser, struct axes *axes)
 
 static bool at_end_of_tensor(const struct parser *parser)
 {
-    return *parser->at == '\0' || *parser->at == ',' || starts_with(parser, "->");
+    return *parser->at == '\0' || *parser->at == ',' || text_starts_with(parser->at, "->");
 }
 
 static bool parse_tensor(struct parser *parser, struct axes *axes)

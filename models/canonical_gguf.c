@@ -136,7 +136,7 @@ static bool find_weights(const struct canonical_model *model, struct tensor_set 
 {
     const struct tensor_set *set = model->checkpoint->tensors;
     for (size_t i = 0; i < set->n_tensors; i++)
-        if (strncmp(set->tensors[i].name, "rope_", 5) != 0)
+        if (!text_starts_with(set->tensors[i].name, "rope_"))
             tensor_set_add(weights, &set->tensors[i]);
     return tensor_set_seal(weights, error);
 }

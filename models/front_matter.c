@@ -1,6 +1,7 @@
 #include "models/front_matter.h"
 
 #include "base/buffer.h"
+#include "base/text.h"
 
 #include <errno.h>
 #include <math.h>
@@ -140,7 +141,7 @@ static int64_t integer_value(struct arena *arena, const char *written)
     const char *text = without_underscores(arena, written);
     bool negative = text[0] == '-';
     text += text[0] == '-' || text[0] == '+';
-    int base = strncmp(text, "0b", 2) == 0 ? 2 : strncmp(text, "0x", 2) == 0 ? 16 : text[0] == '0' ? 8 : 10;
+    int base = text_starts_with(text, "0b") ? 2 : text_starts_with(text, "0x") ? 16 : text[0] == '0' ? 8 : 10;
     if (base == 2 || base == 16)
         text += 2;
     int64_t value = 0;

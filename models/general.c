@@ -1,5 +1,6 @@
 #include "models/general.h"
 
+#include "base/text.h"
 #include "formats/documents.h"
 #include "models/front_matter.h"
 
@@ -219,17 +220,12 @@ enum entry_field { NAME, AUTHOR, VERSION, ORGANIZATION, DESCRIPTION, URL, DOI, U
 static const char *const entry_fields[N_ENTRY_FIELDS] = {"name", "author", "version", "organization", "description",
                                                          "url",  "doi",    "uuid",    "repo_url"};
 
-static bool starts_with(const char *text, const char *prefix)
-{
-    return strncmp(text, prefix, strlen(prefix)) == 0;
-}
-
 /* The "ORG/NAME" of an address on the hub; NULL for any other text. */
 static const char *hub_id(const char *url)
 {
     static const char *const hosts[] = {"https://huggingface.co/", "http://huggingface.co/"};
     for (size_t i = 0; i < 2; i++) {
-        const char *id = starts_with(url, hosts[i]) ? url + strlen(hosts[i]) : NULL;
+        const char *id = text_starts_with(url, hosts[i]) ? url + strlen(hosts[i]) : NULL;
         const char *slash = id == NULL ? NULL : strchr(id, '/');
         if (slash != NULL && slash != id && slash[1] != 0 && strchr(slash + 1, '/') == NULL)
             return id;
@@ -240,7 +236,8 @@ static const char *hub_id(const char *url)
 /* An entry that is written as an address or as a hub id. */
 static void entry_from_text(const struct general *general, const char *text, const char *values[N_ENTRY_FIELDS])
 {
-    bool url = starts_with(text, "http://") || starts_with(text, "https://") || starts_with(text, "ssh://");
+    bool url =
+        text_starts_with(text, "http://") || text_starts_with(text, "https://") || text_starts_with(text, "ssh://");
     const char *id = url ? hub_id(text) : text;
     if (url)
         values[REPO_URL] = text;

@@ -1,4 +1,5 @@
 /* Keys of a family from its rows. */
+#include "base/text.h"
 #include "models/families/family.h"
 
 #include <inttypes.h>
@@ -15,7 +16,7 @@ const char *synthesis_key(const struct synthesis *synthesis, const char *key)
 static const struct json *find(const struct synthesis *synthesis, const char *from)
 {
     const struct hparams *hparams = synthesis->model->hparams;
-    return strncmp(from, "rope.", 5) == 0 ? hparams_rope(hparams, from + 5) : hparams_find(hparams, from);
+    return text_starts_with(from, "rope.") ? hparams_rope(hparams, from + 5) : hparams_find(hparams, from);
 }
 
 static bool is_absent(const struct json *value)

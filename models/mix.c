@@ -285,7 +285,7 @@ static bool is_70b(const struct mix_model *model)
 
 bool mix_layer_of(const char *name, uint64_t *ret_layer)
 {
-    if (strncmp(name, "blk.", 4) != 0 || !isdigit((unsigned char)name[4]))
+    if (!text_starts_with(name, "blk.") || !isdigit((unsigned char)name[4]))
         return false;
     char *end;
     *ret_layer = strtoull(name + 4, &end, 10);

@@ -1,6 +1,8 @@
 #include "models/relation.h"
 
 #include "base/binary_search.h"
+#include "base/text.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -242,7 +244,7 @@ static bool condition_holds(const struct question *question, const char *conditi
     static const char extra_layer[] = "extra_layer", has[] = "has:";
     if (length == strlen(extra_layer) && strncmp(condition, extra_layer, length) == 0)
         return numbers[0] != UINT64_MAX && numbers[0] >= question->facts->n_layers;
-    if (length > strlen(has) && strncmp(condition, has, strlen(has)) == 0)
+    if (length > strlen(has) && text_starts_with(condition, has))
         return has_tensor(question, condition + strlen(has), length - strlen(has), numbers);
     return facts_get_n(question->facts, condition, length) != 0;
 }
@@ -256,7 +258,7 @@ static bool holds(const struct question *question, const struct relation_row *ro
         size_t length = strcspn(at, " "), sign = *at == '!';
         const char *condition = at + sign;
         at += length;
-        bool is_about_set = strncmp(condition, "has:", 4) == 0;
+        bool is_about_set = text_starts_with(condition, "has:");
         if (is_about_set && (question->direction == FORWARD || question->set == NULL))
             continue;
         if (condition_holds(question, condition, length - sign, numbers) == (sign != 0))

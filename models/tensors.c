@@ -24,15 +24,10 @@ static const char *const skipped_suffixes[] = {".attention.masked_bias", ".atten
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-static bool has_prefix(const char *name, const char *prefix)
-{
-    return strncmp(name, prefix, strlen(prefix)) == 0;
-}
-
 bool tower_has(const struct tower *tower, const char *name)
 {
     for (const char *const *part = tower->parts; *part != NULL; part++)
-        if (has_prefix(name, *part))
+        if (text_starts_with(name, *part))
             return true;
     return false;
 }
@@ -40,7 +35,7 @@ bool tower_has(const struct tower *tower, const char *name)
 static bool is_foreign(const char *name)
 {
     for (size_t i = 0; i < COUNT(foreign_prefixes); i++)
-        if (has_prefix(name, foreign_prefixes[i]))
+        if (text_starts_with(name, foreign_prefixes[i]))
             return true;
     for (size_t i = 0; i < COUNT(foreign_parts); i++)
         if (strstr(name, foreign_parts[i]) != NULL)
@@ -75,7 +70,7 @@ const char *family_tensor_name(const struct family *family, const struct family_
     if (family->tower != NULL && !tower_has(family->tower, name) && !is_borrowed(family->tower, name))
         return NULL;
     for (const char *const *prefix = family->dropped_prefixes; prefix != NULL && *prefix != NULL; prefix++)
-        if (has_prefix(name, *prefix))
+        if (text_starts_with(name, *prefix))
             name += strlen(*prefix);
     for (const char *const *part = family->dropped_parts; part != NULL && *part != NULL; part++)
         name = without(arena, name, *part);

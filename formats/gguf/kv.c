@@ -153,10 +153,3 @@ void gguf_kvs_remove(struct gguf_kvs *kvs, const char *key)
     kvs->n_kvs--;
     index_all(kvs);
 }
-
-void gguf_kvs_cut(struct gguf_kvs *kvs, size_t count)
-{
-    while (kvs->n_kvs > count)
-        free_kv(&kvs->kvs[--kvs->n_kvs]);
-    index_all(kvs);
-}

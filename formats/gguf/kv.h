@@ -85,7 +85,6 @@ void gguf_set_array(struct gguf_kvs *kvs, const char *key, enum gguf_type elemen
 /* The entry of that key, or NULL. */
 const struct gguf_kv *gguf_kvs_find(const struct gguf_kvs *kvs, const char *key);
 void gguf_kvs_remove(struct gguf_kvs *kvs, const char *key); /* takes as long as making all the others anew */
-void gguf_kvs_cut(struct gguf_kvs *kvs, size_t count);       /* keeps the first `count` */
 
 /* Adds an entry after the others, and takes its memory; false where the key is there already. */
 bool gguf_kvs_add(struct gguf_kvs *kvs, const struct gguf_kv *kv);

@@ -1,5 +1,6 @@
 #include "formats/huggingface/hub_cache.h"
 
+#include "base/text.h"
 #include "formats/location.h"
 
 #include <errno.h>
@@ -44,11 +45,6 @@ static bool is_directory(const char *path)
     return stat(path, &identity) == 0 && S_ISDIR(identity.st_mode);
 }
 
-static bool has_prefix(const char *text, const char *prefix)
-{
-    return strncmp(text, prefix, strlen(prefix)) == 0;
-}
-
 const char *hub_cache_model_name(struct arena *arena, const char *directory, bool *ret_is_snapshot)
 {
     char *path = absolute_path(arena, directory);
@@ -58,7 +54,7 @@ const char *hub_cache_model_name(struct arena *arena, const char *directory, boo
     const char *name = strrchr(path, '/') + 1;
     const char *snapshots = dirname(arena_strdup(arena, path)), *folder = dirname(arena_strdup(arena, snapshots));
     const char *folder_name = strrchr(folder, '/') + 1;
-    if (strcmp(strrchr(snapshots, '/') + 1, "snapshots") != 0 || !has_prefix(folder_name, folder_prefix))
+    if (strcmp(strrchr(snapshots, '/') + 1, "snapshots") != 0 || !text_starts_with(folder_name, folder_prefix))
         return name;
     *ret_is_snapshot = true;
     const char *organization = folder_name + strlen(folder_prefix), *separator = strstr(organization, "--");
@@ -196,7 +192,7 @@ const char *hub_cache_resolve(struct arena *arena, const char *path, struct erro
     struct stat identity;
     if (stat(path, &identity) == 0) {
         char *folder = S_ISDIR(identity.st_mode) ? absolute_path(arena, path) : NULL;
-        bool is_repository = folder != NULL && has_prefix(strrchr(folder, '/') + 1, folder_prefix) &&
+        bool is_repository = folder != NULL && text_starts_with(strrchr(folder, '/') + 1, folder_prefix) &&
                              is_directory(arena_printf(arena, "%s/snapshots", folder));
         return is_repository ? find_snapshot(arena, folder, NULL, error) : path;
     }

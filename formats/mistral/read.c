@@ -13,7 +13,7 @@ enum { MAX_FILES = 4096 };
 static bool is_weights(const char *name)
 {
     static const char stem[] = "consolidated";
-    return strncmp(name, stem, sizeof stem - 1) == 0 && text_ends_with(name, ".safetensors");
+    return text_starts_with(name, stem) && text_ends_with(name, ".safetensors");
 }
 
 static enum probe mistral_probe(const struct input *input)

@@ -1,4 +1,5 @@
 #include "base/buffer.h"
+#include "base/text.h"
 #include "formats/torch/tensors.h"
 
 #include <inttypes.h>
@@ -129,7 +130,7 @@ static bool write_date(struct writer *writer, const struct pickle_object *object
     const unsigned char *b = NULL;
     if (pickle_count(object->arguments) == 1)
         b = torch_bytes(writer->arena, pickle_at(object->arguments, 0), &length);
-    bool has_date = strncmp(name, "date", 4) == 0, has_time = strcmp(name, "date") != 0;
+    bool has_date = text_starts_with(name, "date"), has_time = strcmp(name, "date") != 0;
     if (b == NULL || length != 4u * has_date + 6u * has_time || (!has_date && strcmp(name, "time") != 0))
         return false;
     const unsigned char *t = has_date ? b + 4 : b;

@@ -189,7 +189,7 @@ static bool may_allow_other(void)
         return geteuid() == 0;
     while (!found && fgets(text, sizeof text, file) != NULL) {
         const char *start = text + strspn(text, " \t");
-        found = strncmp(start, line, strlen(line)) == 0 && strchr(" \t\r\n", start[strlen(line)]) != NULL;
+        found = text_starts_with(start, line) && strchr(" \t\r\n", start[strlen(line)]) != NULL;
     }
     fclose(file);
     return found;
@@ -381,7 +381,7 @@ static const struct {
 
 static bool is_ignored(const char *word)
 {
-    if (strncasecmp(word, "x-", 2) == 0 || strncmp(word, "comment=", 8) == 0)
+    if (strncasecmp(word, "x-", 2) == 0 || text_starts_with(word, "comment="))
         return true;
     for (const char *const *ignored = ignored_words; *ignored != NULL; ignored++)
         if (strcmp(word, *ignored) == 0)

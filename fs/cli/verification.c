@@ -1,5 +1,6 @@
 #include "fs/cli/verification.h"
 
+#include "base/text.h"
 #include "fs/cli/paths.h"
 #include "fs/tree/pool.h"
 #include "models/from_gguf.h"
@@ -151,7 +152,7 @@ static bool is_named(const struct found *candidate, const struct checkpoint *fil
     const struct mix *mix =
         gguf_get_u64(&file->metadata, "general.file_type", &file_type) ? mix_of_file_type(file_type) : NULL;
     const char *start = strchr(candidate->path, '-');
-    return mix != NULL && start != NULL && strncmp(candidate->path, "gguf/model-", strlen("gguf/model-")) == 0 &&
+    return mix != NULL && start != NULL && text_starts_with(candidate->path, "gguf/model-") &&
            strncmp(start + 1, mix->name, strlen(mix->name)) == 0 && strcmp(start + 1 + strlen(mix->name), ".gguf") == 0;
 }
 

@@ -488,7 +488,7 @@ static bool is_about(const char *note, const char *path)
 static const char *reason_of_absence(const struct tree *tree, const char *path)
 {
     const struct checkpoint *checkpoint = tree->checkpoint;
-    path += strncmp(path, "./", 2) == 0 ? 2 : 0;
+    path += text_starts_with(path, "./") ? 2 : 0;
     path += strspn(path, "/");
     for (size_t i = 0, n_notes = checkpoint_notes(checkpoint); i < n_notes; i++)
         if (is_about(checkpoint_note_text(checkpoint, i), path))
@@ -523,7 +523,7 @@ static bool is_absent(struct tree *tree, node_id directory, const char *name, co
 {
     struct nearest nearest = {.guess.typed = name};
     const char *reason = reason_of_absence(tree, path), *from = path + strspn(path, "./");
-    if (reason != NULL && *from != '\0' && strncmp(reason, from, strlen(from)) == 0)
+    if (reason != NULL && *from != '\0' && text_starts_with(reason, from))
         return error_set(error, "%s", reason);
     if (reason != NULL)
         return error_set(error, "%s: there is no '%.*s': %s", path, (int)length, path, reason);

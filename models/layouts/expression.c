@@ -1,5 +1,7 @@
 #include "models/layouts/expression.h"
 
+#include "base/text.h"
+
 #include <ctype.h>
 #include <inttypes.h>
 #include <string.h>
@@ -62,7 +64,7 @@ static bool take(struct evaluation *evaluation, const char *token)
 {
     while (isspace((unsigned char)*evaluation->at))
         evaluation->at++;
-    if (strncmp(evaluation->at, token, strlen(token)) != 0)
+    if (!text_starts_with(evaluation->at, token))
         return false;
     evaluation->at += strlen(token);
     return true;

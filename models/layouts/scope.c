@@ -1,5 +1,6 @@
 #include "models/layouts/scope.h"
 
+#include "base/text.h"
 #include "models/shards.h"
 
 #include <assert.h>
@@ -85,7 +86,7 @@ static bool look_up_model(const struct scope *scope, const char *name, struct va
 {
     static const char *const facts[] = {"hidden", "head", "kv_head", "expert"};
     *ret_value = (struct value){.kind = VALUE_NULL};
-    if (strncmp(name, "config.", 7) == 0 || strncmp(name, "rope.", 5) == 0) {
+    if (text_starts_with(name, "config.") || text_starts_with(name, "rope.")) {
         bool is_rope = *name == 'r';
         if (scope->hparams != NULL)
             *ret_value =

@@ -563,14 +563,3 @@ bool special_vocab_write(struct gguf_kvs *kvs, const struct vocab_input *input, 
         gguf_set_bool(kvs, "tokenizer.ggml.normalizer.strip_accents", flags.strip_accents);
     return true;
 }
-
-bool special_vocab_add(struct gguf_kvs *kvs, const struct vocab_input *input,
-                       const struct special_vocab_options *options, struct error *error)
-{
-    struct tokenizer_files files;
-    if (!tokenizer_files_load(input->checkpoint, &files, error))
-        return false;
-    bool added = special_vocab_write(kvs, input, &files, options, error);
-    tokenizer_files_free(&files);
-    return added;
-}

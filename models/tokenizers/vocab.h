@@ -65,7 +65,7 @@ struct special_id {
     uint64_t id;
 };
 
-/* The end of every tokenizer block: merges, special ids, add_*_token, chat template, normalizer. */
+/* What special_vocab_write() goes by (tokenizer_files.h). */
 enum { SPECIAL_IDS = 8 };
 struct special_vocab_options {
     bool load_merges;
@@ -74,5 +74,3 @@ struct special_vocab_options {
     const struct special_id *ids;  /* after all that the files say, which goes before them */
     size_t n_ids;                  /* at most SPECIAL_IDS */
 };
-bool special_vocab_add(struct gguf_kvs *kvs, const struct vocab_input *input,
-                       const struct special_vocab_options *options, struct error *error);

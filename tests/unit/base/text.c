@@ -24,6 +24,14 @@ static void characters(void)
         CHECK_NAMED(text_character(rows[i].bytes, rows[i].length) == rows[i].expected, rows[i].name);
 }
 
+static void beginnings_and_endings(void)
+{
+    CHECK(text_starts_with("blk.0", "blk.") && text_starts_with("blk.", "blk.") && text_starts_with("a", ""));
+    CHECK(!text_starts_with("blk", "blk.") && !text_starts_with("a.blk.", "blk."));
+    CHECK(text_ends_with("a.json", ".json") && text_ends_with(".json", ".json") && text_ends_with("a", ""));
+    CHECK(!text_ends_with("json", ".json") && !text_ends_with("a.json.", ".json"));
+}
+
 static const char *guess(const char *typed)
 {
     static const char *const words[] = {"mount", "umount", "ls", "cat", "tensor-type", NULL};
@@ -75,6 +83,7 @@ int main(void)
     characters();
     CHECK(text_valid_prefix("0123456789\xc3\xa9\xff", 13) == 12);
     CHECK(text_valid_prefix("0123456789abcdef", 16) == 16);
+    beginnings_and_endings();
     guesses();
     columns();
     printable();

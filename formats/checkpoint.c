@@ -19,7 +19,7 @@ struct notes {
     size_t n_texts;
 };
 
-/* Room for one more element behind `count` of them, in a heap array that doubles. */
+/* Room for one more element after `count` of them, in a heap array that doubles. */
 static void *grow(void *array, size_t count, size_t element_bytes)
 {
     bool full = (count & (count - 1)) == 0;

@@ -50,7 +50,7 @@ bool input_has(const struct input *input, const char *name);
 bool input_is_model_directory(const struct input *input);
 
 /* The format of single files that `file` is, by its beginning and, where that leaves it open, its name; NULL where it
- * is none, or could be two. */
+ * is of none, or could be of two. */
 const struct format *format_of_file(const struct source *file, struct error *error);
 
 /* Adds the files of the directory that are not weights as side files, sub-directories included (see

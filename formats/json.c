@@ -19,7 +19,7 @@ struct json {
     };
     uint32_t key_length, text_length;
     uint32_t count; /* members or elements */
-    uint32_t skip;  /* values in this subtree, itself included: where the next value stands */
+    uint32_t skip;  /* values in this subtree, itself included: where the next value is */
     uint8_t type;
     bool last; /* in its container */
 };
@@ -231,7 +231,7 @@ static int hex_quad(const char *text, const char *end)
     return value;
 }
 
-/* Finds a \u escape of a surrogate without its other half, which yajl would replace. Backslashes stand only in strings.
+/* Finds a \u escape of a surrogate without its other half, which yajl would replace. Backslashes are only in strings.
  */
 static bool surrogates_paired(const char *text, size_t length, size_t *ret_offset)
 {
@@ -375,7 +375,7 @@ const struct json *json_first(const struct json *container)
 
 const struct json *json_next(const struct json *value)
 {
-    return value->last ? NULL : value + value->skip;
+    return value == NULL || value->last ? NULL : value + value->skip;
 }
 
 const struct json *json_at(const struct json *array, size_t index)
@@ -389,8 +389,8 @@ const struct json *json_at(const struct json *array, size_t index)
 const char *json_key(const struct json *member, size_t *ret_length)
 {
     if (ret_length != NULL)
-        *ret_length = member->key_length;
-    return member->key;
+        *ret_length = member != NULL ? member->key_length : 0;
+    return member != NULL ? member->key : NULL;
 }
 
 struct wanted_member {
@@ -489,5 +489,5 @@ bool json_double(const struct json *value, double *ret_value)
 
 bool json_bool(const struct json *value, bool otherwise)
 {
-    return json_is(value, JSON_TRUE) ? true : json_is(value, JSON_FALSE) ? false : otherwise;
+    return json_is(value, JSON_TRUE) || (otherwise && !json_is(value, JSON_FALSE));
 }

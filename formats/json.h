@@ -41,7 +41,7 @@ const struct json *json_first(const struct json *container);
 const struct json *json_next(const struct json *value);
 const struct json *json_at(const struct json *array, size_t index); /* walks; not for loops */
 
-/* The key of a member of an object. */
+/* The key of a member of an object, NUL-terminated; it may hold NULs itself. */
 const char *json_key(const struct json *member, size_t *ret_length);
 
 /* The member of that name, or NULL. Objects of many members are indexed. */
@@ -56,7 +56,7 @@ bool json_string_is(const struct json *value, const char *text);
 const char *json_number_text(const struct json *value);
 bool json_is_integer(const struct json *value); /* spelled without fraction and exponent */
 
-/* False where the value is not a number of that kind or does not fit. -0 is no unsigned number. */
+/* False where the value is not a number of that kind or does not fit. -0 is not an unsigned number. */
 bool json_u64(const struct json *value, uint64_t *ret_value);
 bool json_i64(const struct json *value, int64_t *ret_value);
 bool json_double(const struct json *value, double *ret_value);

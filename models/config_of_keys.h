@@ -33,8 +33,8 @@ struct config_row {
     const char *name;
     enum config_from from;
     const char *key, *other;
-    const char *text; /* of FROM_TEXT, with <KEY> for the value of a key, null without it; of others what stands where
-                         the key is absent, NULL: no line */
+    const char *text; /* of FROM_TEXT, with <KEY> for the value of a key, null without it; of others what is written
+                         where the key is absent, NULL: no line */
     int plus;         /* added to a sum */
 };
 

@@ -1,6 +1,6 @@
 /* Factors: what a GGUF's NVFP4 weights, and their inputs, are multiplied with.
  *
- * They stand beside a weight X.weight as X.scale and X.input_scale, one for each expert, and only where one of them is
+ * They are beside a weight X.weight as X.scale and X.input_scale, one for each expert, and only where one of them is
  * not 1. So which tensors a file has is in the weights: factors are read when it is planned, and kept. Follows
  * _generate_nvfp4_tensors() of the converter. */
 #pragma once

@@ -303,7 +303,7 @@ static void collect_one(struct elements *elements, const struct card_value *valu
         elements->any_left_out = true;
 }
 
-/* A text counts as one, a list as its elements; a number or a truth value stands for nothing. */
+/* A text counts as one, a list as its elements; a number or a truth value says nothing. */
 static void collect(const struct general *general, struct elements *elements, const char *card_key)
 {
     const struct card_value *value = card_get(general->card, card_key);

@@ -2,7 +2,7 @@
  *
  * What the converter reads is not config.json but the class defaults of its model_type overlaid with it: with
  * attribute_map renames, values the class computes (llama's head_dim), and a multimodal model's text_config merged on
- * top. The classes are data (config_class.h); where the model type has no row, config.json stands alone. Presence
+ * top. The classes are data (config_class.h); where the model type has no row, config.json is all there is. Presence
  * matters: a key that is present with null is present.
  *
  * Source: transformers 4.57 configuration classes; conversion/base.py of llama.cpp 34af94cd9. */

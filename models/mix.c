@@ -292,7 +292,7 @@ bool mix_layer_of(const char *name, uint64_t *ret_layer)
     return *end == '.';
 }
 
-/* Where the tensor stands among those of its role. With experts the tool goes by the layer's number, and insists on
+/* The place of the tensor among those of its role. With experts the tool goes by the layer's number, and insists on
  * one. */
 static bool find_position(struct choice *choice, const struct tensor *tensor, enum tensor_role role, unsigned *facts,
                           struct error *error)

@@ -1,7 +1,7 @@
 /* Mixes: file types of llama-quantize, and which type each gives to every tensor of a model.
  *
  * A mix is a row of data: the type most tensors get, and rules for those that get another, by what the tensor is for,
- * where in the model it stands and how the model is built. To add one, write its row in mixes.c.
+ * where in the model it is and how the model is built. To add one, write its row in mixes.c.
  *
  * Source: llama_tensor_get_type() and what it calls in src/llama-quant.cpp of llama.cpp 34af94cd9. */
 #pragma once
@@ -44,7 +44,7 @@ struct quantize_options {
 };
 
 /* The type of that name that a tensor may be written in, in any case, as the tool takes it ("q4_K"). NULL where there
- * is none: the error lists those there are. */
+ * is no such type: the error lists those there are. */
 const struct dtype *quantize_type(const char *name, struct error *error);
 
 /* Checks patterns and types, for a message when options are read rather than when a file is. */

@@ -11,7 +11,7 @@
 static const char *const usual_names[] = {
     /* models */
     "shared", "model", "transformer", "backbone", "gpt_neox", "bert", "roberta", "language_model", "encoder_model",
-    /* what stands before the layers */
+    /* what comes before the layers */
     "embed_tokens", "embeddings", "embed_in", "wte", "wpe", "word_embeddings", "position_embeddings",
     "token_type_embeddings", "word_embeddings_layernorm", "emb_ln", "layers", "h", "blocks", "block", "encoder",
     "decoder", "layer",
@@ -33,7 +33,7 @@ static const char *const usual_names[] = {
     "post_feedforward_layernorm",
     /* Mamba */
     "norm", "mixer", "A_log", "D", "conv1d", "in_proj", "x_proj", "dt_proj", "out_proj",
-    /* what stands after the layers */
+    /* what comes after the layers */
     "final_layernorm", "final_layer_norm", "ln_f", "norm_f", "pooler", "lm_head", "embed_out", "cls",
     /* parameters */
     "weight", "bias", "e_score_correction_bias", NULL,

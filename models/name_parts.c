@@ -240,7 +240,7 @@ static void drop_words_beside_numbers(struct part *parts, size_t n_parts)
             parts[i].types &= ~(unsigned)SIZE_LABEL;
 }
 
-/* The basename is what the name begins with, up to the first part that is something else; versions at its end are no
+/* The basename is what the name begins with, up to the first part that is something else; versions at its end are not
  * part of it. What is left unexplained after it is the finetune. */
 static void find_basename(struct part *parts, size_t n_parts)
 {

@@ -1,8 +1,8 @@
 /* llama-quantize: which type every tensor gets in gguf/model-Q4_K_M.gguf and its kin.
  *
- * What is planned is the tool's output for the f32 conversion. It stands to the converter's output as: tensors sorted
- * by layer and name, trailing dimensions of 1 dropped, general.quantization_version and general.file_type moved to the
- * end.
+ * What is planned is the tool's output for the f32 conversion. It differs from the converter's output in this: tensors
+ * sorted by layer and name, trailing dimensions of 1 dropped, general.quantization_version and general.file_type moved
+ * to the end.
  *
  * Source: src/llama-quant.cpp, tools/quantize/quantize.cpp of llama.cpp 34af94cd9. */
 #pragma once

@@ -2,14 +2,17 @@
  *
  * The notation (axes.h) is that of einops' rearrange() and repeat(); read backwards it is its own inverse:
  *
- *     (head half pair) ... -> (head pair half) ...              rows regrouped: halves become pairs
- *     i o -> o i                                                transposed
- *     c 1 k -> c k                                              an axis of 1 dropped
- *     (gate + up) c -> gate c, up c                             sections of the rows, each a tensor of its own;
- * backwards: joined (row (gate + up)) c -> (row gate) c, (row up) c           the same interleaved, where gate and up
- * are 1 (group (q + k + v) d) c -> (group q d + group k d + group v d) c (padding + row) c -> row c rows cut off;
- * backwards: zeros (rank row) c -> row c                                     one of equal parts, that at the index of
- * rank (head d) c -> (head copy d) c                             repeated; backwards: the copy at the index
+ *     (head half pair) ... -> (head pair half) ...    rows regrouped: halves become pairs
+ *     i o -> o i                                      transposed
+ *     c 1 k -> c k                                    an axis of 1 dropped
+ *     (gate + up) c -> gate c, up c                   sections of the rows, each a tensor of its own; backwards: joined
+ *     (row (gate + up)) c -> (row gate) c, (row up) c
+ *                                                     the same interleaved, where gate and up are 1
+ *     (group (q + k + v) d) c -> (group q d + group k d + group v d) c
+ *                                                     sections of each group become sections of the whole
+ *     (padding + row) c -> row c                      rows cut off; backwards: zeros
+ *     (rank row) c -> row c                           one of equal parts, that at the index of rank
+ *     (head d) c -> (head copy d) c                   repeated; backwards: the copy at the index
  *
  * Sizes of names are given, or follow from the shapes. Names of one dimension that are not known are equal to each
  * other: (gate + up) are halves. A section that is on the other side alone has no elements where its size is not given.

@@ -11,8 +11,8 @@
  * {expert} of a name that the other side does not have is an axis of the tensor there, the first one where the row has
  * no rearrangement: such tensors are gathered until all are there, or one is cut into all.
  *
- * Names go without suffix: .weight and .bias are carried over; a name may also be whole. Backwards, a '^' at the front
- * of a name here stands for the prefix of the relation, unless the fact "bare" holds.
+ * Names go without suffix: .weight and .bias are carried over; a name may also be whole. Backwards, a '^' at the
+ * beginning of a name here stands for the prefix of the relation, unless the fact "bare" holds.
  *
  * Tables go from the particular to the general, and the first row whose name fits and whose conditions hold is the one
  * that counts: a table takes the place of what a later one says of the same name. In one table, rows that lead to one
@@ -36,8 +36,8 @@ struct relation_row {
     const struct elementwise *map;
 
     /* Conditions, all of which hold: a fact that is known and not 0, "!fact" for one that is not. "extra_layer": the
-     * layer is none of those that are counted. "has:blk.{}.attn_norm_2" and "!has:...": on the way back only, whether
-     * the set has that tensor, with any suffix. */
+     * layer is not one of those that are counted. "has:blk.{}.attn_norm_2" and "!has:...": on the way back only,
+     * whether the set has that tensor, with any suffix. */
     const char *when;
     bool forward_only; /* another name of what another row writes */
     bool first_counts; /* of the tensors that lead to one name by such rows, the first one counts */

@@ -66,7 +66,7 @@ static const char *name_there(const struct applying *applying, const struct rela
     return *prefix != '\0' ? arena_printf(job->arena, "%s%s", prefix, name) : name;
 }
 
-/* A tensor of GGUF has lost dimensions of 1 at the front that the row has. */
+/* A tensor of GGUF has lost leading dimensions of 1 that the row has. */
 static const struct view *with_lost_ones(const struct applying *applying, const struct axes *axes,
                                          const struct view *view)
 {

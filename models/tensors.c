@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Names of the parts of multimodal models that are not its text model: at the front, and anywhere. */
+/* Names of the parts of multimodal models that are not its text model: at the beginning, and anywhere. */
 static const char *const foreign_prefixes[] = {
     "mlp",     "vit.",       "vpm.",           "siglip2.",          "conformer.",
     "merger.", "resampler.", "sound_encoder.", "sound_projection.", "speech_embeddings."};
@@ -244,7 +244,7 @@ static void put_first(struct gguf_model *model, size_t n_before, size_t n_first)
     free(forced);
 }
 
-/* Where a tensor stands among those of the names: by its layer, and by the number of its name in a layer. */
+/* The place of a tensor among those of the names: by its layer, and by the number of its name in a layer. */
 struct place {
     uint64_t layer;
     size_t which, at;
@@ -331,7 +331,7 @@ static bool relate(struct synthesis *synthesis, const struct renamed *renamed, s
     return related;
 }
 
-/* Says what the converter would have refused: what stands here is what it would write of the model as it was before. */
+/* Says what the converter would have refused: what is here is what it would write of the model as it was before. */
 static void note_beyond(const struct checkpoint *checkpoint, const struct plain_set *plain)
 {
     if (plain->beyond != NULL)

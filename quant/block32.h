@@ -1,6 +1,6 @@
 /* What the formats of 32 values share: packing of levels, and the search for what spans a block.
  *
- * Byte j of qs holds value j in its low nibble and value j + 16 in its high one; the fifth bits of Q5 stand in four
+ * Byte j of qs holds value j in its low nibble and value j + 16 in its high one; the fifth bits of Q5 are in four
  * bytes, bit i for value i. Source: ggml-quants.c of llama.cpp (quantize_row_*_ref).
  *
  * Where a block is so small that the inverse of its scale is infinite, the reference converts infinity and NaN to

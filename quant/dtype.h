@@ -3,9 +3,9 @@
  * A dtype is a constant: a name, the size of a block, and kernels that turn blocks into F32 values and back.
  * An element type such as BF16 is a block of one element; a packed one such as F4 is a block of two. Kernels are
  * total: any input bytes give some output, nothing is allocated, no state is kept, no error is reported. The caller
- * owns both buffers, which do not overlap; blocks may stand at any alignment, F32 values are aligned to 4 bytes.
+ * owns both buffers, which do not overlap; blocks may be at any alignment, F32 values are aligned to 4 bytes.
  *
- * A block type is one file in quant/ (`q4_0.c`), decode and encode together; its fast kernels stand beside it
+ * A block type is one file in quant/ (`q4_0.c`), decode and encode together; its fast kernels are beside it
  * (`q4_0_avx2.c`), give the same bits, and are chosen by dtype_kernels(). To add one, write the file and add a
  * row to quant/dtypes.c. */
 #pragma once

@@ -1,4 +1,4 @@
-/* F6: four elements in three bytes. No specification says in which order the bits stand, so the values are not decoded.
+/* F6: four elements in three bytes. No specification says in which order the bits are, so the values are not decoded.
  */
 #include "quant/dtype.h"
 

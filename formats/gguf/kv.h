@@ -60,7 +60,7 @@ struct gguf_kv {
 struct gguf_kvs {
     struct gguf_kv *kvs;
     size_t n_kvs, capacity;
-    struct text_index index; /* of the keys: where each stands */
+    struct text_index index; /* of the keys: where each is */
 };
 
 void gguf_kvs_free(struct gguf_kvs *kvs);
@@ -128,7 +128,7 @@ const char *gguf_array_string(const struct gguf_array *array, uint64_t index, si
 bool gguf_array_array(const struct gguf_array *array, uint64_t index, struct arena *arena,
                       struct gguf_array *ret_array);
 
-/* Type and number of elements of an array, without reading them; false for what is none. */
+/* Type and number of elements of an array, without reading them; false for what is not one. */
 bool gguf_array_outline(const struct gguf_kv *kv, enum gguf_type *ret_type, uint64_t *ret_count);
 
 /* Writes the value as JSON. An array of more than `most` elements becomes {"type":"string","length":280000}. What

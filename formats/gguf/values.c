@@ -329,7 +329,7 @@ static bool take_bool(enum gguf_type type, const unsigned char *bytes, bool *ret
     return true;
 }
 
-/* What is no string and no array is short, and in memory. */
+/* What is neither a string nor an array is short, and in memory. */
 static const struct gguf_kv *find_simple(const struct gguf_kvs *kvs, const char *key)
 {
     const struct gguf_kv *kv = gguf_kvs_find(kvs, key);

@@ -22,7 +22,7 @@ static bool is_file_name(const char *name, size_t length)
            strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
 }
 
-/* The shards of all entries, as often as they stand there. */
+/* The shards of all entries, as often as they are named. */
 static bool collect_shards(const struct shard_index *index, const char **names, struct error *error)
 {
     for (const struct json *entry = json_first(index->weight_map); entry != NULL; entry = json_next(entry)) {

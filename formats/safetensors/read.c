@@ -66,7 +66,7 @@ static bool parse_dtype(const struct json *value, const struct dtype **ret_dtype
 static bool parse_sizes(const struct json *value, const char *what, size_t most, uint64_t *sizes, struct error *error)
 {
     if (!json_is(value, JSON_ARRAY))
-        return error_set(error, value == NULL ? "no %s" : "%s is no array", what);
+        return error_set(error, value == NULL ? "no %s" : "%s is not an array", what);
     if (json_count(value) > most)
         return error_set(error, "%s has %zu numbers, more than %zu", what, json_count(value), most);
     for (const struct json *number = json_first(value); number != NULL; number = json_next(number))
@@ -201,7 +201,7 @@ static bool check_tensor(const struct tensor *tensor, uint64_t offset, struct er
     if (!layout_size(tensor->dtype, tensor->shape, tensor->rank, &n_elements, &n_bytes, &misaligned))
         return error_set(error, "%s %s %s", tensor->dtype->name,
                          layout_shape_text(tensor->shape, tensor->rank, shape, sizeof shape),
-                         misaligned ? "is no whole number of bytes" : "is larger than 64 bits can say");
+                         misaligned ? "is not a whole number of bytes" : "is larger than 64 bits can say");
     if (n_bytes != tensor->length)
         return error_set(error, "data_offsets [%" PRIu64 ", %" PRIu64 "] do not match %s %s (%" PRIu64 " bytes)", begin,
                          end, tensor->dtype->name, layout_shape_text(tensor->shape, tensor->rank, shape, sizeof shape),

@@ -12,7 +12,7 @@ enum { ALIGNMENT = 8, LENGTH_BYTES = 8, MAX_HEADER_BYTES = 100 * 1000 * 1000 };
 
 static const char metadata_key[] = "__metadata__";
 
-/* What the format has, in the order in which tensors stand: from the most aligned to the least. */
+/* What the format has, in the order of the tensors: from the most aligned to the least. */
 static const char *const dtype_names[] = {
     "U64",         "I64",         "F64",     "C64",     "F32",     "U32", "I32", "BF16",    "F16",     "U16", "I16",
     "F8_E5M2FNUZ", "F8_E4M3FNUZ", "F8_E8M0", "F8_E4M3", "F8_E5M2", "I8",  "U8",  "F6_E3M2", "F6_E2M3", "F4",  "BOOL",

@@ -18,7 +18,7 @@ struct safetensors_place {
 const char *safetensors_refusal(const char *name, size_t name_length, const struct dtype *type);
 
 /* Sorts the places as the library does, by dtype and then by name, sets their offsets, and makes the header: all that
- * stands before the data, length and padding with it. Values of the metadata are texts; `metadata` ends with a NULL
+ * comes before the data, length and padding with it. Values of the metadata are texts; `metadata` ends with a NULL
  * key, and may be NULL. Fails where sizes overflow, and where the header is longer than readers take. */
 struct safetensors_metadata {
     const char *key, *value;

@@ -95,7 +95,7 @@ static struct array array_of(const struct pickle_node *node)
                               (pickle_integer(column_major, &number) && number != 0)};
 }
 
-/* The elements as they stand in memory, in a flat view. Bytes that lie in the file as they are stay there. */
+/* The elements as they are in memory, in a flat view. Bytes that lie in the file as they are stay there. */
 static const struct view *array_elements(const struct torch_container *container, const struct pickle_node *data,
                                          struct tensor *tensor, uint64_t n_elements, uint64_t n_bytes)
 {

@@ -134,5 +134,5 @@ uint32_t pickle_count(const struct pickle_node *node);
 /* The last value of a text key in a DICT, or in an OBJECT of the dict kind. */
 const struct pickle_node *pickle_get(const struct pickle_node *node, const char *key);
 
-/* False where the node is not an integer of 64 bits (True and False are none). */
+/* False where the node is not an integer of 64 bits (True and False are not). */
 bool pickle_integer(const struct pickle_node *node, int64_t *ret_value);

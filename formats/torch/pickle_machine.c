@@ -88,7 +88,7 @@ bool machine_push(struct machine *machine, struct pickle_node *node)
     return true;
 }
 
-/* Whether the topmost `count` values stand above the last MARK. */
+/* Whether the topmost `count` values are above the last MARK. */
 bool machine_need(struct machine *machine, size_t count)
 {
     return machine->n_stack - fence(machine) >= count || machine_fail(machine, ": not enough values on the stack");

@@ -90,7 +90,7 @@ bool machine_need(struct machine *machine, size_t count); /* that many values ab
 struct pickle_node *machine_pop(struct machine *machine);
 struct pickle_node *machine_top(struct machine *machine);
 
-/* Removes the last MARK and what stands above it, which stays valid until the next push. */
+/* Removes the last MARK and what is above it, which stays valid until the next push. */
 bool machine_pop_mark(struct machine *machine, struct pickle_node ***ret_nodes, size_t *ret_count);
 
 bool machine_memo_put(struct machine *machine, uint64_t index); /* the topmost value */

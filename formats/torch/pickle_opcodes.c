@@ -234,7 +234,7 @@ static OPERATION(op_stack_global)
     if (module == NULL)
         return false;
     if (!pickle_is(name, PICKLE_TEXT) || !pickle_is(module, PICKLE_TEXT))
-        return machine_fail(machine, ": module and name are no texts");
+        return machine_fail(machine, ": module and name are not texts");
     return machine_push(
         machine, machine_global(machine, module->text.bytes, module->text.length, name->text.bytes, name->text.length));
 }

@@ -156,7 +156,7 @@ OPERATION(op_bytes)
     return push_text(machine, PICKLE_BYTES, argument->bytes, argument->length, false);
 }
 
-/* The value of `n_digits` digits of a base; -1 where they are none. */
+/* The value of `n_digits` digits of a base; -1 where they are not digits. */
 static int32_t digits_value(const char *digits, size_t n_digits, size_t left, int base)
 {
     int32_t value = 0;

@@ -4,7 +4,7 @@
  * storage; from there on all containers are alike, and this is what they share. Follows torch/_utils.py and
  * torch/_tensor.py of torch 2.9 and of 1.13.
  *
- * A tensor that is more than its storage holds, or whose numbers are no sizes at all, makes the file refused: honest
+ * A tensor that is more than its storage holds, or whose numbers are not sizes at all, makes the file refused: honest
  * writers produce none. Sparse, quantized, nested and meta tensors, and those that show what is stored many times over,
  * are listed with their refusal. */
 #pragma once
@@ -86,7 +86,7 @@ const struct dtype *torch_numpy_dtype(const struct pickle_node *node, bool *ret_
 enum { TORCH_COPIED = 16 };
 
 /* arrays.c: the bytes of a BYTES node, an old TEXT, or an _codecs.encode(text, "latin1"), in the arena: copied once,
- * however often they are asked for, and always with the same arena. NULL where it is none. */
+ * however often they are asked for, and always with the same arena. NULL where it is not one. */
 const void *torch_bytes(struct arena *arena, const struct pickle_node *node, size_t *ret_length);
 
 /* Sizes of a tuple, list or torch.Size of integers; at most LAYOUT_MAX_RANK. False where they are not all integers >=
@@ -108,9 +108,9 @@ bool torch_sizes(const struct pickle_node *node, uint64_t *sizes, unsigned *ret_
 bool torch_add_tensors(const struct torch_container *container, struct pickle *pickle, struct arena *scratch,
                        struct error *error);
 
-/* extras.c: the JSON of all that is no tensor, in the arena; NULL where there is nothing. Nodes that hold tensors are
- * marked TORCH_HOLDS_TENSORS; what contains itself is not written again. At most TORCH_MAX_EXTRAS bytes: *ret_cut tells
- * whether more was there. What JSON has no word for:
+/* extras.c: the JSON of all that is not a tensor, in the arena; NULL where there is nothing. Nodes that hold tensors
+ * are marked TORCH_HOLDS_TENSORS; what contains itself is not written again. At most TORCH_MAX_EXTRAS bytes: *ret_cut
+ * tells whether more was there. What JSON has no word for:
  *
  * - bytes are {"bytes": the first 64 of them in hexadecimal, "length": how many}, integers beyond 64 bits are texts of
  * their digits;

@@ -8,7 +8,7 @@ struct torch_dtype {
     const char *storage;     /* of the storage class, or NULL */
     const char *dtype;       /* the name of ours */
     uint8_t component_bytes; /* what is swapped as one number, and has one sign: half an element for complex numbers */
-    bool quantized;          /* the values are scaled by something that stands elsewhere */
+    bool quantized;          /* the values are scaled by something that is elsewhere */
 };
 
 /* NULL where there is none. `name` is "float32", or "FloatStorage" for the second. */

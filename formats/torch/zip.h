@@ -4,7 +4,7 @@
  * is read at once (deflate_index.h), which it cannot do; so the directory is read here. Readers of zip archives differ
  * in what they make of contradictions, and attacks live on that; so every contradiction is refused:
  *
- * - the end record ends at the end of the file, and only one does; a zip64 end record stands where its locator says,
+ * - the end record ends at the end of the file, and only one does; a zip64 end record is where its locator says,
  *   and the directory ends where the end record starts; one disk; the first local header is at offset 0;
  * - every entry of the directory is stored or deflated, not encrypted, of a non-empty name without NUL which no other
  *   entry has, not even after folding ASCII case (torch looks names up without regard to case);

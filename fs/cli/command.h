@@ -16,7 +16,7 @@ struct flag {
     char letter; /* 0: none */
     const char *name;
     const char *help;
-    const char *argument; /* what may stand after "--name="; NULL: nothing may */
+    const char *argument; /* what may follow "--name="; NULL: nothing may */
 };
 
 struct example {

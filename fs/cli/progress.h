@@ -1,5 +1,5 @@
 /* A line on a terminal that says how far a copy is: share, bytes, rate and time left, as far as its width allows.
- * Nothing where stderr is no terminal. Not for several threads at once. */
+ * Nothing where stderr is not a terminal. Not for several threads at once. */
 #pragma once
 
 #include <stdbool.h>

@@ -3,7 +3,7 @@
 
 #include <stdbool.h>
 
-/* The columns of the terminal that `fd` is; 80 where it is none, or does not say. */
+/* The columns of the terminal that `fd` is; 80 where it is not one, or does not say. */
 unsigned terminal_columns(int fd);
 
 /* Writes a text to stdout, broken at words so that no line is wider than `columns`, 0 for no limit: the lines after the

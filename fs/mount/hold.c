@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { TAKEN_OVER_MILLISECONDS = 1000 }; /* nobody keeps others from holding for longer, unless he means it */
+enum { TAKEN_OVER_MILLISECONDS = 1000 }; /* nobody keeps others from holding for longer, except on purpose */
 
 static int lock_directory(const char *path, int how, int milliseconds)
 {

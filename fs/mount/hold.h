@@ -1,6 +1,6 @@
 /* Holds: a shared lock that a server has on the directory under its mount, from before it mounts until its sources are
- * closed. Others tell by it whether he is still there, however he ended; the mount itself is never touched for it.
- * Where a directory cannot be opened or locked there is no hold, and nobody waits. */
+ * closed. Others tell by it whether the holder is still there, however it ended; the mount itself is never touched for
+ * it. Where a directory cannot be opened or locked there is no hold, and nobody waits. */
 #pragma once
 
 #include <stdbool.h>

@@ -162,7 +162,7 @@ static void forget_if_read(void *context, node_id id)
         watch->forget(watch->context, id);
 }
 
-/* A source is marked before files are forgotten: who reads one meanwhile does not send what he has read. */
+/* A source is marked before files are forgotten: a reader of one meanwhile does not send what it has read. */
 static void *attend(void *context)
 {
     struct watch *watch = context;

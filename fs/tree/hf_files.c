@@ -299,7 +299,7 @@ static void add_weights(struct hf_files *files, node_id directory)
         tree_add_file(files->tree, directory, weights_name(files->tree), plan_whole, files);
 }
 
-/* config.json of a packed model, which is none here. */
+/* config.json of a packed model, which is not packed here. */
 static bool plan_unpacked_config(const void *context, struct arena *arena, struct vfile *ret_file, struct error *error)
 {
     static const char *const names[] = {"quantization_config", "quantization", "compression_config", NULL};

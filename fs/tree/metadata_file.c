@@ -1,4 +1,4 @@
-/* metadata.json: the whole checkpoint for jq. What stands before the tensors is kept; each tensor's entry is written
+/* metadata.json: the whole checkpoint for jq. What comes before the tensors is kept; each tensor's entry is written
  * when it is read. It tells the size of every file, so who asks for it waits until all are planned. */
 #include "fs/tree/content.h"
 #include "fs/tree/content_options.h"

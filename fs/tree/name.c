@@ -14,7 +14,7 @@ static bool stands_for_itself(unsigned char byte)
     return byte >= 0x20 && byte != 0x7f && byte != '/' && byte != '%';
 }
 
-/* The escaped form of what stands at raw[0]: a character or an escaped byte. Returns the raw bytes it takes. */
+/* The escaped form of what is at raw[0]: a character or an escaped byte. Returns the raw bytes it takes. */
 static size_t escape_one(const char *raw, size_t length, char out[5], size_t *ret_out_length)
 {
     size_t taken = text_character(raw, length);
@@ -80,7 +80,7 @@ bool name_unescape(const char *escaped, char raw[NAME_MAX_BYTES + 1], size_t *re
         raw[length++] = (char)(high * 16 + low);
         at += 3;
     }
-    /* Only the one spelling that escaping gives is a name: "%41" is none. */
+    /* Only the one spelling that escaping gives is a name: "%41" is not one. */
     char again[NAME_MAX_BYTES + 1];
     if (!name_escape(raw, length, again) || strcmp(again, escaped) != 0)
         return false;

@@ -20,7 +20,7 @@ struct content_options; /* content_options.h: for the kinds of content, not for 
 struct node_attributes {
     node_id id;
     bool directory;
-    bool pending;       /* still being planned: only what stands above is known (tree_list_prepared()) */
+    bool pending;       /* still being planned: only what is above is known (tree_list_prepared()) */
     mode_t permissions; /* to read, and to search directories: what the sources allow (origin.h) */
     gid_t group;        /* whose permissions those of the group are, or NO_GROUP */
     uint64_t size;

@@ -41,7 +41,7 @@ static const struct key_row keys[] = {
     {0},
 };
 
-/* A template that says what each message says, unless the files have one: then that stands in its place. */
+/* A template that says what each message says, unless the files have one: then that takes its place. */
 static bool add_template(struct synthesis *synthesis, struct error *error)
 {
     (void)error;

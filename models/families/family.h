@@ -35,7 +35,7 @@ struct key_row {
     const char *key;
     enum gguf_type type; /* GGUF_U32, GGUF_F32, GGUF_BOOL or GGUF_STRING */
     enum key_when when;
-    const char *from; /* hyperparameters, the first present one counts: "rms_norm_eps|norm_eps"; "rope." at the front:
+    const char *from; /* hyperparameters, the first present one counts: "rms_norm_eps|norm_eps"; "rope." before it:
                          of the rope */
     double value;     /* for OR_DEFAULT and ALWAYS */
     double times;     /* factor; 0: none */
@@ -80,8 +80,8 @@ struct family {
     const struct vocab *vocabs[FAMILY_MAX_VOCABS]; /* kinds of tokenizer, tried in this order */
 
     const char *prefix;                  /* what a '^' in the rows stands for: "transformer."; NULL: nothing */
-    const char *const *dropped_prefixes; /* taken off the front of names, up to a NULL; NULL: none */
-    const char *const *dropped_parts;    /* taken out of names wherever they stand */
+    const char *const *dropped_prefixes; /* taken off the beginning of names, up to a NULL; NULL: none */
+    const char *const *dropped_parts;    /* taken out of names wherever they are */
 
     /* The classes of transformers that the way back writes, up to one without an architecture; NULL: it cannot. Of
      * families that share an architecture, which one it is: tokenizer.ggml.model. */

@@ -21,7 +21,7 @@ static bool emit_sliding_window(struct synthesis *synthesis, struct error *error
     return synthesis_emit(synthesis, rows, error);
 }
 
-/* The converter sets most of these again; where the common emitter had nothing to say they stand here. */
+/* The converter sets most of these again; where the common emitter had nothing to say they are here. */
 const struct key_row gemma3_keys[] = {
     {"context_length", GGUF_U32, OR_DEFAULT, "max_position_embeddings", 131072},
     {"attention.head_count", GGUF_U32, OR_DEFAULT, "num_attention_heads", 8},

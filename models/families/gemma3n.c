@@ -38,7 +38,7 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-/* One width stands for all layers. */
+/* One width is that of all layers. */
 static bool emit_feed_forward(struct synthesis *synthesis, struct error *error)
 {
     const struct json *width = hparams_get(synthesis->model->hparams, "intermediate_size");

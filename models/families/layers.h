@@ -3,7 +3,7 @@
 
 #include "models/families/family.h"
 
-enum { MAX_LISTED_LAYERS = 1 << 16 }; /* a number alone is no reason to make long arrays */
+enum { MAX_LISTED_LAYERS = 1 << 16 }; /* a number alone is not a reason to make long arrays */
 
 /* One value a layer. */
 struct layers {

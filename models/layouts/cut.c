@@ -69,7 +69,7 @@ static bool apply(struct cutter *cutter, const struct rearrangement *axes, const
     return rearrangement_apply(cutter->arena, axes, FORWARD, &known, views, results, error);
 }
 
-/* `text` with `before` in front of the name wherever it is. */
+/* `text` with `before` before the name wherever it is. */
 static const char *with_axis(struct arena *arena, const char *text, const char *name, const char *before)
 {
     size_t length = strlen(name);

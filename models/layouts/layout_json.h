@@ -9,6 +9,6 @@
 void layout_json_manifest(const struct layout_product *product, struct buffer *out);
 
 /* The members of the sections whose conditions hold, a later one in the place of an earlier one of the same name. A
- * text that begins with '=' is an expression, whose value stands there. */
+ * text that begins with '=' is an expression, whose value counts. */
 bool layout_json_document(const struct layout_document *document, struct scope *scope,
                           const struct checkpoint *checkpoint, struct buffer *out, struct error *error);

@@ -388,7 +388,7 @@ static void add_made_files(const struct reader *reader)
     add_text(reader, "tokenizer.json", &tokenizer);
 }
 
-/* tokenizer.model of Llama 3 has the name of a SentencePiece model and is none: in its place stands tokenizer.json, as
+/* tokenizer.model of Llama 3 has the name of a SentencePiece model and is not one: in its place is tokenizer.json, as
  * after the conversion. */
 static void hide_ranks(struct checkpoint *checkpoint)
 {

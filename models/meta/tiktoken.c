@@ -30,7 +30,7 @@ static int digit_value(char c)
     return at != NULL ? (int)(at - digits) : -1;
 }
 
-/* Base64 of whole groups; false where it is none. */
+/* Base64 of whole groups; false where it is not that. */
 static bool decode_base64(const char *text, size_t length, char *out, uint32_t *ret_length)
 {
     uint32_t n = 0, bits = 0;

@@ -1,9 +1,11 @@
 /* AWQ: integers of 4 bits with zero points, in the three orders of AutoAWQ's kernels.
  *
- *     gemm       B.qweight I32 [columns, rows / 8], B.qzeros I32 [groups, rows / 8], B.scales [groups, rows]; in a word
- * the rows 0 2 4 6 1 3 5 7 gemv       B.qweight I32 [rows, columns / 8], B.qzeros I32 [rows, groups / 8], B.scales
- * [rows, groups], groups rounded up gemv_fast  B.qweight I16 [rows / 4, columns], shuffled; B.scales and B.qzeros
- * [groups, rows], which are -(scale * zero point) */
+ *     gemm       B.qweight I32 [columns, rows / 8], B.qzeros I32 [groups, rows / 8], B.scales [groups, rows];
+ *                in a word the rows 0 2 4 6 1 3 5 7
+ *     gemv       B.qweight I32 [rows, columns / 8], B.qzeros I32 [rows, groups / 8], B.scales [rows, groups],
+ *                groups rounded up
+ *     gemv_fast  B.qweight I16 [rows / 4, columns], shuffled; B.scales and B.qzeros [groups, rows], which are
+ *                -(scale * zero point) */
 #include "models/packings/repack.h"
 
 #include <inttypes.h>

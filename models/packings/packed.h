@@ -72,7 +72,7 @@ uint64_t packed_number(const struct json *config, const char *key);
 const struct view *packed_cut(struct arena *arena, const struct view *view, uint64_t n_rows, uint64_t n_columns);
 
 /* MXFP4: bytes of two elements each, the first in the low half, in blocks of 32 columns with an exponent of 2 each,
- * whose bias is 127 and which has no code for what is no number. The columns of scales fit those of bytes. */
+ * whose bias is 127 and which has no code for what is not a number. The columns of scales fit those of bytes. */
 const struct view *packed_mxfp4(struct arena *arena, const struct view *bytes, const struct view *scales);
 
 /* The same as ggml's blocks: bytes [..., n, 16], exponents [..., n] become MXFP4 [..., n * 32]. NULL where the two

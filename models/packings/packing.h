@@ -29,7 +29,7 @@ struct packing_input {
     bool keeps_mxfp4;  /* of the model's family the converter writes packed MXFP4 as it is */
 };
 
-/* Where plain tensors stand in the order of the converter. */
+/* Where plain tensors are in the order of the converter. */
 enum packing_place { BEFORE_ALL, IN_PLACE, AFTER_ALL };
 
 /* One weight. */
@@ -57,8 +57,8 @@ struct packing {
     const char *summary;                      /* for people */
     enum packing_place place;
 
-    /* Endings of names that stand beside a weight of this packing, besides its parts, and say nothing of its values; up
-     * to a NULL. */
+    /* Endings of names that are found beside a weight of this packing, besides its parts, and say nothing of its
+     * values; up to a NULL. */
     const char *const *beside;
 
     /* Whether `tensor` is the key of a weight: cheap, asked of every tensor. */

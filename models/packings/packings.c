@@ -248,7 +248,7 @@ struct unpacked_weights packings_find(const struct packing_input *input)
 
 /* What becomes of each stored tensor. */
 struct fate {
-    const struct unpacked *unpacked; /* that stands in its place; NULL: none */
+    const struct unpacked *unpacked; /* that is in its place; NULL: none */
     bool is_left_out;
 };
 

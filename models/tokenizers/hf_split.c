@@ -88,7 +88,7 @@ static size_t first_not_less(const struct token_order *order, size_t low, size_t
     return low;
 }
 
-/* The longest added token that stands at the start of the text, or NULL: a byte more of the text leaves fewer tokens.
+/* The longest added token at the start of the text, or NULL: a byte more of the text leaves fewer tokens.
  */
 static const struct added_token *token_at(const struct token_order *order, const char *text, size_t length,
                                           size_t *ret_depth)

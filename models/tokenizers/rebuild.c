@@ -189,8 +189,8 @@ bool rebuild_usual_template(const struct stored_vocab *vocab, bool adds_bos, str
     *ret_template = (struct template){NO_TOKEN, NO_TOKEN, NO_TOKEN, eos, 1};
     if (bos)
         ret_template->before = vocab->bos;
-    if (bos && gguf_kvs_find(vocab->kvs, "tokenizer.ggml.add_sep_token") !=
-                   NULL) /* which is there if something stands between */
+    if (bos &&
+        gguf_kvs_find(vocab->kvs, "tokenizer.ggml.add_sep_token") != NULL) /* which is there if something is between */
         ret_template->second = vocab->bos;
     if (eos || sep)
         ret_template->after = vocab->eos;

@@ -14,7 +14,7 @@
 #include "formats/json_write.h"
 #include "models/tokenizers/token_list.h"
 
-enum { NO_TOKEN = -1, TOKEN_NO_PIECE = -1000 /* the score that the converter gives to tokens that are no pieces */ };
+enum { NO_TOKEN = -1, TOKEN_NO_PIECE = -1000 /* the score that the converter gives to tokens that are not pieces */ };
 
 /* The vocabulary of a GGUF. */
 struct stored_vocab {
@@ -75,11 +75,11 @@ void rebuild_begin(const struct stored_vocab *vocab, struct json_writer *writer)
 /* A value of the keys, or what it is where there is none. */
 bool rebuild_flag(const struct stored_vocab *vocab, const char *key, bool otherwise);
 
-/* {"type": "TemplateProcessing"}: of one text and of two, which tokens go in front of, between and behind them. */
+/* {"type": "TemplateProcessing"}: of one text and of two, which tokens go before, between and after them. */
 struct template
 {
-    int64_t before, after, second; /* NO_TOKEN: none. `second` stands in front of the second text */
-    unsigned n_between;            /* how often `after` stands between two texts */
+    int64_t before, after, second; /* NO_TOKEN: none. `second` comes before the second text */
+    unsigned n_between;            /* how often `after` comes between two texts */
     unsigned second_type;          /* type_id of the second text and of what follows it */
 };
 void rebuild_template(const struct stored_vocab *vocab, const struct template *template, const char *key,

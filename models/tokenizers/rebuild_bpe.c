@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* Tokens that are found before texts are split, and are no entries of the model's vocabulary unless they stand among
+/* Tokens that are found before texts are split, and are no entries of the model's vocabulary unless they are among
  * its own. */
 struct outer_tokens {
     struct text_index index;

@@ -5,7 +5,7 @@
 
 static const char block[] = "\xe2\x96\x81";
 
-/* The token as WordPiece has it; *ret_prefix stands in front of it. */
+/* The token as WordPiece has it; *ret_prefix comes before it. */
 static const char *plain_text(const struct token *token, size_t *ret_length, const char **ret_prefix)
 {
     bool marked = token->length >= 3 && memcmp(token->text, block, 3) == 0;

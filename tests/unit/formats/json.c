@@ -141,6 +141,10 @@ static void values(void)
     CHECK(json_bool(json_get(root, "t"), false));
     CHECK(json_is(json_get(root, "v"), JSON_NULL) && json_get(root, "absent") == NULL);
     const struct json *array = json_get(json_get(root, "o"), "k");
+    length = 1;
+    CHECK(json_next(NULL) == NULL && json_first(NULL) == NULL && json_count(NULL) == 0);
+    CHECK(json_key(NULL, &length) == NULL && length == 0 && json_string(NULL, NULL) == NULL);
+    CHECK(json_bool(NULL, true) && !json_bool(NULL, false) && !json_u64(NULL, &u));
     CHECK(json_count(array) == 3 && json_u64(json_at(array, 2), &u) && u == 4 && json_at(array, 3) == NULL);
     CHECK(json_u64(json_at(json_at(array, 1), 1), &u) && u == 3);
     json_free(document);

@@ -80,7 +80,7 @@ static const struct row rows[] = {
 
     {"one offset", TEXT(ONE("U8", "[4]", "[4]")), 4, "data_offsets has 1 numbers instead of 2"},
     {"three offsets", TEXT(ONE("U8", "[4]", "[0,4,4]")), 4, "data_offsets has 3 numbers"},
-    {"offsets in an object", TEXT(ONE("U8", "[4]", "{\"0\":0,\"1\":4}")), 4, "data_offsets is no array"},
+    {"offsets in an object", TEXT(ONE("U8", "[4]", "{\"0\":0,\"1\":4}")), 4, "data_offsets is not an array"},
     {"reversed offsets", TEXT(ONE("U8", "[4]", "[4,0]")), 4, "data_offsets [4, 0] are reversed"},
     {"a hole at the start", TEXT(ONE("U8", "[4]", "[1,5]")), 5, "data_offsets [1, 5] leave a hole"},
     {"a hole in the middle", TEXT("{\"a\":" T ",\"b\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[5,6]}}"), 6,
@@ -143,12 +143,12 @@ static const struct row rows[] = {
      TEXT("{\"a\":" T ",\"b\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[5,5]}}"), 4, "leave a hole"},
     {"F4 [4] [test_serialization_fp4]", TEXT(ONE("F4", "[4]", "[0,2]")), 2, NULL},
     {"F4 [3] [test_serialization_fp4_misaligned]", TEXT(ONE("F4", "[3]", "[0,2]")), 2,
-     "F4 [3] is no whole number of bytes"},
+     "F4 [3] is not a whole number of bytes"},
     {"F4 rows of half a byte", TEXT(ONE("F4", "[2,3]", "[0,3]")), 3, NULL},
     {"F4 with too few bytes [test_serialization_fp4_invalid]", TEXT(ONE("F4", "[4]", "[0,1]")), 1,
      "do not match F4 [4] (2 bytes)"},
     {"F6 [4]", TEXT(ONE("F6_E2M3", "[4]", "[0,3]")), 3, NULL},
-    {"F6 [5]", TEXT(ONE("F6_E3M2", "[5]", "[0,4]")), 4, "F6_E3M2 [5] is no whole number of bytes"},
+    {"F6 [5]", TEXT(ONE("F6_E3M2", "[5]", "[0,4]")), 4, "F6_E3M2 [5] is not a whole number of bytes"},
 
     {"an empty name", TEXT("{\"\":" T "}"), 4, NULL},
     {"a name with a NUL", TEXT("{\"a\\u0000b\":" T "}"), 4, NULL},

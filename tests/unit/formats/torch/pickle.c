@@ -70,7 +70,7 @@ static const struct {
     {BYTES("](N\x90."), "offset 3: ADDITEMS: adds to something that is not a set"},
     {BYTES("}(Nu."), "offset 3: SETITEMS: a key without a value"},
     {BYTES("(Nd."), "offset 2: DICT: a key without a value"},
-    {BYTES("NN\x93."), "offset 2: STACK_GLOBAL: module and name are no texts"},
+    {BYTES("NN\x93."), "offset 2: STACK_GLOBAL: module and name are not texts"},
     {BYTES("cC\nD\nN\x81."), "offset 6: NEWOBJ: its arguments are not a tuple"},
     {BYTES("cC\nD\n)]\x92."), "offset 7: NEWOBJ_EX: its keyword arguments are not a dict"},
 

@@ -150,6 +150,14 @@ int text_compare(const char *a, size_t a_length, const char *b, size_t b_length)
     return order != 0 ? order : (a_length > b_length) - (a_length < b_length);
 }
 
+int text_hex_digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    char letter = (char)(c | 0x20);
+    return letter >= 'a' && letter <= 'f' ? letter - 'a' + 10 : -1;
+}
+
 bool text_starts_with(const char *text, const char *beginning)
 {
     return strncmp(text, beginning, strlen(beginning)) == 0;

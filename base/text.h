@@ -31,6 +31,9 @@ size_t text_columns(const char *text);
 bool text_starts_with(const char *text, const char *beginning);
 bool text_ends_with(const char *text, const char *ending);
 
+/* The value of a hexadecimal digit of either case; -1 for any other character. */
+int text_hex_digit(char c);
+
 /* The word that is nearest to what was typed: `best` stays NULL while none is near, so that a third of the letters is
  * wrong. */
 struct text_guess {

@@ -220,10 +220,7 @@ static int hex_quad(const char *text, const char *end)
     if (end - text < 4)
         return -1;
     for (int i = 0; i < 4; i++) {
-        char c = text[i];
-        int digit = c >= '0' && c <= '9'                     ? c - '0'
-                    : (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10
-                                                             : -1;
+        int digit = text_hex_digit(text[i]);
         if (digit < 0)
             return -1;
         value = value * 16 + digit;
@@ -297,15 +294,8 @@ static bool run_yajl(struct parser *parser, const char *text, size_t length, str
     return status == yajl_status_ok;
 }
 
-struct json_document *json_parse(const char *text, size_t length, struct error *error)
+static struct json_document *parse_valid(const char *text, size_t length, struct error *error)
 {
-    size_t place = text_valid_prefix(text, length);
-    if (place != length)
-        return error_set(error, "invalid UTF-8 at offset %zu", place), NULL;
-    if (!surrogates_paired(text, length, &place))
-        return error_set(error, "a lone surrogate at offset %zu", place), NULL;
-    if (length > UINT32_MAX / 2)
-        return error_set(error, "%zu bytes of JSON are more than can be read", length), NULL;
     struct json_document *document = memory_alloc(sizeof *document);
     *document = (struct json_document){.text = memory_alloc(length + 1), .arena = arena_new()};
     struct parser parser = {.document = document, .text_end = document->text, .error = error};
@@ -314,6 +304,20 @@ struct json_document *json_parse(const char *text, size_t length, struct error *
         return NULL;
     }
     return document;
+}
+
+struct json_document *json_parse(const char *text, size_t length, struct error *error)
+{
+    size_t place = text_valid_prefix(text, length);
+    if (place != length)
+        error_set(error, "invalid UTF-8 at offset %zu", place);
+    else if (!surrogates_paired(text, length, &place))
+        error_set(error, "a lone surrogate at offset %zu", place);
+    else if (length > UINT32_MAX / 2)
+        error_set(error, "%zu bytes of JSON are more than can be read", length);
+    else
+        return parse_valid(text, length, error);
+    return NULL;
 }
 
 struct json_document *json_parse_python(const char *text, size_t length, struct error *error)

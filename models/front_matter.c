@@ -22,22 +22,23 @@ enum {
 };
 
 /* Lines end where Python's str.splitlines() ends them. Returns the length of the line, and of its end. */
+static size_t end_of_line(const char *text, size_t length)
+{
+    const unsigned char *c = (const unsigned char *)text;
+    if (length > 1 && ((c[0] == '\r' && c[1] == '\n') || (c[0] == 0xc2 && c[1] == 0x85)))
+        return 2;
+    if (length > 2 && c[0] == 0xe2 && c[1] == 0x80 && (c[2] == 0xa8 || c[2] == 0xa9))
+        return 3;
+    return (c[0] >= '\n' && c[0] <= '\r') || (c[0] >= 0x1c && c[0] <= 0x1e);
+}
+
 static size_t line_length(const char *text, size_t length, size_t *ret_end)
 {
-    for (size_t i = 0; i < length; i++) {
-        const unsigned char *c = (const unsigned char *)text + i;
-        size_t left = length - i;
-        if (c[0] == '\r' && left > 1 && c[1] == '\n')
-            return *ret_end = 2, i;
-        if ((c[0] >= '\n' && c[0] <= '\r') || (c[0] >= 0x1c && c[0] <= 0x1e))
-            return *ret_end = 1, i;
-        if (left > 1 && c[0] == 0xc2 && c[1] == 0x85)
-            return *ret_end = 2, i;
-        if (left > 2 && c[0] == 0xe2 && c[1] == 0x80 && (c[2] == 0xa8 || c[2] == 0xa9))
-            return *ret_end = 3, i;
-    }
+    size_t i = 0;
     *ret_end = 0;
-    return length;
+    while (i < length && (*ret_end = end_of_line(text + i, length - i)) == 0)
+        i++;
+    return i;
 }
 
 static bool line_is(const char *line, size_t length, const char *text)

@@ -50,12 +50,13 @@ static bool set_number(struct synthesis *synthesis, const struct key_row *row, d
     if (row->times != 0)
         value *= row->times;
     if (row->type == GGUF_F32)
-        return gguf_set_f32(kvs, key, value), true;
-    if (row->type == GGUF_BOOL)
-        return gguf_set_bool(kvs, key, value != 0), true;
-    if (!(value >= 0 && value <= UINT32_MAX && value == (double)(uint32_t)value))
+        gguf_set_f32(kvs, key, value);
+    else if (row->type == GGUF_BOOL)
+        gguf_set_bool(kvs, key, value != 0);
+    else if (value >= 0 && value <= UINT32_MAX && value == (double)(uint32_t)value)
+        gguf_set_u32(kvs, key, (uint32_t)value);
+    else
         return error_set(error, "config.json: %s would be %.17g, which is not a whole number of 32 bits", key, value);
-    gguf_set_u32(kvs, key, (uint32_t)value);
     return true;
 }
 
@@ -109,8 +110,10 @@ static bool emit_row(struct synthesis *synthesis, const struct key_row *row, str
         return row->emit(synthesis, error);
     if (row->compute != NULL)
         return row->compute(synthesis, &computed, error) && set_number(synthesis, row, computed, error);
-    if (row->when == ALWAYS && row->type == GGUF_STRING)
-        return gguf_set_text(&synthesis->model->kvs, synthesis_key(synthesis, row->key), row->text), true;
+    if (row->when == ALWAYS && row->type == GGUF_STRING) {
+        gguf_set_text(&synthesis->model->kvs, synthesis_key(synthesis, row->key), row->text);
+        return true;
+    }
     if (row->when == ALWAYS)
         return set_number(synthesis, row, row->value, error);
 

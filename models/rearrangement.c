@@ -467,8 +467,10 @@ static const struct view *term_view(struct job *job, const struct term *to)
     struct term source = {.has_room = true};
     const struct view *view = find_source(job, to->names & job->from_names & job->to_names, &source);
     unsigned n = 0;
-    if (!to->has_room || !source.has_room)
-        return error_set(job->error, "'%.200s' has more than %d axes", job->rearrangement->text, VIEW_MAX_RANK), NULL;
+    if (!to->has_room || !source.has_room) {
+        error_set(job->error, "'%.200s' has more than %d axes", job->rearrangement->text, VIEW_MAX_RANK);
+        return NULL;
+    }
     if (view != NULL && !add_indices(job, &source))
         return NULL;
     for (unsigned i = VIEW_MAX_RANK - to->n_leaves; i < VIEW_MAX_RANK; i++, n++) {

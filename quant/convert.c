@@ -13,24 +13,31 @@ enum {
     PIECE_BLOCKS = PIECE_ELEMENTS / 32,
 };
 
+/* Why `view` cannot be shown as `target`; NULL where it can. */
+static const char *convert_refusal(const struct view *view, struct encoding target)
+{
+    struct kernels kernels = encoding_kernels(target);
+    if (view->dtype == target.dtype)
+        return NULL;
+    if (dtype_kernels(view->dtype).decode == NULL)
+        return "its values have no F32 form";
+    if (kernels.encode == NULL && kernels.encode_weighted == NULL)
+        return dtype_kernels(target.dtype).encode_weighted != NULL ? "no importance matrix says what matters in it"
+                                                                   : "nothing is encoded to this type";
+    if (view_row_elements(view) % target.dtype->block_elements == 0)
+        return NULL;
+    if (target.dtype->block_elements == 32)
+        return "its row length is not a multiple of 32";
+    return target.dtype->block_elements == 256 ? "its row length is not a multiple of 256"
+                                               : "its row length is not a whole number of blocks";
+}
+
 bool convert_possible(const struct view *view, struct encoding target, const char **ret_reason)
 {
-    if (view->dtype == target.dtype)
-        return true;
-    if (dtype_kernels(view->dtype).decode == NULL)
-        return *ret_reason = "its values have no F32 form", false;
-    struct kernels kernels = encoding_kernels(target);
-    if (kernels.encode == NULL && kernels.encode_weighted == NULL)
-        return *ret_reason = dtype_kernels(target.dtype).encode_weighted != NULL
-                                 ? "no importance matrix says what matters in it"
-                                 : "nothing is encoded to this type",
-               false;
-    if (view_row_elements(view) % target.dtype->block_elements != 0)
-        return *ret_reason = target.dtype->block_elements == 32    ? "its row length is not a multiple of 32"
-                             : target.dtype->block_elements == 256 ? "its row length is not a multiple of 256"
-                                                                   : "its row length is not a whole number of blocks",
-               false;
-    return true;
+    const char *refusal = convert_refusal(view, target);
+    if (refusal != NULL)
+        *ret_reason = refusal;
+    return refusal == NULL;
 }
 
 bool importance_fits(const struct importance *importance, const struct view *view)

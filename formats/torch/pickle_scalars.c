@@ -163,8 +163,8 @@ static int32_t digits_value(const char *digits, size_t n_digits, size_t left, in
     if (n_digits > left || n_digits > 8)
         return -1;
     for (size_t i = 0; i < n_digits; i++) {
-        int c = digits[i] | 0x20, digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : base;
-        if (digits[i] < '0' || digit >= base || value > INT32_MAX / 16 - 1)
+        int digit = text_hex_digit(digits[i]);
+        if (digit < 0 || digit >= base || value > INT32_MAX / 16 - 1)
             return -1;
         value = value * base + digit;
     }
@@ -234,7 +234,8 @@ OPERATION(op_unicode)
     if (out == NULL)
         return false;
     for (size_t i = 0; i < length;) {
-        size_t n_digits = text[i] == '\\' && i + 1 < length ? (text[i + 1] == 'u' ? 4 : text[i + 1] == 'U' ? 8 : 0) : 0;
+        char kind = text[i] == '\\' && i + 1 < length ? text[i + 1] : '\0';
+        size_t n_digits = 4 * (kind == 'u') + 8 * (kind == 'U');
         int32_t c = n_digits ? digits_value(text + i + 2, n_digits, length - i - 2, 16) : (unsigned char)text[i];
         if (c < 0 || c > 0x10ffff)
             return machine_fail(machine, ": an escape that is not known");

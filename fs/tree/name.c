@@ -37,10 +37,11 @@ static void append_digest(const char *raw, size_t length, char *out)
 
 bool name_escape(const char *raw, size_t length, char escaped[NAME_MAX_BYTES + 1])
 {
-    if (length == 0)
-        return strcpy(escaped, "%"), true;
-    if (length <= 2 && memcmp(raw, "..", length) == 0)
-        return strcpy(escaped, length == 1 ? "%2E" : "%2E%2E"), true;
+    if (length <= 2 && memcmp(raw, "..", length) == 0) {
+        static const char *const names[] = {"%", "%2E", "%2E%2E"};
+        strcpy(escaped, names[length]);
+        return true;
+    }
     size_t used = 0, cut = 0; /* `cut`: the longest prefix with room for the mark */
     for (size_t at = 0; at < length;) {
         char piece[5];
@@ -59,11 +60,6 @@ bool name_escape(const char *raw, size_t length, char escaped[NAME_MAX_BYTES + 1
     return true;
 }
 
-static int hex_digit(char c)
-{
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 bool name_unescape(const char *escaped, char raw[NAME_MAX_BYTES + 1], size_t *ret_length)
 {
     size_t length = 0;
@@ -74,7 +70,7 @@ bool name_unescape(const char *escaped, char raw[NAME_MAX_BYTES + 1], size_t *re
             raw[length++] = *at++;
             continue;
         }
-        int high = hex_digit(at[1]), low = high < 0 ? -1 : hex_digit(at[2]);
+        int high = text_hex_digit(at[1]), low = high < 0 ? -1 : text_hex_digit(at[2]);
         if (low < 0)
             return false;
         raw[length++] = (char)(high * 16 + low);

@@ -466,8 +466,10 @@ static bool add_chat_template(struct gguf_kvs *kvs, const struct checkpoint *che
 {
     size_t length;
     bool absent;
-    if (json_get(config, "chat_template") != NULL)
-        return add_template(kvs, json_get(config, "chat_template")), true;
+    if (json_get(config, "chat_template") != NULL) {
+        add_template(kvs, json_get(config, "chat_template"));
+        return true;
+    }
     char *text = document_text(checkpoint, "chat_template.jinja", &length, &absent, error);
     if (text != NULL) {
         bool added = add_template_files(kvs, checkpoint, error);
@@ -494,8 +496,10 @@ struct normalizer_flags {
 
 static void read_flag(const struct json *value, int *flag)
 {
-    if (value != NULL)
-        *flag = json_is(value, JSON_TRUE) ? 1 : json_is(value, JSON_FALSE) ? 0 : -1;
+    if (json_is(value, JSON_TRUE) || json_is(value, JSON_FALSE))
+        *flag = json_is(value, JSON_TRUE);
+    else if (value != NULL)
+        *flag = -1;
 }
 
 static void read_normalizer(const struct json *normalizer, struct normalizer_flags *flags, int depth)

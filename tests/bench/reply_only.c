@@ -91,8 +91,10 @@ int main(int argc, char **argv)
     const struct session_events events = {ready, signalled, NULL};
     const struct served nothing = {0};
     struct error error;
-    if (argc != 2)
-        return fprintf(stderr, "usage: reply_only MOUNTPOINT\n"), 2;
+    if (argc != 2) {
+        fprintf(stderr, "usage: reply_only MOUNTPOINT\n");
+        return 2;
+    }
     memset(bytes, 1, sizeof bytes); /* untouched, all of it would be the one page of zeros */
     struct session *session = session_new(&nothing, argv[1], &options, &error);
     bool served = session != NULL && session_serve(session, &events, &error);

@@ -24,6 +24,17 @@ static void characters(void)
         CHECK_NAMED(text_character(rows[i].bytes, rows[i].length) == rows[i].expected, rows[i].name);
 }
 
+static void hex_digits(void)
+{
+    static const char digits[] = "0123456789abcdef";
+    bool good = true;
+    for (int c = -128; c < 128; c++) {
+        const char *digit = c != 0 ? strchr(digits, c >= 'A' && c <= 'F' ? c - 'A' + 'a' : c) : NULL;
+        good &= text_hex_digit((char)c) == (digit != NULL ? (int)(digit - digits) : -1);
+    }
+    CHECK_NAMED(good, "the 22 digits and no other character");
+}
+
 static void beginnings_and_endings(void)
 {
     CHECK(text_starts_with("blk.0", "blk.") && text_starts_with("blk.", "blk.") && text_starts_with("a", ""));
@@ -83,6 +94,7 @@ int main(void)
     characters();
     CHECK(text_valid_prefix("0123456789\xc3\xa9\xff", 13) == 12);
     CHECK(text_valid_prefix("0123456789abcdef", 16) == 16);
+    hex_digits();
     beginnings_and_endings();
     guesses();
     columns();

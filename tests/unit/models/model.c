@@ -70,8 +70,10 @@ static unsigned char *render(struct gguf_plan *plan, uint64_t *ret_size, struct 
         const struct gguf_place *place = &plan->places[i];
         const struct view *view = place->tensor->view;
         if (!convert_read(view, place->encoding, 0, view->n_elements / place->encoding.dtype->block_elements,
-                          at + place->offset, error))
-            return free(file), NULL;
+                          at + place->offset, error)) {
+            free(file);
+            return NULL;
+        }
     }
     return file;
 }

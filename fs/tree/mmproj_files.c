@@ -4,6 +4,7 @@
 #include "fs/tree/content_options.h"
 #include "fs/tree/gguf_file.h"
 
+#include "base/attempt.h"
 #include "models/model.h"
 
 #include <pthread.h>
@@ -28,18 +29,29 @@ static const struct {
     {false, "mmproj-BF16.gguf", "bf16"}, {false, "mmproj-Q8_0.gguf", "q8_0"},
 };
 
+struct making {
+    struct mmproj_files *files;
+    struct error *error;
+};
+
+static void make_model(void *context)
+{
+    struct making *making = context;
+    making->files->model = gguf_projector_new(tree_checkpoint(making->files->tree), making->error);
+}
+
 static const struct gguf_model *model_of(struct mmproj_files *files)
 {
     struct error error;
-    pthread_mutex_lock(&files->making);
+    attempt_lock(&files->making);
     if (files->model == NULL && !files->failed) {
-        files->model = gguf_projector_new(tree_checkpoint(files->tree), &error);
+        attempt(make_model, &(struct making){files, &error}, &error);
         files->failed = files->model == NULL;
         if (files->failed)
             checkpoint_note(tree_checkpoint(files->tree), "mmproj.gguf and gguf/mmproj-* are left out: %s",
                             error.message);
     }
-    pthread_mutex_unlock(&files->making);
+    attempt_unlock(&files->making);
     return files->model;
 }
 

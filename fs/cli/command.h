@@ -1,7 +1,7 @@
 /* Subcommands, and the one table of them (commands.c).
  *
- * To add one: `fs/cmd_x.c` exporting `const struct command x_command`, and a row in the table. Parsing, --help, the man
- * page and the shell completions are made from the rows. */
+ * To add one: `fs/cli/cmd_x.c` exporting `const struct command x_command`, and a row in the table. Parsing, --help, the
+ * man page and the shell completions are made from the rows. */
 #pragma once
 
 #include "fs/cli/options.h"

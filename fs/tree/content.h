@@ -1,7 +1,7 @@
 /* Kinds of virtual content, and the one table of them (contents.c).
  *
  * A kind adds its files and directories to a new tree. What it adds first keeps the name: virtual files come before
- * side files in the table. To add one: `fs/x_files.c` exporting `const struct content x_content`, and a row in the
+ * side files in the table. To add one: `fs/tree/x_files.c` exporting `const struct content x_content`, and a row in the
  * table. */
 #pragma once
 

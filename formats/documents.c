@@ -3,7 +3,6 @@
 #include "base/attempt.h"
 #include "base/text.h"
 
-#include <assert.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -66,7 +65,6 @@ void documents_free(struct documents *documents)
     while (documents->first != NULL) {
         struct document *document = documents->first;
         documents->first = document->next;
-        assert(document->n_users == 0);
         forget(document);
     }
     pthread_mutex_destroy(&documents->lock);

@@ -39,4 +39,4 @@ struct json_document *document_parse(const struct source *source, struct error *
 
 /* For the checkpoint that they belong to. */
 struct documents *documents_new(void);
-void documents_free(struct documents *documents);
+void documents_free(struct documents *documents); /* also what a failed attempt (base/attempt.h) has left open */

@@ -26,7 +26,7 @@ enum { MAX_LINKS = 40, ANSWER_MILLISECONDS = 1000 };
 enum { ENDING_MILLISECONDS = 5000 };
 
 /* How long a mount may be in use before that is an error: programs that look at every new mount are soon done. */
-enum { IN_USE_MILLISECONDS = 500 };
+enum { IN_USE_MILLISECONDS = 1000 };
 
 /* On a directory that we made, where the file system has extended attributes: the pid of who made it. It tells `wfs
  * umount` to remove the directory after a wfs that was killed, and keeps a wfs that was replaced from removing it. */

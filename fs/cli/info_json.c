@@ -1,6 +1,7 @@
 #include "fs/cli/info_pages.h"
 
 #include "formats/json_write.h"
+#include "models/families/family.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -109,6 +110,9 @@ static void put_model(struct json_writer *writer, const struct profile *profile)
     json_put_text(writer, "family", profile->family);
     json_put_text(writer, "gguf", profile->gguf);
     json_put_text(writer, "file_type", profile->file_type);
+    json_put_text(writer, "tower", profile->projector != NULL ? profile->projector->summary : NULL);
+    put_known(writer, "tower_tensors", profile->tower.n_tensors);
+    put_known(writer, "tower_parameters", profile->tower.n_elements);
     json_put_text(writer, "tokenizer", profile->tokenizer);
     put_known(writer, "tokens", profile->n_tokens);
     put_known(writer, "layers", profile->n_layers);

@@ -4,6 +4,7 @@
 #include "fs/cli/quantization_html.h"
 #include "fs/cli/terminal.h"
 #include "models/families/groups.h"
+#include "models/projectors/projector.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -28,6 +29,9 @@ void print_architectures(void)
             if (family_group_of(*family) == group)
                 print_family(*family);
     }
+    puts("Parts that see and hear, for mmproj.gguf");
+    for (const struct family *const *projector = projectors; *projector != NULL; projector++)
+        print_family(*projector);
 }
 
 /* The bar counts the values of all mixes together. */

@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "fs/cli/terminal.h"
 #include "fs/tree/tensor_views.h"
+#include "models/families/family.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -89,6 +90,27 @@ static void print_tokenizer(const struct page *page, const struct profile *profi
         return;
     buffer_printf(&text, "%s, %" PRIu64 " tokens", profile->tokenizer, profile->n_tokens);
     print_labelled(page, "tokenizer", &text, 1);
+}
+
+/* The part that sees or hears, and how its tensors are called. */
+static void print_tower(const struct page *page, const struct profile *profile, const struct tensor_set *set)
+{
+    char number[NUMBER_TEXT];
+    struct buffer text = {0};
+    if (profile->projector == NULL)
+        return;
+    buffer_printf(&text, "%s: %s parameters in %" PRIu64 " tensor%s,", profile->projector->summary,
+                  number_text(profile->tower.n_elements, number), profile->tower.n_tensors,
+                  profile->tower.n_tensors == 1 ? "" : "s");
+    const char *separator = "";
+    for (const char *const *part = profile->projector->tower->parts; *part != NULL; part++)
+        for (size_t i = 0; i < set->n_tensors; i++)
+            if (strncmp(set->tensors[i].name, *part, strlen(*part)) == 0) {
+                buffer_printf(&text, "%s %s*", separator, *part);
+                separator = ",";
+                break;
+            }
+    print_labelled(page, "tower", &text, LINE_LINES);
 }
 
 static void print_weights(const struct page *page, const struct profile *profile)
@@ -248,6 +270,7 @@ void print_summary(struct tree *tree, const struct profile *profile, bool colour
     print_parts(&page, profile);
     print_tokenizer(&page, profile);
     print_weights(&page, profile);
+    print_tower(&page, profile, checkpoint->tensors);
     print_read(&page, checkpoint);
     print_ignored(&page, checkpoint);
     print_tree(&page, tree);

@@ -2,9 +2,9 @@
 
 #include "formats/documents.h"
 #include "models/adapter.h"
-#include "models/families/family.h"
 #include "models/mix.h"
 #include "models/model.h"
+#include "models/projectors/projector.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -138,14 +138,17 @@ static const char *parts_of(const struct tensor_set *set, struct arena *arena)
     return text;
 }
 
-/* Whether it sees or hears besides. */
-static bool has_towers(const struct json *config)
+/* The part that sees or hears, where there is any of it. */
+static void gather_tower(struct profile *profile, const struct hparams *hparams, const struct tensor_set *set)
 {
-    static const char *const keys[] = {"vision_config", "audio_config", "thinker_config", "vision_encoder"};
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        if (json_is(json_get(config, keys[i]), JSON_OBJECT))
-            return true;
-    return false;
+    struct error unused;
+    const struct family_name *name;
+    const struct family *projector = projector_find(hparams, &name, &unused);
+    for (size_t i = 0; projector != NULL && i < set->n_tensors; i++)
+        if (tower_has(projector->tower, set->tensors[i].name))
+            count(&profile->tower, &set->tensors[i]);
+    if (profile->tower.n_tensors != 0)
+        profile->projector = projector;
 }
 
 /* What config.json says, also where no GGUF can be made. */
@@ -170,8 +173,9 @@ static void gather_config(struct profile *profile, const struct checkpoint *chec
         hparams_count(hparams, "max_position_embeddings|n_positions|n_ctx|max_seq_len|seq_length", 0, UINT32_MAX,
                       &number, &unused))
         profile->context_length = number;
-    if (has_towers(hparams_raw(hparams)))
+    if (projector_is_described(hparams))
         profile->parts = parts_of(checkpoint->tensors, arena);
+    gather_tower(profile, hparams, checkpoint->tensors);
     hparams_free(hparams);
 }
 

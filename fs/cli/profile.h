@@ -6,6 +6,8 @@
 
 enum { PROFILE_MAX_DTYPES = 128 };
 
+struct family;
+
 struct dtype_total {
     const struct dtype *dtype;
     uint64_t n_tensors, n_elements, n_bytes;
@@ -21,6 +23,8 @@ struct profile {
     const char *tokenizer;    /* what llama.cpp calls its kind: "BPE" */
     const char *file_type;    /* of a GGUF: "Q4_K_M" */
     uint64_t n_layers, context_length, n_tokens;
+    const struct family *projector;                       /* of the part that sees or hears */
+    struct dtype_total tower;                             /* the tensors of that part, of whatever type */
     struct dtype_total all, by_dtype[PROFILE_MAX_DTYPES]; /* the latter by bytes, the most first */
     size_t n_dtypes;
 };

@@ -38,6 +38,8 @@ static const char *const golden[] = {
     "qwen3",  "qwen35",     "qwen3moe",        "qwen3next", "qwen3vl",
 };
 
+static const char *const golden_projectors[] = {"gemma3", "pixtral", "qwen2.5vl_merger", "qwen3vl_merger"};
+
 const struct family_group *family_group_of(const struct family *family)
 {
     for (const struct family_group *group = family_groups;; group++) {
@@ -51,8 +53,10 @@ const struct family_group *family_group_of(const struct family *family)
 
 bool family_is_golden(const struct family *family)
 {
-    for (size_t i = 0; i < sizeof golden / sizeof *golden; i++)
-        if (strcmp(golden[i], family->name) == 0)
+    const char *const *names = family->tower != NULL ? golden_projectors : golden;
+    size_t n_names = family->tower != NULL ? sizeof golden_projectors / sizeof *names : sizeof golden / sizeof *names;
+    for (size_t i = 0; i < n_names; i++)
+        if (strcmp(names[i], family->name) == 0)
             return true;
     return false;
 }

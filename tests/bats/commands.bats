@@ -362,6 +362,26 @@ has_temporary() {
     [[ $output == *"33.55 million"* || $output == *"33.6 million"* ]]
 }
 
+@test "info: the part of a model that sees, and which tensors are its" {
+    need jq
+    local model=$OUT/seeing
+    mkdir -p "$model"
+    echo '{"architectures":["Qwen2_5_VLForConditionalGeneration"],"hidden_size":2,"model_type":"qwen2_5_vl",
+           "vision_config":{"depth":1}}' >"$model/config.json"
+    python3 - "$model/model.safetensors" <<'EOF'
+import json, struct, sys
+header = json.dumps({name: {"dtype": "F16", "shape": [2, 2], "data_offsets": [8 * i, 8 * i + 8]}
+                     for i, name in enumerate(["visual.merger.mlp.0.weight", "model.norm.weight"])}).encode()
+open(sys.argv[1], "wb").write(struct.pack("<Q", len(header)) + header + bytes(16))
+EOF
+    run --separate-stderr "$WFS" info --all "$model"
+    grep -qF 'tower       the vision tower of Qwen2.5-VL: 4 parameters in 1 tensor, visual.*' <<<"$output"
+    grep -qF 'mmproj.gguf and gguf/mmproj-* are left out: neither preprocessor_config.json' <<<"$output"
+    "$WFS" info --json "$model" | jq -e '.tower == "the vision tower of Qwen2.5-VL" and .tower_tensors == 1'
+    run --separate-stderr "$WFS" info "$MODEL"
+    [[ $output != *tower* ]]
+}
+
 @test "info: one screen of a terminal, whatever there is to note; colours where they are wanted" {
     need script
     local llama=$HERE/../data/gguf/models/llama-tiny

@@ -462,7 +462,10 @@ struct hparams *hparams_of_tower(struct hparams *text, const struct checkpoint *
 const char *hparams_tower_architecture(const struct hparams *text)
 {
     const char *inner = json_string(json_first(get_path(text->raw, "vision_config.architectures")), NULL);
-    return inner != NULL ? inner : json_string(json_first(json_get(text->raw, "architectures")), NULL);
+    const char *outer = json_string(json_first(json_get(text->raw, "architectures")), NULL);
+    if (inner != NULL || outer != NULL)
+        return inner != NULL ? inner : outer;
+    return text->architecture; /* of Mistral's own format, which names none */
 }
 
 void hparams_free(struct hparams *hparams)

@@ -221,6 +221,9 @@ static const struct dtype *stored_type(const struct family *family, const char *
 static void write_tensor(void *context, const char *name, const struct view *view)
 {
     struct relating *relating = context;
+    const uint64_t one = 1;
+    if (view->rank == 0 && relating->synthesis->family->tower != NULL)
+        view = view_reshape(relating->synthesis->model->arena, view, 1, &one);
     synthesis_add_tensor(relating->synthesis, name, view, stored_type(relating->synthesis->family, name, view));
     if (strcmp(view->dtype->name, "NVFP4") != 0)
         return;

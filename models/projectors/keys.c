@@ -21,8 +21,20 @@ static bool set_channels(struct synthesis *synthesis, const char *key, const cha
     return true;
 }
 
+/* Mistral's own format has no file for them: those of CLIP. */
+static void set_constants(struct synthesis *synthesis)
+{
+    static double mean[] = {0.48145466, 0.4578275, 0.40821073}, deviation[] = {0.26862954, 0.26130258, 0.27577711};
+    layers_set(synthesis, "vision.image_mean", GGUF_F32, &(struct layers){3, mean});
+    layers_set(synthesis, "vision.image_std", GGUF_F32, &(struct layers){3, deviation});
+}
+
 static bool emit_normalization(struct synthesis *synthesis, struct error *error)
 {
+    if (strcmp(synthesis->model->checkpoint->format, "mistral") == 0) {
+        set_constants(synthesis);
+        return true;
+    }
     return set_channels(synthesis, "vision.image_mean", "preprocessor.image_mean", error) &&
            set_channels(synthesis, "vision.image_std", "preprocessor.image_std", error);
 }

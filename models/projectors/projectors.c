@@ -3,10 +3,13 @@
 #include <string.h>
 
 extern const struct family gemma3_projector;
+extern const struct family gemma4_projector;
 extern const struct family glm4v_projector;
 extern const struct family internvl_projector;
 extern const struct family lfm2vl_projector;
 extern const struct family llama4_projector;
+extern const struct family minicpmv_projector;
+extern const struct family mistral_vision_projector;
 extern const struct family pixtral_projector;
 extern const struct family qwen2_audio_projector;
 extern const struct family qwen2vl_projector;
@@ -20,10 +23,13 @@ extern const struct family voxtral_projector;
 /* clang-format off */
 const struct family *const projectors[] = {
     &gemma3_projector,
+    &gemma4_projector,
     &glm4v_projector,
     &internvl_projector,
     &lfm2vl_projector,
     &llama4_projector,
+    &minicpmv_projector,
+    &mistral_vision_projector,
     &pixtral_projector,
     &qwen2_audio_projector,
     &qwen2vl_projector,

@@ -36,7 +36,7 @@ static void add_tensor(struct file *file, const char *name, const char *suffix, 
     uint64_t count = 1, begin = file->data.length;
     buffer_printf(&file->header, "%s\"%s%s\":{\"dtype\":\"BF16\",\"shape\":[", file->header.length > 8 ? "," : "{",
                   name, suffix);
-    for (const char *at = shape; *at != '\0';) {
+    for (const char *at = strcmp(shape, "0") == 0 ? "" : shape; *at != '\0';) {
         char *end;
         unsigned long size = strtoul(at, &end, 10);
         bool is_last = *end != 'x' || strcmp(suffix, ".bias") == 0;

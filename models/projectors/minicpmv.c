@@ -1,0 +1,79 @@
+/* MiniCPM-V 4.6: what sees, a SigLIP with a merger between its layers. conversion/minicpm.py, MiniCPMV4_6VisionModel.
+ */
+#include "models/families/layers.h"
+#include "models/projectors/projector.h"
+
+static const struct family_name names[] = {{"MiniCPMV4_6ForConditionalGeneration"}, {0}};
+
+static const struct relation_row tensors[] = {
+    {"^vit_merger.layer_norm1", "v.vit_merger.ln1", .when = "!sparse"},
+    {"^vit_merger.self_attn.q_proj", "v.vit_merger.attn_q", .when = "!sparse"},
+    {"^vit_merger.self_attn.k_proj", "v.vit_merger.attn_k", .when = "!sparse"},
+    {"^vit_merger.self_attn.v_proj", "v.vit_merger.attn_v", .when = "!sparse"},
+    {"^vit_merger.self_attn.out_proj", "v.vit_merger.attn_out", .when = "!sparse"},
+    {"^vit_merger.pre_norm", "v.vit_merger.ds_ln", .when = "!sparse"},
+    {"^vit_merger.linear_1", "v.vit_merger.ds_ffn_up", .when = "!sparse"},
+    {"^vit_merger.linear_2", "v.vit_merger.ds_ffn_down", .when = "!sparse"},
+    {"^vit_merger.*", NULL, .when = "sparse"},
+    {"model.merger.mlp.0.pre_norm", "mm.input_norm"},
+    {"model.merger.mlp.0.linear_1", "mm.up"},
+    {"model.merger.mlp.0.linear_2", "mm.down"},
+    {0},
+};
+
+/* An image is seen in slices, whose size the preprocessor has; it may do without the merger between the layers. */
+static bool adjust(struct synthesis *synthesis, struct error *error)
+{
+    struct hparams *hparams = synthesis->model->hparams;
+    const struct json *mode = hparams_get(hparams, "preprocessor.downsample_mode");
+    uint64_t size;
+    if (json_string_is(mode, "4x"))
+        facts_set(&synthesis->facts, "sparse", 1);
+    else if (mode != NULL && !json_string_is(mode, "16x"))
+        return error_set(error, "preprocessor_config.json: downsample_mode is neither 4x nor 16x");
+    return !json_u64(hparams_get(hparams, "preprocessor.scale_resolution"), &size) ||
+           hparams_override(hparams, "image_size", size, error);
+}
+
+static bool compute_scale_factor(const struct synthesis *synthesis, double *ret_value, struct error *error)
+{
+    (void)error;
+    *ret_value = facts_get(&synthesis->facts, "sparse") != 0 ? 2 : 4;
+    return true;
+}
+
+static bool emit_merger_place(struct synthesis *synthesis, struct error *error)
+{
+    double layer;
+    if (!synthesis_number(synthesis, "outer.insert_layer_id|insert_layer_id", 6, &layer, error))
+        return false;
+    const struct layers layers = {.n = 1, .values = &layer};
+    layers_set(synthesis, "vision.wa_layer_indexes", GGUF_I32, &layers);
+    return true;
+}
+
+static const struct key_row keys[] = {
+    PROJECTOR_TYPE("minicpmv4_6"),
+    {"vision.projector.scale_factor", GGUF_U32, .compute = compute_scale_factor},
+    {.emit = emit_merger_place},
+    FLAG("use_gelu"),
+    {"vision.attention.layer_norm_epsilon", GGUF_F32, OR_DEFAULT, "layer_norm_eps", 1e-6},
+    {0},
+};
+
+static const char *const parts[] = {"model.vision_tower.", "model.merger.", NULL};
+static const char *const dropped_prefixes[] = {"model.vision_tower.", NULL};
+static const struct tower tower = {.config = {.vision = "vision_config"}, .parts = parts};
+
+const struct family minicpmv_projector = {
+    .name = "minicpmv4_6",
+    .architecture = "clip",
+    .summary = "the vision tower of MiniCPM-V 4.6",
+    .hf = names,
+    .tensors = {tensors, siglip_tensors},
+    .keys = {tower_keys, vision_keys, keys},
+    .prefix = "model.vision_tower.",
+    .dropped_prefixes = dropped_prefixes,
+    .tower = &tower,
+    .adjust = adjust,
+};

@@ -1,5 +1,6 @@
 # Runs the examples of every command's help as they are, in a home and a /mnt of their own: to be run by
-# `unshare -m`. WFS is the program; the first argument a directory with a model, the second one with a torch checkpoint.
+# `unshare -m`. WFS is the program, PYTHON one with numpy; the first argument is a directory with a model, the second
+# one a torch checkpoint.
 set -euo pipefail
 
 home=$(mktemp -d)
@@ -9,6 +10,7 @@ mkdir -p "$home/bin" "$home/models" "$home/hub"
 for model in Llama-3.2-1B Qwen2.5-0.5B; do
     cp -r "$1" "$home/models/$model"
 done
+"$PYTHON" "${BASH_SOURCE%/*}/make_inputs.py" seeing "$home/models/Qwen2.5-VL-7B"
 for name in Qwen--Qwen2.5-0.5B meta-llama--Llama-3.2-1B; do
     mkdir -p "$home/hub/models--$name/snapshots" "$home/hub/models--$name/refs"
     cp -r "$1" "$home/hub/models--$name/snapshots/1"
@@ -17,7 +19,8 @@ done
 ln -s "$(realpath "$WFS")" "$home/bin/wfs"
 # Stands in for a program that is not here: it reads the model that it is given.
 printf '#!/bin/sh\n[ "$1" = -m ] && [ "$(head -c 4 "$2")" = GGUF ] && echo Hello\n' >"$home/bin/llama-cli"
-chmod +x "$home/bin/llama-cli"
+printf '#!/bin/sh\n[ "$3" = --mmproj ] && [ "$(head -c 4 "$4")" = GGUF ] && llama-cli "$1" "$2"\n' >"$home/bin/llama-mtmd-cli"
+chmod +x "$home"/bin/llama-*
 export HOME=$home HF_HUB_CACHE=$home/hub PATH=$home/bin:$PATH
 cd "$home"
 cp "$1"/* .

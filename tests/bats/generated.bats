@@ -145,7 +145,7 @@ complete_bash() {
     need_fuse
     need unshare jq
     "$PYTHON" "$HERE/../data/make.py" sample "$BATS_TEST_TMPDIR/model"
-    run unshare -m bash "$HERE/examples.bash" "$BATS_TEST_TMPDIR/model" "$HERE/../data/torch/views-5.pt"
+    run env PYTHON="$PYTHON" unshare -m bash "$HERE/examples.bash" "$BATS_TEST_TMPDIR/model" "$HERE/../data/torch/views-5.pt"
     echo "$output"
     [ "$status" -eq 0 ]
     [[ ${lines[-1]} == "all of them ran" ]]

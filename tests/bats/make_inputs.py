@@ -9,6 +9,7 @@
     meta DIRECTORY      a Llama of one layer in Meta's names, with params.json
     endless DIRECTORY   a Llama whose tokenizer would split a text for ever, and another one that would write one for ever
     wordy DIRECTORY     a Llama with half a million words in its tokenizer.json that nobody asks for
+    seeing DIRECTORY    a Qwen2-VL, with a tower of one block
     differing DIRECTORY a.safetensors, b.safetensors, and what numpy says of the tensors that differ
     gguf FILE           a GGUF of a few types, and beside it FILE.f32 with what numpy makes of its Q8_0 tensor
 """
@@ -199,6 +200,25 @@ def endless(directory):
         tokenizer = json.loads((path / "tokenizer.json").read_text())
         tokenizer[key] = value
         (path / "tokenizer.json").write_text(json.dumps(tokenizer))
+
+
+def seeing(directory):
+    path = pathlib.Path(directory)
+    make.make_sample(path)
+    config = json.loads((path / "config.json").read_text())
+    hidden = config["hidden_size"]
+    config |= {"architectures": ["Qwen2VLForConditionalGeneration"], "model_type": "qwen2_vl"}
+    config["rope_scaling"] = {"type": "mrope", "mrope_section": [4, 6, 6]}
+    config["vision_config"] = {"depth": 1, "embed_dim": 32, "hidden_size": hidden, "num_heads": 4, "patch_size": 14}
+    (path / "config.json").write_text(json.dumps(config))
+    (path / "preprocessor_config.json").write_text(json.dumps({"image_mean": [0.5] * 3, "image_std": [0.5] * 3}))
+    both = {"blocks.0.attn.qkv": [96, 32], "blocks.0.attn.proj": [32, 32], "blocks.0.norm1": [32], "blocks.0.norm2": [32]}
+    both |= {"blocks.0.mlp.fc1": [128, 32], "blocks.0.mlp.fc2": [32, 128], "merger.ln_q": [32]}
+    both |= {"merger.mlp.0": [128, 128], "merger.mlp.2": [hidden, 128]}
+    shapes = {f"visual.{name}.weight": shape for name, shape in both.items()} | {"visual.patch_embed.proj.weight": [32, 3, 2, 14, 14]}
+    shapes |= {f"visual.{name}.bias": shape[:1] for name, shape in both.items()}
+    tower = {name: ("F32", shape, normal(*shape).tobytes()) for name, shape in shapes.items()}
+    (path / "model.safetensors").write_bytes(make.safetensors(make.sample_weights() | tower))
 
 
 def wordy(directory):

@@ -5,19 +5,16 @@
 #include "fs/tree/content.h"
 #include "fs/tree/content_options.h"
 #include "fs/tree/gguf_file.h"
+#include "fs/tree/lazy.h"
 
-#include "base/attempt.h"
 #include "models/adapter.h"
 
-#include <pthread.h>
 #include <string.h>
 
 struct adapter_files {
     struct tree *tree;
-    pthread_mutex_t making; /* of the model, for which all files wait */
-    struct checkpoint *base;
-    struct gguf_model *model;
-    bool failed; /* none can be made: said once */
+    struct checkpoint *base; /* of the model */
+    struct lazy model;       /* a gguf_model */
 };
 
 struct adapter_output {
@@ -52,36 +49,24 @@ static struct checkpoint *open_base(const struct tree *tree, struct error *error
     return base;
 }
 
-struct making {
-    struct adapter_files *files;
-    struct error *error;
-};
-
-static void make_model(void *context)
+static void *make_model(void *context, struct error *error)
 {
-    struct making *making = context;
-    struct adapter_files *files = making->files;
-    struct checkpoint *base = open_base(files->tree, making->error);
-    struct gguf_model *model =
-        base != NULL ? gguf_adapter_new(tree_checkpoint(files->tree), base, making->error) : NULL;
+    struct adapter_files *files = context;
+    struct checkpoint *base = open_base(files->tree, error);
+    struct gguf_model *model = base != NULL ? gguf_adapter_new(tree_checkpoint(files->tree), base, error) : NULL;
+    if (model != NULL)
+        model->edits = &tree_options(files->tree)->edits;
     files->base = base;
-    files->model = model;
+    return model;
 }
 
 static const struct gguf_model *model_of(struct adapter_files *files)
 {
     struct error error;
-    attempt_lock(&files->making);
-    if (files->model == NULL && !files->failed) {
-        attempt(make_model, &(struct making){files, &error}, &error);
-        files->failed = files->model == NULL;
-        if (files->failed)
-            checkpoint_note(tree_checkpoint(files->tree), "adapter.gguf and gguf/ are left out: %s", error.message);
-        else
-            files->model->edits = &tree_options(files->tree)->edits;
-    }
-    attempt_unlock(&files->making);
-    return files->model;
+    const struct gguf_model *model = lazy_get(&files->model, make_model, files, &error);
+    if (error.message[0] != '\0')
+        checkpoint_note(tree_checkpoint(files->tree), "adapter.gguf and gguf/ are left out: %s", error.message);
+    return model;
 }
 
 static bool plan(const void *context, struct arena *arena, struct vfile *ret_file, struct error *error)
@@ -102,9 +87,9 @@ static bool plan(const void *context, struct arena *arena, struct vfile *ret_fil
 static void release(void *context)
 {
     struct adapter_files *files = context;
-    gguf_model_free(files->model);
+    gguf_model_free(files->model.value);
     checkpoint_close(files->base);
-    pthread_mutex_destroy(&files->making);
+    lazy_destroy(&files->model);
 }
 
 static bool add(struct tree *tree, struct error *error)
@@ -114,7 +99,7 @@ static bool add(struct tree *tree, struct error *error)
         return true;
     struct adapter_files *files = arena_alloc(tree_arena(tree), sizeof *files);
     *files = (struct adapter_files){.tree = tree};
-    pthread_mutex_init(&files->making, NULL);
+    lazy_init(&files->model);
     tree_on_free(tree, release, files);
     node_id directory = tree_add_directory(tree, TREE_ROOT, "gguf");
     for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++) {

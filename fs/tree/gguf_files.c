@@ -7,23 +7,20 @@
 #include "fs/tree/content.h"
 #include "fs/tree/content_options.h"
 #include "fs/tree/gguf_file.h"
+#include "fs/tree/lazy.h"
 
-#include "base/attempt.h"
 #include "models/adapter.h"
 #include "models/from_gguf.h"
 #include "models/model.h"
 
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 struct gguf_files {
     struct tree *tree;
-    pthread_mutex_t making; /* of the model, for which all files wait */
-    struct gguf_model *model, *repacked;
-    bool failed, no_repacked; /* no GGUF can be made: said once */
+    struct lazy model, repacked; /* a gguf_model each; the latter has packed weights as blocks */
 };
 
 /* One output: of the converter, where `outtype` is set; of llama-quantize, where `mix` is; else the source's own GGUF.
@@ -60,36 +57,27 @@ static const struct {
     {GGUF_CONVERTER, "model-tq2_0.gguf", "tq2_0"},
 };
 
-struct making {
-    struct gguf_files *files;
-    struct error *error;
-};
-
-static void make_model(void *context)
+static void *make_model(void *context, struct error *error)
 {
-    struct making *making = context;
-    making->files->model = gguf_model_new(tree_checkpoint(making->files->tree), making->error);
+    const struct tree *tree = ((const struct gguf_files *)context)->tree;
+    struct gguf_model *model = gguf_model_new(tree_checkpoint(tree), error);
+    if (model != NULL)
+        model->edits = &tree_options(tree)->edits;
+    return model;
 }
 
 /* The model, or NULL; why there is none is noted once, for all the files that are missing because of it. */
 static const struct gguf_model *model_of(struct gguf_files *files)
 {
     struct error error;
-    attempt_lock(&files->making);
-    if (files->model == NULL && !files->failed) {
-        attempt(make_model, &(struct making){files, &error}, &error);
-        files->failed = files->model == NULL;
-        if (files->failed)
-            checkpoint_note(tree_checkpoint(files->tree), "%s left out: %s",
-                            gguf_is_source(tree_checkpoint(files->tree))
-                                ? "GGUF files that are not the source itself are"
-                                : "model.gguf and gguf/ are",
-                            error.message);
-        else
-            files->model->edits = &tree_options(files->tree)->edits;
-    }
-    attempt_unlock(&files->making);
-    return files->model;
+    const struct checkpoint *checkpoint = tree_checkpoint(files->tree);
+    const struct gguf_model *model = lazy_get(&files->model, make_model, files, &error);
+    if (error.message[0] != '\0')
+        checkpoint_note(checkpoint, "%s left out: %s",
+                        gguf_is_source(checkpoint) ? "GGUF files that are not the source itself are"
+                                                   : "model.gguf and gguf/ are",
+                        error.message);
+    return model;
 }
 
 /* What llama-quantize would write. A plain container knows nothing that the tool could go by. What keeps the tool from
@@ -119,25 +107,20 @@ static bool plan_quantize(const struct gguf_output *output, const struct gguf_mo
     return error_set(error, "%s", "");
 }
 
-static void make_repacked(void *context)
+static void *make_repacked(void *context, struct error *error)
 {
-    struct making *making = context;
-    making->files->repacked = gguf_model_new_repacked(tree_checkpoint(making->files->tree), making->error);
+    const struct tree *tree = ((const struct gguf_files *)context)->tree;
+    struct gguf_model *model = gguf_model_new_repacked(tree_checkpoint(tree), error);
+    if (model != NULL)
+        model->edits = &tree_options(tree)->edits;
+    return model;
 }
 
 /* The model with packed weights as blocks, or NULL: why there is no other has been said. */
 static const struct gguf_model *repacked_of(struct gguf_files *files)
 {
-    struct error error;
-    attempt_lock(&files->making);
-    if (files->repacked == NULL && !files->no_repacked) {
-        attempt(make_repacked, &(struct making){files, &error}, &error);
-        files->no_repacked = files->repacked == NULL;
-        if (files->repacked != NULL)
-            files->repacked->edits = &tree_options(files->tree)->edits;
-    }
-    attempt_unlock(&files->making);
-    return files->repacked;
+    struct error unsaid;
+    return lazy_get(&files->repacked, make_repacked, files, &unsaid);
 }
 
 static bool make_plan(const struct gguf_output *output, struct gguf_plan *ret_plan, struct error *error)
@@ -190,9 +173,10 @@ static bool plan_part(const void *context, struct arena *arena, struct vfile *re
 static void release(void *context)
 {
     struct gguf_files *files = context;
-    gguf_model_free(files->model);
-    gguf_model_free(files->repacked);
-    pthread_mutex_destroy(&files->making);
+    gguf_model_free(files->model.value);
+    gguf_model_free(files->repacked.value);
+    lazy_destroy(&files->model);
+    lazy_destroy(&files->repacked);
 }
 
 static void release_plan(void *context)
@@ -279,7 +263,8 @@ static bool add(struct tree *tree, struct error *error)
         return true;
     struct gguf_files *files = arena_alloc(tree_arena(tree), sizeof *files);
     *files = (struct gguf_files){.tree = tree};
-    pthread_mutex_init(&files->making, NULL);
+    lazy_init(&files->model);
+    lazy_init(&files->repacked);
     tree_on_free(tree, release, files);
     gguf_note_family(tree_checkpoint(tree));
     node_id directories[DIRECTORIES] = {TREE_ROOT}, split = 0;

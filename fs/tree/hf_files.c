@@ -6,10 +6,10 @@
 #include "fs/tree/hf_files.h"
 #include "fs/tree/content.h"
 #include "fs/tree/content_options.h"
+#include "fs/tree/lazy.h"
 #include "fs/tree/safetensors_file.h"
 #include "fs/tree/side_files.h"
 
-#include "base/attempt.h"
 #include "formats/documents.h"
 #include "models/adapter.h"
 #include "models/canonical.h"
@@ -21,15 +21,12 @@
 #include "models/shards.h"
 #include "models/tokenizers/rebuild.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 struct hf_files {
     struct tree *tree;
-    pthread_mutex_t making; /* of the model, for which all files wait */
-    struct canonical_model *model;
-    bool failed; /* none can be made: said once */
+    struct lazy model; /* a canonical_model */
     struct shards shards;
 };
 
@@ -44,31 +41,19 @@ struct hf_shard {
     size_t number;
 };
 
-struct making {
-    struct hf_files *files;
-    struct error *error;
-};
-
-static void make_model(void *context)
+static void *make_model(void *context, struct error *error)
 {
-    struct making *making = context;
-    const struct tree *tree = making->files->tree;
-    making->files->model = canonical_model_new(tree_checkpoint(tree), tree_options(tree)->hf_type, making->error);
+    const struct tree *tree = ((const struct hf_files *)context)->tree;
+    return canonical_model_new(tree_checkpoint(tree), tree_options(tree)->hf_type, error);
 }
 
 static const struct canonical_model *model_of(struct hf_files *files)
 {
     struct error error;
-    const struct checkpoint *checkpoint = tree_checkpoint(files->tree);
-    attempt_lock(&files->making);
-    if (files->model == NULL && !files->failed) {
-        attempt(make_model, &(struct making){files, &error}, &error);
-        files->failed = files->model == NULL;
-        if (files->failed)
-            checkpoint_note(checkpoint, "model.safetensors is left out, in hf/, too: %s", error.message);
-    }
-    attempt_unlock(&files->making);
-    return files->model;
+    const struct canonical_model *model = lazy_get(&files->model, make_model, files, &error);
+    if (error.message[0] != '\0')
+        checkpoint_note(tree_checkpoint(files->tree), "model.safetensors is left out, in hf/, too: %s", error.message);
+    return model;
 }
 
 /* The tensors of one shard, or of all where `shards` is NULL. */
@@ -103,7 +88,7 @@ static bool plan_whole(const void *context, struct arena *arena, struct vfile *r
 static bool plan_shard(const void *context, struct arena *arena, struct vfile *ret_file, struct error *error)
 {
     const struct hf_shard *shard = context;
-    return render_shard(shard->files->model, &shard->files->shards, shard->number, arena, ret_file, error);
+    return render_shard(shard->files->model.value, &shard->files->shards, shard->number, arena, ret_file, error);
 }
 
 static struct vfile file_of_text(const void *bytes, size_t length, struct origin origin, struct arena *arena)
@@ -117,9 +102,10 @@ static bool plan_index(const void *context, struct arena *arena, struct vfile *r
 {
     (void)error;
     const struct hf_files *files = context;
+    const struct canonical_model *model = files->model.value;
     struct buffer text = {0};
-    shards_write_index(files->model, &files->shards, &text);
-    *ret_file = file_of_text(text.bytes, text.length, origin_of_model(files->model->checkpoint, arena), arena);
+    shards_write_index(model, &files->shards, &text);
+    *ret_file = file_of_text(text.bytes, text.length, origin_of_model(model->checkpoint, arena), arena);
     buffer_free(&text);
     return true;
 }
@@ -281,9 +267,9 @@ static bool plan_shards(struct hf_files *files)
     if ((!by_order && !by_size) || model_of(files) == NULL)
         return true;
     if (by_order)
-        files->shards = shards_of_order(files->model, tree_arena(tree));
+        files->shards = shards_of_order(files->model.value, tree_arena(tree));
     if (files->shards.n_shards > 1 || !by_size ||
-        shards_plan(files->model, limit, tree_arena(tree), &files->shards, &error))
+        shards_plan(files->model.value, limit, tree_arena(tree), &files->shards, &error))
         return true;
     checkpoint_note(tree_checkpoint(tree), "hf/: the weights are left out: %s", error.message);
     return false;
@@ -339,15 +325,15 @@ static void add_side_files(struct tree *tree, node_id directory)
 static void release(void *context)
 {
     struct hf_files *files = context;
-    canonical_model_free(files->model);
-    pthread_mutex_destroy(&files->making);
+    canonical_model_free(files->model.value);
+    lazy_destroy(&files->model);
 }
 
 static struct hf_files *new_files(struct tree *tree)
 {
     struct hf_files *files = arena_alloc(tree_arena(tree), sizeof *files);
     *files = (struct hf_files){.tree = tree};
-    pthread_mutex_init(&files->making, NULL);
+    lazy_init(&files->model);
     tree_on_free(tree, release, files);
     return files;
 }

@@ -3,17 +3,13 @@
 #include "fs/tree/content.h"
 #include "fs/tree/content_options.h"
 #include "fs/tree/gguf_file.h"
+#include "fs/tree/lazy.h"
 
-#include "base/attempt.h"
 #include "models/model.h"
-
-#include <pthread.h>
 
 struct mmproj_files {
     struct tree *tree;
-    pthread_mutex_t making; /* of the model, for which all files wait */
-    struct gguf_model *model;
-    bool failed; /* none can be made: said once */
+    struct lazy model; /* a gguf_model */
 };
 
 struct mmproj_output {
@@ -29,30 +25,19 @@ static const struct {
     {false, "mmproj-BF16.gguf", "bf16"}, {false, "mmproj-Q8_0.gguf", "q8_0"},
 };
 
-struct making {
-    struct mmproj_files *files;
-    struct error *error;
-};
-
-static void make_model(void *context)
+static void *make_model(void *context, struct error *error)
 {
-    struct making *making = context;
-    making->files->model = gguf_projector_new(tree_checkpoint(making->files->tree), making->error);
+    const struct mmproj_files *files = context;
+    return gguf_projector_new(tree_checkpoint(files->tree), error);
 }
 
 static const struct gguf_model *model_of(struct mmproj_files *files)
 {
     struct error error;
-    attempt_lock(&files->making);
-    if (files->model == NULL && !files->failed) {
-        attempt(make_model, &(struct making){files, &error}, &error);
-        files->failed = files->model == NULL;
-        if (files->failed)
-            checkpoint_note(tree_checkpoint(files->tree), "mmproj.gguf and gguf/mmproj-* are left out: %s",
-                            error.message);
-    }
-    attempt_unlock(&files->making);
-    return files->model;
+    const struct gguf_model *model = lazy_get(&files->model, make_model, files, &error);
+    if (error.message[0] != '\0')
+        checkpoint_note(tree_checkpoint(files->tree), "mmproj.gguf and gguf/mmproj-* are left out: %s", error.message);
+    return model;
 }
 
 static bool plan(const void *context, struct arena *arena, struct vfile *ret_file, struct error *error)
@@ -73,8 +58,8 @@ static bool plan(const void *context, struct arena *arena, struct vfile *ret_fil
 static void release(void *context)
 {
     struct mmproj_files *files = context;
-    gguf_model_free(files->model);
-    pthread_mutex_destroy(&files->making);
+    gguf_model_free(files->model.value);
+    lazy_destroy(&files->model);
 }
 
 static bool add(struct tree *tree, struct error *error)
@@ -84,7 +69,7 @@ static bool add(struct tree *tree, struct error *error)
         return true;
     struct mmproj_files *files = arena_alloc(tree_arena(tree), sizeof *files);
     *files = (struct mmproj_files){.tree = tree};
-    pthread_mutex_init(&files->making, NULL);
+    lazy_init(&files->model);
     tree_on_free(tree, release, files);
     node_id directory = tree_add_directory(tree, TREE_ROOT, "gguf");
     for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++) {

@@ -1,0 +1,41 @@
+#include "fs/tree/lazy.h"
+
+#include "base/attempt.h"
+
+struct making {
+    lazy_maker *make;
+    void *context, *value;
+    struct error *error;
+};
+
+static void run_maker(void *context)
+{
+    struct making *making = context;
+    making->value = making->make(making->context, making->error);
+}
+
+void lazy_init(struct lazy *lazy)
+{
+    *lazy = (struct lazy){.value = NULL};
+    pthread_mutex_init(&lazy->making, NULL);
+}
+
+void lazy_destroy(struct lazy *lazy)
+{
+    pthread_mutex_destroy(&lazy->making);
+}
+
+void *lazy_get(struct lazy *lazy, lazy_maker *make, void *context, struct error *error)
+{
+    struct making making = {.make = make, .context = context, .error = error};
+    error->message[0] = '\0';
+    attempt_lock(&lazy->making);
+    if (lazy->value == NULL && !lazy->failed) {
+        attempt(run_maker, &making, error);
+        lazy->value = making.value;
+        lazy->failed = making.value == NULL;
+    }
+    void *value = lazy->value;
+    attempt_unlock(&lazy->making);
+    return value;
+}

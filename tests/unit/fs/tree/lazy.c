@@ -1,0 +1,66 @@
+/* A value that is made once, whoever asks first; a reason that is said once. */
+#include "fs/tree/lazy.h"
+#include "base/arena.h"
+#include "tests/unit/check.h"
+
+#include <stdatomic.h>
+
+static atomic_int n_made;
+
+static void *make(void *context, struct error *error)
+{
+    (void)error;
+    n_made++;
+    return context;
+}
+
+static void *fail(void *context, struct error *error)
+{
+    (void)context;
+    error_set(error, "it cannot be made");
+    return NULL;
+}
+
+static void *want_too_much(void *context, struct error *error)
+{
+    (void)context, (void)error;
+    memory_exhausted(12);
+}
+
+static void check_reason(lazy_maker *maker, const char *reason)
+{
+    struct lazy lazy;
+    struct error error;
+    lazy_init(&lazy);
+    CHECK(lazy_get(&lazy, maker, NULL, &error) == NULL);
+    CHECK_TEXT(error.message, reason);
+    CHECK(lazy_get(&lazy, make, &lazy, &error) == NULL);
+    CHECK_TEXT(error.message, "");
+    lazy_destroy(&lazy);
+}
+
+static void *get(void *context)
+{
+    struct error error;
+    return lazy_get(context, make, context, &error);
+}
+
+int main(void)
+{
+    enum { THREADS = 8 };
+    struct lazy lazy;
+    pthread_t threads[THREADS];
+    lazy_init(&lazy);
+    for (int i = 0; i < THREADS; i++)
+        CHECK(pthread_create(&threads[i], NULL, get, &lazy) == 0);
+    for (int i = 0; i < THREADS; i++) {
+        void *value;
+        pthread_join(threads[i], &value);
+        CHECK(value == &lazy);
+    }
+    CHECK(n_made == 1);
+    lazy_destroy(&lazy);
+    check_reason(fail, "it cannot be made");
+    check_reason(want_too_much, "out of memory (12 bytes wanted)");
+    return check_done();
+}

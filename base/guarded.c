@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <ucontext.h>
 
 /* Where a thread goes on that lost a page. */
 static _Thread_local struct {
@@ -17,16 +18,18 @@ static struct sigaction before;
 static void lost(int signal, siginfo_t *info, void *context)
 {
     const unsigned char *at = info->si_addr;
-    (void)context;
-    if (guard.first != NULL && at >= guard.first && at <= guard.last)
+    const ucontext_t *interrupted = context;
+    if (guard.first != NULL && at >= guard.first && at <= guard.last) {
+        /* The handler is left by a jump that restores no mask. */
+        pthread_sigmask(SIG_SETMASK, &interrupted->uc_sigmask, NULL);
         siglongjmp(guard.back, 1);
+    }
     sigaction(signal, &before, NULL); /* the instruction is repeated, and fails again */
 }
 
 static void set_handler(void)
 {
-    /* NODEFER: the handler is left by a jump, which restores no mask. */
-    struct sigaction action = {.sa_sigaction = lost, .sa_flags = SA_SIGINFO | SA_NODEFER};
+    struct sigaction action = {.sa_sigaction = lost, .sa_flags = SA_SIGINFO};
     sigaction(SIGBUS, &action, &before);
 }
 

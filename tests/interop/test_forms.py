@@ -68,8 +68,6 @@ def write_tokenizer(kind, folder):
         (folder / "spiece.model").rename(folder / "tokenizer.model")
         return 96
     models, _ = interop.golden_checkpoints()
-    if not models:
-        interop.skip("no golden checkpoints: WFS_GOLDEN is not set")
     source = models["bge-small-en-v1.5" if kind == "wordpiece" else "gpt2"]
     for path in source.iterdir():
         if path.name.startswith(("tokenizer", "vocab", "merges", "special_tokens")):
@@ -123,8 +121,12 @@ def there_and_back(name, kind, values, lost, folder):
 
 def main():
     only = sys.argv[1:]
+    models, _ = interop.golden_checkpoints()
     for name, kind, values, lost in MODELS:
         if only and name not in only:
+            continue
+        if not models and kind not in ("unigram", "spm"):
+            print(f"{name}: no golden checkpoints for its tokenizer: WFS_GOLDEN is not set")
             continue
         with tempfile.TemporaryDirectory() as scratch:
             there_and_back(name, kind, values, lost, pathlib.Path(scratch))

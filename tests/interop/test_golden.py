@@ -40,14 +40,18 @@ def virtual_file(variant, folder):
 
 
 def compare_all(kind, scratch):
-    """Compares the files of one set; the families that they are of."""
+    """Compares the files of one set; the families and towers that they are of."""
     checkpoints, compare = golden_checkpoints(kind)
     expected_folder = pathlib.Path(compare).parent / (f"expected-{kind}" if kind else "expected") if compare else None
     families = set()
     for name, folder in checkpoints.items():
+        variants = json.loads((expected_folder / f"{name}.json").read_text())
+        info = json.loads(wfs("info", "--json", folder).stdout)
         if name not in BASES and name not in NOT_MARKED:
-            families.add(json.loads(wfs("info", "--json", folder).stdout)["family"])
-        for variant in json.loads((expected_folder / f"{name}.json").read_text()):
+            families.add(info["family"])
+        if any(variant.startswith("mmproj-") for variant in variants):
+            families.add(info["tower"])
+        for variant in variants:
             if variant in NOT_OFFERED:
                 continue
             path, options = virtual_file(variant, folder)

@@ -146,8 +146,8 @@ static const char *card_text(const struct general *general, const struct card_va
 
 enum { NO_PART = -1, MAX_ALIASES = 4 };
 
-/* In the order of the file: the card's keys in the order of their precedence, and the part of a name that stands in for
- * them. */
+/* In the order of the file: the card's keys in the order of their precedence, and the part of a name that is used
+ * without them. */
 static const struct text_field {
     const char *key;
     const char *card_keys[MAX_ALIASES];

@@ -2,7 +2,7 @@
  *
  * gguf_model_new() does what convert_hf_to_gguf.py does with a Hugging Face checkpoint, once for all precisions;
  * gguf_plan_converter() and gguf_plan_quantize() then say for one output what every tensor's type is, in which order
- * tensors stand, and what the changed keys are. No weight is read. Everything lives in the model's arena until
+ * the tensors are, and what the changed keys are. No weight is read. Everything lives in the model's arena until
  * gguf_model_free(). */
 #pragma once
 

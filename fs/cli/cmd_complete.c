@@ -1,4 +1,4 @@
-/* What may stand at the cursor: asked by the completions of bash, zsh and fish, so that all three know the same.
+/* Completes the word at the cursor, for bash, zsh and fish, so that all three know the same.
  *
  * `wfs complete WORD... CURRENT` gets the words after "wfs" up to the cursor, the last one unfinished. The first line
  * says what is wanted besides the words that follow: "words" nothing, "files" names of files, "value" the same after
@@ -201,7 +201,7 @@ static int run(const struct invocation *invocation)
 const struct command complete_command = {
     .name = "complete",
     .usage = "WORD...",
-    .summary = "Print what may stand at the cursor, for a shell",
+    .summary = "Print the completions of the word at the cursor, for a shell",
     .examples = (const struct example[]){{"wfs complete -- ls model.safetensors tens", "tensors/"}, {0}},
     .min_arguments = 1,
     .max_arguments = SIZE_MAX,

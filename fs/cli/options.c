@@ -246,7 +246,7 @@ static bool parse_umask(void *field, const char *value, struct arena *arena, str
     return true;
 }
 
-/* What may stand after '=', for who completes it. */
+/* The values that an option takes after '=', for completion. */
 
 static void format_values(struct buffer *words)
 {

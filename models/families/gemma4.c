@@ -150,7 +150,7 @@ static const struct key_row keys[] = {
     {0},
 };
 
-/* Only the first part of a head turns: the frequencies of the rest are divided by so much that they stand still. */
+/* Only the first part of a head is rotated: the frequencies of the rest are divided by a huge number. */
 static bool add_rope_factors(struct synthesis *synthesis, struct error *error)
 {
     double size = 0, factor;

@@ -12,7 +12,7 @@
 
 extern const struct packing torchao_packing;
 
-/* What a subclass calls its codes, the scales and the zero points; and what stands between it and them. */
+/* What a subclass calls its codes, the scales and the zero points; and what is between it and them. */
 static const struct naming {
     const char *codes, *scale, *zero, *between;
 } namings[] = {

@@ -230,7 +230,7 @@ static void put_type(const char *type, struct json_writer *writer)
     json_end(writer);
 }
 
-/* How spaces become part of the pieces, the first one with one in front of it or not. */
+/* How spaces become part of the pieces; with a prefix, a text is taken to begin with a space. */
 static void write_normalizer(bool adds_prefix, struct json_writer *writer)
 {
     if (!adds_prefix) {

@@ -65,7 +65,7 @@ words() {
     [[ $output == *"-o OPTION"* && $output == *"absmax7"* && $output == *"{}/model.gguf"* && $output == *'written "\,"'* ]]
 }
 
-@test "what may stand at the cursor" {
+@test "the word at the cursor is completed" {
     [ "$(words um)" = umount ]
     [ "$(words help um)" = umount ]
     [ "$(words ls --re)" = --recursive ]

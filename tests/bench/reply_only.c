@@ -1,7 +1,7 @@
 /* The fastest server there can be: the session of `wfs mount` around a file of 1 GiB whose reads are all answered from
  * one buffer. Where wfs is slower, that is its own work; what is lost here is lost in the kernel.
  *
- *     reply_only MOUNTPOINT        in front, until it is unmounted */
+ *     reply_only MOUNTPOINT        in the foreground, until it is unmounted */
 #include "fs/mount/fuse_session.h"
 
 #include <errno.h>

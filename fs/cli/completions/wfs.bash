@@ -1,4 +1,4 @@
-# Completion of wfs in bash: `wfs complete` knows what may stand at the cursor.
+# Completion of wfs in bash: `wfs complete` completes the word at the cursor.
 
 _wfs() {
     local line=${COMP_LINE:0:COMP_POINT} word words=() kind current candidates
@@ -14,7 +14,7 @@ _wfs() {
     mapfile -t candidates < <(wfs complete -- "${words[@]}" 2>/dev/null | cut -f 1)
     kind=${candidates[0]}
     COMPREPLY=("${candidates[@]:1}")
-    # What stands before the last of these is not part of the word that bash replaces.
+    # What comes before the last of these is not part of the word that bash replaces.
     local before=${current%"${current##*[=:]}"} i
     for i in "${!COMPREPLY[@]}"; do
         [[ ${COMPREPLY[i]} == *[/=:] ]] && compopt -o nospace

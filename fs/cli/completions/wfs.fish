@@ -1,4 +1,4 @@
-# Completion of wfs in fish: `wfs complete` knows what may stand at the cursor.
+# Completion of wfs in fish: `wfs complete` completes the word at the cursor.
 
 function __wfs_complete
     set -l current (commandline -ct)

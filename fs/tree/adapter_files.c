@@ -4,32 +4,22 @@
  * in the local hub cache; it is opened when the first of the files is asked for. */
 #include "fs/tree/content.h"
 #include "fs/tree/content_options.h"
-#include "fs/tree/gguf_file.h"
-#include "fs/tree/lazy.h"
+#include "fs/tree/converter_files.h"
 
 #include "models/adapter.h"
-
-#include <string.h>
 
 struct adapter_files {
     struct tree *tree;
     struct checkpoint *base; /* of the model */
-    struct lazy model;       /* a gguf_model */
+    struct converter_files files;
 };
 
-struct adapter_output {
-    struct adapter_files *files;
-    const char *outtype;
-};
-
-static const struct {
-    bool at_top;
-    const char *name, *outtype;
-} outputs[] = {
+static const struct converter_output outputs[] = {
     {true, "adapter.gguf", "f32"},
     {false, "adapter-F32.gguf", "f32"},
     {false, "adapter-F16.gguf", "f16"},
     {false, "adapter-BF16.gguf", "bf16"},
+    {0},
 };
 
 /* The base with its tensors' names, or without where there are no weights. */
@@ -51,45 +41,19 @@ static struct checkpoint *open_base(const struct tree *tree, struct error *error
 
 static void *make_model(void *context, struct error *error)
 {
-    struct adapter_files *files = context;
-    struct checkpoint *base = open_base(files->tree, error);
-    struct gguf_model *model = base != NULL ? gguf_adapter_new(tree_checkpoint(files->tree), base, error) : NULL;
+    struct adapter_files *adapter = context;
+    struct checkpoint *base = open_base(adapter->tree, error);
+    struct gguf_model *model = base != NULL ? gguf_adapter_new(tree_checkpoint(adapter->tree), base, error) : NULL;
     if (model != NULL)
-        model->edits = &tree_options(files->tree)->edits;
-    files->base = base;
+        model->edits = &tree_options(adapter->tree)->edits;
+    adapter->base = base;
     return model;
 }
 
-static const struct gguf_model *model_of(struct adapter_files *files)
+static void close_base(void *context)
 {
-    struct error error;
-    const struct gguf_model *model = lazy_get(&files->model, make_model, files, &error);
-    if (error.message[0] != '\0')
-        checkpoint_note(tree_checkpoint(files->tree), "adapter.gguf and gguf/ are left out: %s", error.message);
-    return model;
-}
-
-static bool plan(const void *context, struct arena *arena, struct vfile *ret_file, struct error *error)
-{
-    const struct adapter_output *output = context;
-    const struct gguf_model *model = model_of(output->files);
-    struct gguf_plan plan;
-    if (model == NULL)
-        return error_set(error, "%s", "");
-    if (!gguf_plan_converter(model, output->outtype, &plan, error))
-        return false;
-    struct origin origin = origin_of_model(tree_checkpoint(output->files->tree), arena);
-    bool planned = gguf_file_plan(&plan, origin, arena, ret_file, error);
-    gguf_plan_free(&plan);
-    return planned;
-}
-
-static void release(void *context)
-{
-    struct adapter_files *files = context;
-    gguf_model_free(files->model.value);
-    checkpoint_close(files->base);
-    lazy_destroy(&files->model);
+    struct adapter_files *adapter = context;
+    checkpoint_close(adapter->base);
 }
 
 static bool add(struct tree *tree, struct error *error)
@@ -97,16 +61,12 @@ static bool add(struct tree *tree, struct error *error)
     (void)error;
     if (!adapter_is_source(tree_checkpoint(tree)))
         return true;
-    struct adapter_files *files = arena_alloc(tree_arena(tree), sizeof *files);
-    *files = (struct adapter_files){.tree = tree};
-    lazy_init(&files->model);
-    tree_on_free(tree, release, files);
-    node_id directory = tree_add_directory(tree, TREE_ROOT, "gguf");
-    for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++) {
-        struct adapter_output *output = arena_alloc(tree_arena(tree), sizeof *output);
-        *output = (struct adapter_output){files, outputs[i].outtype};
-        tree_add_file(tree, outputs[i].at_top ? TREE_ROOT : directory, outputs[i].name, plan, output);
-    }
+    struct adapter_files *adapter = arena_alloc(tree_arena(tree), sizeof *adapter);
+    *adapter = (struct adapter_files){.tree = tree};
+    tree_on_free(tree, close_base, adapter); /* called after the model is freed */
+    adapter->files = (struct converter_files){
+        .tree = tree, .make = make_model, .context = adapter, .left_out = "adapter.gguf and gguf/ are"};
+    converter_files_add(&adapter->files, outputs);
     return true;
 }
 

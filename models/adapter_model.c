@@ -4,8 +4,8 @@
 
 #include "base/text.h"
 #include "formats/documents.h"
+#include "models/family_tensors.h"
 #include "models/general.h"
-#include "models/tensors.h"
 #include "quant/product.h"
 
 #include <math.h>
@@ -141,17 +141,17 @@ static bool relate(struct gguf_model *model, const struct adapter *adapter, cons
                    struct parameter_count *count, struct error *error)
 {
     const struct family *family = model->family;
-    struct synthesis synthesis = {.model = model, .family = family, .hf = hf};
+    struct draft draft = {.model = model, .family = family, .hf = hf};
     struct tensor_set *products = tensor_set_new(model->arena);
-    facts_read(&synthesis.facts, model->hparams);
+    facts_read(&draft.facts, model->hparams);
     if (family->add_facts != NULL)
-        family->add_facts(&synthesis.facts, model->hparams);
-    if (family->adjust != NULL && !family->adjust(&synthesis, error))
+        family->add_facts(&draft.facts, model->hparams);
+    if (family->adjust != NULL && !family->adjust(&draft, error))
         return error_prefix(error, "the base");
     gguf_kvs_free(&model->kvs);
     model->kvs = (struct gguf_kvs){0};
     gguf_set_text(&model->kvs, "general.architecture", family_architecture(family));
-    if (!add_products(adapter, model->arena, products, error) || !tensors_relate(&synthesis, products, error) ||
+    if (!add_products(adapter, model->arena, products, error) || !tensors_relate(&draft, products, error) ||
         !take_factors(model, count, error))
         return false;
     bool adapts_head = tensor_set_find_text(products, "lm_head.weight") != NULL;

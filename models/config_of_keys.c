@@ -18,7 +18,7 @@ struct line {
     const char *name, *value;
 };
 
-struct draft {
+struct config_draft {
     struct arena *arena;
     const struct family *family;
     const struct config_form *form;
@@ -50,7 +50,7 @@ const struct family *family_of_keys(const struct gguf_kvs *kvs)
 
 /* Lines. */
 
-static void set_line(struct draft *draft, const char *name, const char *value)
+static void set_line(struct config_draft *draft, const char *name, const char *value)
 {
     size_t i = 0;
     while (i < draft->n_lines && strcmp(draft->lines[i].name, name) != 0)
@@ -63,7 +63,7 @@ static void set_line(struct draft *draft, const char *name, const char *value)
 }
 
 /* JSON that is spelled with ' for the quotation mark. */
-static const char *spelled(struct draft *draft, const char *text)
+static const char *spelled(struct config_draft *draft, const char *text)
 {
     char *copy = arena_strdup(draft->arena, text);
     for (char *at = copy; *at != '\0'; at++)
@@ -73,7 +73,7 @@ static const char *spelled(struct draft *draft, const char *text)
 }
 
 /* As Python writes it: 1e-05, 0.22, 10000.0. */
-static const char *float_text(struct draft *draft, double value, bool is_single)
+static const char *float_text(struct config_draft *draft, double value, bool is_single)
 {
     char text[40];
     int digits = 1, exponent;
@@ -91,14 +91,14 @@ static const char *float_text(struct draft *draft, double value, bool is_single)
     return arena_printf(draft->arena, "%.*f", decimals > 0 ? decimals : 1, value);
 }
 
-static const char *key_name(struct draft *draft, const char *key)
+static const char *key_name(struct config_draft *draft, const char *key)
 {
     if (*key == '.')
         return key + 1;
     return arena_printf(draft->arena, "%s.%s", family_architecture(draft->family), key);
 }
 
-static const char *value_text(struct draft *draft, const struct gguf_kv *kv)
+static const char *value_text(struct config_draft *draft, const struct gguf_kv *kv)
 {
     enum { MOST_ELEMENTS = 65536 };
     struct buffer text = {0};
@@ -112,7 +112,7 @@ static const char *value_text(struct draft *draft, const struct gguf_kv *kv)
 }
 
 /* The number of a key: a whole one, or a float. */
-static bool key_number(struct draft *draft, const char *key, double *ret_number)
+static bool key_number(struct config_draft *draft, const char *key, double *ret_number)
 {
     uint64_t whole;
     const char *name = key_name(draft, key);
@@ -126,13 +126,13 @@ static bool key_number(struct draft *draft, const char *key, double *ret_number)
 
 /* Key rows. */
 
-static bool class_has(const struct draft *draft, const char *name, size_t length)
+static bool class_has(const struct config_draft *draft, const char *name, size_t length)
 {
     return draft->defaults != NULL && json_get_n(json_root(draft->defaults), name, length) != NULL;
 }
 
 /* Of the hyperparameters that a key may come from, the one that the class has; else the first. */
-static const char *hyperparameter(struct draft *draft, const char *from)
+static const char *hyperparameter(struct config_draft *draft, const char *from)
 {
     for (const char *at = from; *at != '\0';) {
         size_t length = strcspn(at, "|");
@@ -144,7 +144,7 @@ static const char *hyperparameter(struct draft *draft, const char *from)
 }
 
 /* Whether a later row sets the same key, from something else. */
-static bool is_set_again(const struct draft *draft, size_t table, const struct key_row *row)
+static bool is_set_again(const struct config_draft *draft, size_t table, const struct key_row *row)
 {
     const struct key_row *next = row + 1;
     for (; draft->family->keys[table] != NULL; next = draft->family->keys[++table])
@@ -154,7 +154,7 @@ static bool is_set_again(const struct draft *draft, size_t table, const struct k
     return false;
 }
 
-static void add_key_row(struct draft *draft, const struct key_row *row)
+static void add_key_row(struct config_draft *draft, const struct key_row *row)
 {
     double number;
     if (row->key == NULL || row->from == NULL || row->when == ALWAYS || strchr(row->from, '.') != NULL)
@@ -177,7 +177,7 @@ static void add_key_row(struct draft *draft, const struct key_row *row)
 }
 
 /* Layers that predict more than one token are blocks of a GGUF, and no layers of config.json. */
-static void leave_out_predicting(struct draft *draft)
+static void leave_out_predicting(struct config_draft *draft)
 {
     uint64_t n_blocks, n_predicting;
     if (!gguf_get_u64(draft->kvs, key_name(draft, "nextn_predict_layers"), &n_predicting) ||
@@ -190,7 +190,7 @@ static void leave_out_predicting(struct draft *draft)
 
 /* Rows of config.json. */
 
-static const char *computed(struct draft *draft, const struct config_row *row)
+static const char *computed(struct config_draft *draft, const struct config_row *row)
 {
     double a, b, hidden, heads;
     if (row->from == FROM_HEAD_SHARE) {
@@ -208,7 +208,7 @@ static const char *computed(struct draft *draft, const struct config_row *row)
 }
 
 /* The texts of an array numbered, as transformers has the labels of a classifier. */
-static const char *labels(struct draft *draft, const struct config_row *row)
+static const char *labels(struct config_draft *draft, const struct config_row *row)
 {
     const struct gguf_kv *kv = gguf_kvs_find(draft->kvs, key_name(draft, row->key));
     struct json_document *texts = NULL;
@@ -240,7 +240,7 @@ static const char *labels(struct draft *draft, const struct config_row *row)
 }
 
 /* `text` with the values of keys in it. */
-static const char *filled_in(struct draft *draft, const char *text)
+static const char *filled_in(struct config_draft *draft, const char *text)
 {
     const char *result = "", *open, *close;
     for (; (open = strchr(text, '<')) != NULL && (close = strchr(open, '>')) != NULL; text = close + 1) {
@@ -252,7 +252,7 @@ static const char *filled_in(struct draft *draft, const char *text)
     return spelled(draft, arena_printf(draft->arena, "%s%s", result, text));
 }
 
-static const char *row_value(struct draft *draft, const struct config_row *row)
+static const char *row_value(struct config_draft *draft, const struct config_row *row)
 {
     const struct tensor *tensor = row->key != NULL ? tensor_set_find_text(draft->tensors, row->key) : NULL;
     const struct gguf_kv *kv;
@@ -276,7 +276,7 @@ static const char *row_value(struct draft *draft, const struct config_row *row)
     }
 }
 
-static void add_row(struct draft *draft, const struct config_row *row)
+static void add_row(struct config_draft *draft, const struct config_row *row)
 {
     const char *value = row_value(draft, row);
     if (value == NULL && row->text != NULL)
@@ -296,7 +296,7 @@ static const struct config_row common_rows[] = {
 };
 
 /* The scaling of the rope, as far as keys tell. */
-static const char *scaling_text(struct draft *draft, const char *type)
+static const char *scaling_text(struct config_draft *draft, const char *type)
 {
     static const struct {
         const char *key, *name;
@@ -327,7 +327,7 @@ static const char *scaling_text(struct draft *draft, const char *type)
     return copy;
 }
 
-static void add_rope(struct draft *draft)
+static void add_rope(struct config_draft *draft)
 {
     struct error error;
     size_t length;
@@ -386,7 +386,7 @@ static int compare_lines(const void *a, const void *b)
     return strcmp(((const struct line *)a)->name, ((const struct line *)b)->name);
 }
 
-static void write_lines(struct draft *draft, struct buffer *out)
+static void write_lines(struct config_draft *draft, struct buffer *out)
 {
     qsort(draft->lines, draft->n_lines, sizeof *draft->lines, compare_lines);
     struct json_writer writer = {.out = out, .letters = JSON_ASCII};
@@ -403,7 +403,7 @@ bool config_of_keys(const struct family *family, const struct gguf_kvs *kvs, con
     const struct config_form *form = find_form(family, kvs, tensors);
     if (form == NULL)
         return error_set(error, "how config.json of the family %s is written is not known", family->name);
-    struct draft draft = {arena_new(), family, form, kvs, tensors};
+    struct config_draft draft = {arena_new(), family, form, kvs, tensors};
     const struct config_class *class = config_class_find(form->model_type);
     const char *defaults = class != NULL ? spelled(&draft, class->defaults) : NULL;
     if (defaults != NULL)

@@ -1,12 +1,12 @@
 #include "models/importances.h"
 
+#include "models/family_tensors.h"
 #include "models/from_gguf.h"
-#include "models/tensors.h"
 
 /* A checkpoint whose names are being related. */
 struct naming {
     struct relation_job job;
-    struct synthesis synthesis;
+    struct draft draft;
     struct gguf_model model;
 };
 
@@ -30,8 +30,8 @@ static const struct imatrix_entry *find_entry(const struct naming *naming, const
                                               uint64_t *ret_member)
 {
     struct relation_match match;
-    const char *name = family_tensor_name(naming->synthesis.family, naming->synthesis.hf, naming->job.facts,
-                                          tensor->name, naming->job.arena);
+    const char *name =
+        family_tensor_name(naming->draft.family, naming->draft.hf, naming->job.facts, tensor->name, naming->job.arena);
     if (name == NULL || !relation_find(naming->job.relation, FORWARD, naming->job.facts, NULL, name, &match) ||
         match.entry->row->there == NULL || !keeps_columns(&match))
         return NULL;
@@ -56,26 +56,26 @@ static bool begin(struct naming *naming, const struct checkpoint *checkpoint, st
 {
     bool absent;
     struct error error;
-    struct synthesis *synthesis = &naming->synthesis;
+    struct draft *draft = &naming->draft;
     naming->model = (struct gguf_model){.arena = arena, .checkpoint = checkpoint};
     if (!gguf_is_source(checkpoint))
         naming->model.hparams = hparams_load(checkpoint, &absent, &error);
     if (naming->model.hparams == NULL)
         return false;
-    const struct family *family = family_find(naming->model.hparams, &synthesis->hf);
+    const struct family *family = family_find(naming->model.hparams, &draft->hf);
     if (family == NULL)
         return false;
-    synthesis->model = &naming->model;
-    synthesis->family = naming->model.family = family;
-    facts_read(&synthesis->facts, naming->model.hparams);
+    draft->model = &naming->model;
+    draft->family = naming->model.family = family;
+    facts_read(&draft->facts, naming->model.hparams);
     if (family->add_facts != NULL)
-        family->add_facts(&synthesis->facts, naming->model.hparams);
-    if (family->adjust != NULL && !family->adjust(synthesis, &error))
+        family->add_facts(&draft->facts, naming->model.hparams);
+    if (family->adjust != NULL && !family->adjust(draft, &error))
         return false;
     naming->job = (struct relation_job){
         .relation = relation_new(arena, family->name, family->prefix, family->tensors, &error),
         .direction = FORWARD,
-        .facts = &synthesis->facts,
+        .facts = &draft->facts,
         .arena = arena,
     };
     return naming->job.relation != NULL;

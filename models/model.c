@@ -2,13 +2,13 @@
 
 #include "base/text.h"
 #include "formats/documents.h"
+#include "models/family_tensors.h"
 #include "models/from_gguf.h"
 #include "models/general.h"
 #include "models/packings/packing.h"
 #include "models/plain.h"
 #include "models/projectors/projector.h"
 #include "models/quantize.h"
-#include "models/tensors.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -92,10 +92,10 @@ static bool check_quantization(const struct gguf_model *model, struct error *err
     return error_set(error, "checkpoints quantized with '%.64s' are not supported", method);
 }
 
-static bool add_tensors(struct synthesis *synthesis, struct error *error)
+static bool add_tensors(struct draft *draft, struct error *error)
 {
-    struct gguf_model *model = synthesis->model;
-    return tensors_add(synthesis, error) && seal(model, error) && ggml_takes_all(model, error);
+    struct gguf_model *model = draft->model;
+    return tensors_add(draft, error) && seal(model, error) && ggml_takes_all(model, error);
 }
 
 /* The rows of the token embedding that hold anything. */
@@ -118,13 +118,13 @@ static bool lacks_tokenizer(const struct family *family, struct error *error)
     return false;
 }
 
-static bool add_vocab(struct synthesis *synthesis, struct error *error)
+static bool add_vocab(struct draft *draft, struct error *error)
 {
-    const struct family *family = synthesis->family;
-    struct gguf_model *model = synthesis->model;
-    struct vocab_input input = {model->checkpoint, model->hparams, family_architecture(family), synthesis->hf->name,
+    const struct family *family = draft->family;
+    struct gguf_model *model = draft->model;
+    struct vocab_input input = {model->checkpoint, model->hparams, family_architecture(family), draft->hf->name,
                                 embedding_rows(model)};
-    if (family->before_vocab != NULL && !family->before_vocab(synthesis, &input, error))
+    if (family->before_vocab != NULL && !family->before_vocab(draft, &input, error))
         return false;
     enum vocab_result result = VOCAB_ABSENT;
     for (size_t i = 0; i < FAMILY_MAX_VOCABS && family->vocabs[i] != NULL && result == VOCAB_ABSENT; i++)
@@ -133,33 +133,33 @@ static bool add_vocab(struct synthesis *synthesis, struct error *error)
         return false;
     if (result == VOCAB_ABSENT)
         return lacks_tokenizer(family, error);
-    return family->after_vocab == NULL || family->after_vocab(synthesis, &input, error);
+    return family->after_vocab == NULL || family->after_vocab(draft, &input, error);
 }
 
-static bool synthesize(struct gguf_model *model, const struct family_name *hf, struct error *error)
+static bool make_by_family(struct gguf_model *model, const struct family_name *hf, struct error *error)
 {
     const struct family *family = model->family;
-    struct synthesis synthesis = {.model = model, .family = family, .hf = hf};
+    struct draft draft = {.model = model, .family = family, .hf = hf};
     struct gguf_kvs *kvs = &model->kvs;
-    facts_read(&synthesis.facts, model->hparams);
+    facts_read(&draft.facts, model->hparams);
     if (family->tower != NULL)
-        tower_count_layers(&synthesis.facts, model->hparams);
+        tower_count_layers(&draft.facts, model->hparams);
     if (family->add_facts != NULL)
-        family->add_facts(&synthesis.facts, model->hparams);
-    if (!check_quantization(model, error) || (family->adjust != NULL && !family->adjust(&synthesis, error)))
+        family->add_facts(&draft.facts, model->hparams);
+    if (!check_quantization(model, error) || (family->adjust != NULL && !family->adjust(&draft, error)))
         return false;
     gguf_set_text(kvs, "general.architecture", family_architecture(family));
-    if ((family->add_extras != NULL && !family->add_extras(&synthesis, error)) || !add_tensors(&synthesis, error))
+    if ((family->add_extras != NULL && !family->add_extras(&draft, error)) || !add_tensors(&draft, error))
         return false;
 
     struct parameter_count count = count_parameters(model);
     gguf_set_text(kvs, "general.type", family->tower != NULL ? "mmproj" : "model");
     general_add(kvs, model->checkpoint, hparams_raw(model->hparams), &count);
     for (size_t i = 0; i < FAMILY_MAX_TABLES && family->keys[i] != NULL; i++)
-        if (!synthesis_emit(&synthesis, family->keys[i], error))
+        if (!draft_emit(&draft, family->keys[i], error))
             return false;
     gguf_set_u32(kvs, "general.quantization_version", QUANTIZATION_VERSION);
-    return family->tower != NULL || add_vocab(&synthesis, error);
+    return family->tower != NULL || add_vocab(&draft, error);
 }
 
 static bool make_plain(struct gguf_model *model, const char *architecture, struct error *error)
@@ -222,7 +222,7 @@ static bool fill_in(struct gguf_model *model, struct error *error)
     }
     model->family = find_family(model->checkpoint, model->hparams, &hf);
     if (model->family != NULL)
-        return synthesize(model, hf, error);
+        return make_by_family(model, hf, error);
     return make_plain(model, model->hparams != NULL ? hparams_architecture(model->hparams) : NULL, error);
 }
 
@@ -249,7 +249,7 @@ static bool fill_in_projector(struct gguf_model *model, struct error *error)
         return false;
     }
     model->hparams = hparams_of_tower(text, model->checkpoint, &model->family->tower->config, error);
-    return model->hparams != NULL && has_tensors(model, error) && synthesize(model, hf, error);
+    return model->hparams != NULL && has_tensors(model, error) && make_by_family(model, hf, error);
 }
 
 bool gguf_has_projector(const struct checkpoint *checkpoint)

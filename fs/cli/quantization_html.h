@@ -2,7 +2,7 @@
 #pragma once
 
 #include "fs/cli/quantization.h"
-#include "fs/cli/weights.h"
+#include "fs/cli/weight_kinds.h"
 
 struct quantization_report {
     const struct gguf_model *model;

@@ -39,19 +39,19 @@ static bool read_number(struct arena *arena, const struct tensor *tensor, float 
 }
 
 /* Sets the key where all layers have the number. */
-static bool set_parameter(struct synthesis *synthesis, const struct parameter *parameter, struct error *error)
+static bool set_parameter(struct draft *draft, const struct parameter *parameter, struct error *error)
 {
-    const struct tensor_set *set = synthesis->model->checkpoint->tensors;
-    uint64_t n_layers = synthesis->facts.n_layers, numbers[PATTERN_NUMBERS], n_found = 0;
+    const struct tensor_set *set = draft->model->checkpoint->tensors;
+    uint64_t n_layers = draft->facts.n_layers, numbers[PATTERN_NUMBERS], n_found = 0;
     if (n_layers > set->n_tensors)
         return true;
-    uint32_t *bits = arena_array(synthesis->model->arena, n_layers + 1, sizeof *bits);
+    uint32_t *bits = arena_array(draft->model->arena, n_layers + 1, sizeof *bits);
     for (size_t i = 0; i < set->n_tensors; i++) {
         const struct tensor *tensor = &set->tensors[i];
         float value;
         if (!pattern_match(parameter->tensor, tensor->name, tensor->name_length, numbers) || numbers[0] >= n_layers)
             continue;
-        if (!read_number(synthesis->model->arena, tensor, &value, error))
+        if (!read_number(draft->model->arena, tensor, &value, error))
             return false;
         memcpy(&bits[numbers[0]], &value, sizeof value);
         n_found++;
@@ -61,16 +61,16 @@ static bool set_parameter(struct synthesis *synthesis, const struct parameter *p
     struct buffer elements = {0};
     for (uint64_t i = 0; i < n_layers; i++)
         buffer_append_le(&elements, bits[i], 4);
-    gguf_set_array(&synthesis->model->kvs, parameter->key, GGUF_F32, n_layers, &elements);
+    gguf_set_array(&draft->model->kvs, parameter->key, GGUF_F32, n_layers, &elements);
     return true;
 }
 
-static bool add_extras(struct synthesis *synthesis, struct error *error)
+static bool add_extras(struct draft *draft, struct error *error)
 {
     for (size_t i = 0; i < sizeof parameters / sizeof *parameters; i++)
-        if (!set_parameter(synthesis, &parameters[i], error))
+        if (!set_parameter(draft, &parameters[i], error))
             return false;
-    return add_rope_freqs(synthesis, error);
+    return add_rope_freqs(draft, error);
 }
 
 const struct family apertus_family = {

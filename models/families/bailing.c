@@ -66,22 +66,22 @@ static const struct key_row keys[] = {
     {0},
 };
 
-static bool compute_rotary(const struct synthesis *synthesis, double *ret_value, struct error *error)
+static bool compute_rotary(const struct draft *draft, double *ret_value, struct error *error)
 {
     double head_dim, factor;
-    if (!compute_head_dim(synthesis, &head_dim, error) ||
-        !synthesis_number(synthesis, "rope.partial_rotary_factor", 0.5, &factor, error))
+    if (!compute_head_dim(draft, &head_dim, error) ||
+        !draft_number(draft, "rope.partial_rotary_factor", 0.5, &factor, error))
         return false;
     *ret_value = trunc(head_dim * factor);
     return true;
 }
 
-static bool compute_shared_width(const struct synthesis *synthesis, double *ret_value, struct error *error)
+static bool compute_shared_width(const struct draft *draft, double *ret_value, struct error *error)
 {
     double width, n_shared;
-    if (!synthesis_number(synthesis, "moe_shared_expert_intermediate_size", NAN, ret_value, error) ||
-        !synthesis_number(synthesis, "moe_intermediate_size", 0, &width, error) ||
-        !synthesis_number(synthesis, "num_shared_experts", 1, &n_shared, error))
+    if (!draft_number(draft, "moe_shared_expert_intermediate_size", NAN, ret_value, error) ||
+        !draft_number(draft, "moe_intermediate_size", 0, &width, error) ||
+        !draft_number(draft, "num_shared_experts", 1, &n_shared, error))
         return false;
     if (isnan(*ret_value))
         *ret_value = width * n_shared;
@@ -112,9 +112,9 @@ static void add_facts(struct facts *facts, const struct hparams *hparams)
     facts_set(facts, "value", 1);
 }
 
-static bool refuse_normalized_head(struct synthesis *synthesis, struct error *error)
+static bool refuse_normalized_head(struct draft *draft, struct error *error)
 {
-    if (!json_bool(hparams_get(synthesis->model->hparams, "norm_head"), false))
+    if (!json_bool(hparams_get(draft->model->hparams, "norm_head"), false))
         return true;
     return error_set(error, "model.gguf: norm_head, an output that is normalized by its columns, is not supported");
 }

@@ -53,9 +53,9 @@ static const char *rename_tensor(struct arena *arena, const struct facts *facts,
     return direction == BACKWARD || is_latent ? pattern_fill(arena, gates[!direction], numbers, "") : name;
 }
 
-static bool check_kind(struct synthesis *synthesis, struct error *error)
+static bool check_kind(struct draft *draft, struct error *error)
 {
-    const struct hparams *hparams = synthesis->model->hparams;
+    const struct hparams *hparams = draft->model->hparams;
     const struct json *gates = hparams_get(hparams, "gated_attention_proj_granularity_type");
     if (!json_bool(hparams_get(hparams, "no_kda_lora"), false))
         return error_set(error, "config.json: no_kda_lora is not true: projections of low rank are not supported");
@@ -63,63 +63,60 @@ static bool check_kind(struct synthesis *synthesis, struct error *error)
         return error_set(error, "config.json: kda_safe_gate is not true: other gates are not supported");
     if (!json_string_is(gates, "head_wise"))
         return error_set(error, "config.json: gated_attention_proj_granularity_type is not 'head_wise'");
-    if (facts_get(&synthesis->facts, "layer_group") == 0)
+    if (facts_get(&draft->facts, "layer_group") == 0)
         return error_set(error, "config.json: layer_group_size is missing, or not a whole number above 0");
-    kda_look(synthesis);
-    return nextn_count_blocks(synthesis, error) &&
-           hparams_override(synthesis->model->hparams, "num_key_value_heads", 1, error);
+    kda_look(draft);
+    return nextn_count_blocks(draft, error) && hparams_override(draft->model->hparams, "num_key_value_heads", 1, error);
 }
 
-static bool emit_kv_heads(struct synthesis *synthesis, struct error *error)
+static bool emit_kv_heads(struct draft *draft, struct error *error)
 {
-    uint64_t n_predicting = facts_get(&synthesis->facts, "nextn");
+    uint64_t n_predicting = facts_get(&draft->facts, "nextn");
     struct layers layers;
-    if (!layers_new(synthesis, &layers, error))
+    if (!layers_new(draft, &layers, error))
         return false;
     for (uint64_t i = 0; i < layers.n; i++)
-        layers.values[i] =
-            has_latent_attention(i, layers.n - n_predicting, facts_get(&synthesis->facts, "layer_group"));
-    layers_set(synthesis, "attention.head_count_kv", GGUF_I32, &layers);
+        layers.values[i] = has_latent_attention(i, layers.n - n_predicting, facts_get(&draft->facts, "layer_group"));
+    layers_set(draft, "attention.head_count_kv", GGUF_I32, &layers);
     return true;
 }
 
-static bool emit_clamp(struct synthesis *synthesis, const char *key, const char *list, struct error *error)
+static bool emit_clamp(struct draft *draft, const char *key, const char *list, struct error *error)
 {
-    const struct json *limits = hparams_get(synthesis->model->hparams, list);
+    const struct json *limits = hparams_get(draft->model->hparams, list);
     struct layers layers;
     if (!json_is(limits, JSON_ARRAY))
         return true;
-    if (!layers_new(synthesis, &layers, error))
+    if (!layers_new(draft, &layers, error))
         return false;
     layers_fill(&layers, limits);
-    layers_set(synthesis, key, GGUF_F32, &layers);
+    layers_set(draft, key, GGUF_F32, &layers);
     return true;
 }
 
-static bool emit_clamps(struct synthesis *synthesis, struct error *error)
+static bool emit_clamps(struct draft *draft, struct error *error)
 {
-    return emit_clamp(synthesis, "swiglu_clamp_exp", "expert_swiglu_limit_list", error) &&
-           emit_clamp(synthesis, "swiglu_clamp_shexp", "share_expert_swiglu_limit_list", error);
+    return emit_clamp(draft, "swiglu_clamp_exp", "expert_swiglu_limit_list", error) &&
+           emit_clamp(draft, "swiglu_clamp_shexp", "share_expert_swiglu_limit_list", error);
 }
 
-static bool add_up(const struct synthesis *synthesis, const char *first, double *ret_value, struct error *error)
+static bool add_up(const struct draft *draft, const char *first, double *ret_value, struct error *error)
 {
     double a, b;
-    if (!synthesis_number(synthesis, first, -1, &a, error) ||
-        !synthesis_number(synthesis, "qk_rope_head_dim", -1, &b, error))
+    if (!draft_number(draft, first, -1, &a, error) || !draft_number(draft, "qk_rope_head_dim", -1, &b, error))
         return false;
     *ret_value = a + b;
     return (a >= 0 && b >= 0) || error_set(error, "config.json: %s is missing", a < 0 ? first : "qk_rope_head_dim");
 }
 
-static bool compute_key_length(const struct synthesis *synthesis, double *ret_value, struct error *error)
+static bool compute_key_length(const struct draft *draft, double *ret_value, struct error *error)
 {
-    return add_up(synthesis, "kv_lora_rank", ret_value, error);
+    return add_up(draft, "kv_lora_rank", ret_value, error);
 }
 
-static bool compute_mla_key_length(const struct synthesis *synthesis, double *ret_value, struct error *error)
+static bool compute_mla_key_length(const struct draft *draft, double *ret_value, struct error *error)
 {
-    return add_up(synthesis, "qk_nope_head_dim", ret_value, error);
+    return add_up(draft, "qk_nope_head_dim", ret_value, error);
 }
 
 static const struct key_row keys[] = {

@@ -60,9 +60,9 @@ static const struct json *labels(const struct hparams *hparams)
     return json_is(id2label, JSON_OBJECT) && !is_made_up && json_count(id2label) != 0 ? id2label : NULL;
 }
 
-static bool emit_labels(struct synthesis *synthesis, struct error *error)
+static bool emit_labels(struct draft *draft, struct error *error)
 {
-    const struct json *id2label = labels(synthesis->model->hparams);
+    const struct json *id2label = labels(draft->model->hparams);
     size_t n_labels = 0;
     if (id2label == NULL)
         return true;
@@ -85,8 +85,7 @@ static bool emit_labels(struct synthesis *synthesis, struct error *error)
         buffer_free(&elements);
         return error_set(error, "config.json: a label of id2label is not a string");
     }
-    gguf_set_array(&synthesis->model->kvs, synthesis_key(synthesis, "classifier.output_labels"), GGUF_STRING, n_labels,
-                   &elements);
+    gguf_set_array(&draft->model->kvs, draft_key(draft, "classifier.output_labels"), GGUF_STRING, n_labels, &elements);
     return true;
 }
 

@@ -37,23 +37,23 @@ static const struct key_row keys[] = {
     {0},
 };
 
-static bool compute_rotary(const struct synthesis *synthesis, double *ret_value, struct error *error)
+static bool compute_rotary(const struct draft *draft, double *ret_value, struct error *error)
 {
-    uint64_t head = facts_get(&synthesis->facts, "head"), hidden = facts_get(&synthesis->facts, "hidden");
+    uint64_t head = facts_get(&draft->facts, "head"), hidden = facts_get(&draft->facts, "hidden");
     double factor, width;
     if (head == 0 || hidden == 0)
         return error_set(error, "config.json: hidden_size or num_attention_heads is missing, 0, or too large");
-    if (!synthesis_number(synthesis, "rope.partial_rotary_factor", 0.5, &factor, error) ||
-        !synthesis_number(synthesis, "attention_dim", (double)(hidden / head), &width, error))
+    if (!draft_number(draft, "rope.partial_rotary_factor", 0.5, &factor, error) ||
+        !draft_number(draft, "attention_dim", (double)(hidden / head), &width, error))
         return false;
     *ret_value = trunc(width * factor);
     return true;
 }
 
-static bool compute_base(const struct synthesis *synthesis, double *ret_value, struct error *error)
+static bool compute_base(const struct draft *draft, double *ret_value, struct error *error)
 {
     double ratio;
-    if (!synthesis_number(synthesis, "rope_ratio", 1, &ratio, error))
+    if (!draft_number(draft, "rope_ratio", 1, &ratio, error))
         return false;
     *ret_value = 10000 * ratio;
     return true;
@@ -77,14 +77,14 @@ static void add_facts(struct facts *facts, const struct hparams *hparams)
         facts_set(facts, "kv_head", n_kv_heads);
 }
 
-static bool pad_vocabulary(struct synthesis *synthesis, const struct vocab_input *input, struct error *error)
+static bool pad_vocabulary(struct draft *draft, const struct vocab_input *input, struct error *error)
 {
     uint64_t n_tokens;
     (void)input;
-    if (!hparams_count(synthesis->model->hparams, "vocab_size", 0, UINT32_MAX, &n_tokens, error) ||
-        !hparams_count(synthesis->model->hparams, "padded_vocab_size|vocab_size", 0, UINT32_MAX, &n_tokens, error))
+    if (!hparams_count(draft->model->hparams, "vocab_size", 0, UINT32_MAX, &n_tokens, error) ||
+        !hparams_count(draft->model->hparams, "padded_vocab_size|vocab_size", 0, UINT32_MAX, &n_tokens, error))
         return false;
-    return hparams_override(synthesis->model->hparams, "vocab_size", n_tokens, error);
+    return hparams_override(draft->model->hparams, "vocab_size", n_tokens, error);
 }
 
 static const char *const prefixes[] = {"transformer.", NULL};

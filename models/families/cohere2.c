@@ -18,28 +18,28 @@ static const struct key_row keys[] = {
 };
 
 /* The first layer that is not dense. */
-static bool compute_dense_layers(const struct synthesis *synthesis, double *ret_value, struct error *error)
+static bool compute_dense_layers(const struct draft *draft, double *ret_value, struct error *error)
 {
-    const struct json *types = hparams_get(synthesis->model->hparams, "mlp_layer_types");
+    const struct json *types = hparams_get(draft->model->hparams, "mlp_layer_types");
     const struct json *type = json_is(types, JSON_ARRAY) ? json_first(types) : NULL;
     if (type == NULL)
-        return synthesis_number(synthesis, "first_k_dense_replace", 0, ret_value, error);
+        return draft_number(draft, "first_k_dense_replace", 0, ret_value, error);
     for (*ret_value = 0; type != NULL && json_string_is(type, "dense"); type = json_next(type))
         ++*ret_value;
     return true;
 }
 
-static bool emit_shared(struct synthesis *synthesis, struct error *error)
+static bool emit_shared(struct draft *draft, struct error *error)
 {
     uint64_t n_shared = 0, width;
-    const struct hparams *hparams = synthesis->model->hparams;
+    const struct hparams *hparams = draft->model->hparams;
     if (!json_u64(hparams_get(hparams, "num_shared_experts"), &n_shared) || n_shared == 0)
         return true;
     if (!hparams_count(hparams, "num_shared_experts", 1, UINT16_MAX, &n_shared, error) ||
         !hparams_count(hparams, "intermediate_size", 0, UINT16_MAX, &width, error))
         return false;
-    gguf_set_u32(&synthesis->model->kvs, synthesis_key(synthesis, "expert_shared_count"), (uint32_t)n_shared);
-    gguf_set_u32(&synthesis->model->kvs, synthesis_key(synthesis, "expert_shared_feed_forward_length"),
+    gguf_set_u32(&draft->model->kvs, draft_key(draft, "expert_shared_count"), (uint32_t)n_shared);
+    gguf_set_u32(&draft->model->kvs, draft_key(draft, "expert_shared_feed_forward_length"),
                  (uint32_t)(n_shared * width));
     return true;
 }
@@ -79,16 +79,16 @@ static bool is_zero(struct arena *arena, const struct tensor *tensor, bool *ret_
 }
 
 /* These models have no biases; checkpoints that have some hold zeros in them, which are left out. */
-static bool check_biases(struct synthesis *synthesis, struct error *error)
+static bool check_biases(struct draft *draft, struct error *error)
 {
-    const struct checkpoint *checkpoint = synthesis->model->checkpoint;
+    const struct checkpoint *checkpoint = draft->model->checkpoint;
     size_t n_biases = 0;
     for (size_t i = 0; i < checkpoint->tensors->n_tensors; i++) {
         const struct tensor *tensor = &checkpoint->tensors->tensors[i];
         bool zero;
         if (!text_ends_with(tensor->name, ".bias"))
             continue;
-        if (!is_zero(synthesis->model->arena, tensor, &zero, error))
+        if (!is_zero(draft->model->arena, tensor, &zero, error))
             return false;
         if (!zero)
             return error_set(error, "model.gguf: tensor '%.200s' is not 0, and Cohere 2 has no biases", tensor->name);

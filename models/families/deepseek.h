@@ -14,10 +14,10 @@ void mla_add_facts(struct facts *facts, const struct hparams *hparams);
 
 /* leading_dense_block_count: without first_k_dense_replace, all layers are dense where there are no experts, and none
  * where there are. */
-bool deepseek_dense_layers(const struct synthesis *synthesis, double *ret_value, struct error *error);
+bool deepseek_dense_layers(const struct draft *draft, double *ret_value, struct error *error);
 
 /* Whether the whole is DeepSeek-OCR or one of its kin, whatever its text model says it is. */
 bool deepseek_is_ocr(const struct hparams *hparams);
 
 /* family.adjust: what the converter's class takes for granted where config.json is silent. */
-bool mla_adjust(struct synthesis *synthesis, struct error *error);
+bool mla_adjust(struct draft *draft, struct error *error);

@@ -42,11 +42,10 @@ static const struct key_row keys[] = {
 };
 
 /* A template that says what each message says, unless the files have one: then that takes its place. */
-static bool add_template(struct synthesis *synthesis, struct error *error)
+static bool add_template(struct draft *draft, struct error *error)
 {
     (void)error;
-    gguf_set_text(&synthesis->model->kvs, "tokenizer.chat_template",
-                  "{% for m in messages %}{{m['content']}}{% endfor %}");
+    gguf_set_text(&draft->model->kvs, "tokenizer.chat_template", "{% for m in messages %}{{m['content']}}{% endfor %}");
     return true;
 }
 

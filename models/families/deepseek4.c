@@ -58,31 +58,30 @@ static const struct relation_row tensors[] = {
 
 static const char table[] = "blk.{}.ffn_gate_tid2eid.weight";
 
-static bool set_number_of_each(struct synthesis *synthesis, const char *key, double number, struct error *error)
+static bool set_number_of_each(struct draft *draft, const char *key, double number, struct error *error)
 {
     struct layers layers;
-    if (!layers_new(synthesis, &layers, error))
+    if (!layers_new(draft, &layers, error))
         return false;
     for (uint64_t i = 0; i < layers.n; i++)
         layers.values[i] = number;
-    layers_set(synthesis, key, GGUF_F32, &layers);
+    layers_set(draft, key, GGUF_F32, &layers);
     return true;
 }
 
-static bool emit_clamps(struct synthesis *synthesis, struct error *error)
+static bool emit_clamps(struct draft *draft, struct error *error)
 {
     double limit;
-    if (!json_double(hparams_get(synthesis->model->hparams, "swiglu_limit"), &limit))
+    if (!json_double(hparams_get(draft->model->hparams, "swiglu_limit"), &limit))
         return error_set(error, "config.json: swiglu_limit is missing, or not a number");
-    return set_number_of_each(synthesis, "swiglu_clamp_exp", limit, error) &&
-           set_number_of_each(synthesis, "swiglu_clamp_shexp", limit, error);
+    return set_number_of_each(draft, "swiglu_clamp_exp", limit, error) &&
+           set_number_of_each(draft, "swiglu_clamp_shexp", limit, error);
 }
 
-static bool compute_width_out(const struct synthesis *synthesis, double *ret_value, struct error *error)
+static bool compute_width_out(const struct draft *draft, double *ret_value, struct error *error)
 {
     double width, copies;
-    if (!synthesis_number(synthesis, "hidden_size", -1, &width, error) ||
-        !synthesis_number(synthesis, "hc_mult", -1, &copies, error))
+    if (!draft_number(draft, "hidden_size", -1, &width, error) || !draft_number(draft, "hc_mult", -1, &copies, error))
         return false;
     *ret_value = width * copies;
     return (width >= 0 && copies >= 0) || error_set(error, "config.json: hidden_size or hc_mult is missing");
@@ -144,16 +143,16 @@ static const struct view *low_halves(struct arena *arena, const struct view *vie
     return view_slice(arena, view, view->rank - 1, 0, view->shape[view->rank - 1] / 2, 2);
 }
 
-static void arrange(struct synthesis *synthesis)
+static void arrange(struct draft *draft)
 {
     enum { FILE_TYPE_MXFP4 = 38 };
     static const char *const experts[] = {"blk.{}.ffn_gate_exps.weight", "blk.{}.ffn_down_exps.weight",
                                           "blk.{}.ffn_up_exps.weight", NULL};
     static const char *const tables[] = {table, NULL};
-    struct gguf_model *model = synthesis->model;
+    struct gguf_model *model = draft->model;
     uint64_t numbers[PATTERN_NUMBERS];
-    synthesis_put_first(synthesis, experts);
-    synthesis_put_first(synthesis, tables);
+    draft_put_first(draft, experts);
+    draft_put_first(draft, tables);
     for (size_t i = 0; i < model->tensors->n_tensors; i++) {
         struct tensor *tensor = &model->tensors->tensors[i];
         const struct dtype *dtype = tensor->view->dtype;

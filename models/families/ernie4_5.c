@@ -25,16 +25,16 @@ static const struct relation_row moe_tensors[] = {
 };
 
 /* As the converter has it, whatever it may mean. */
-static bool emit_shared_width(struct synthesis *synthesis, struct error *error)
+static bool emit_shared_width(struct draft *draft, struct error *error)
 {
-    const struct hparams *hparams = synthesis->model->hparams;
+    const struct hparams *hparams = draft->model->hparams;
     uint64_t width, kv_heads, n_shared;
     if (!json_u64(hparams_get(hparams, "moe_num_shared_experts"), &n_shared) || n_shared == 0)
         return true;
     if (!hparams_count(hparams, "intermediate_size", 0, UINT32_MAX, &width, error) ||
         !hparams_count(hparams, "num_key_value_heads", 1, UINT32_MAX, &kv_heads, error))
         return false;
-    gguf_set_u32(&synthesis->model->kvs, synthesis_key(synthesis, "expert_shared_feed_forward_length"),
+    gguf_set_u32(&draft->model->kvs, draft_key(draft, "expert_shared_feed_forward_length"),
                  (uint32_t)(width / kv_heads));
     return true;
 }

@@ -12,10 +12,10 @@ static const struct key_row keys[] = {
 
 static const char *const prefixes[] = {"model.", NULL};
 
-static bool begin_no_texts(struct synthesis *synthesis, const struct vocab_input *input, struct error *error)
+static bool begin_no_texts(struct draft *draft, const struct vocab_input *input, struct error *error)
 {
     (void)input, (void)error;
-    gguf_set_bool(&synthesis->model->kvs, "tokenizer.ggml.add_bos_token", false);
+    gguf_set_bool(&draft->model->kvs, "tokenizer.ggml.add_bos_token", false);
     return true;
 }
 

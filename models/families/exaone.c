@@ -46,16 +46,16 @@ static const struct relation_row moe_tensors[] = {
     {0},
 };
 
-static bool compute_rotary(const struct synthesis *synthesis, double *ret_value, struct error *error)
+static bool compute_rotary(const struct draft *draft, double *ret_value, struct error *error)
 {
-    uint64_t head = facts_get(&synthesis->facts, "head"), hidden = facts_get(&synthesis->facts, "hidden");
-    const char *activation = json_string(hparams_get(synthesis->model->hparams, "activation_function"), NULL);
+    uint64_t head = facts_get(&draft->facts, "head"), hidden = facts_get(&draft->facts, "hidden");
+    const char *activation = json_string(hparams_get(draft->model->hparams, "activation_function"), NULL);
     double factor;
     if (head == 0 || hidden == 0)
         return error_set(error, "config.json: hidden_size or num_attention_heads is missing, 0, or too large");
     if (activation != NULL && strcmp(activation, "silu") != 0)
         return error_set(error, "config.json: activation_function is '%.64s', not 'silu'", activation);
-    if (!synthesis_number(synthesis, "rope.partial_rotary_factor", 1, &factor, error))
+    if (!draft_number(draft, "rope.partial_rotary_factor", 1, &factor, error))
         return false;
     *ret_value = trunc(factor * (double)(hidden / head));
     return true;
@@ -64,15 +64,15 @@ static bool compute_rotary(const struct synthesis *synthesis, double *ret_value,
 static const struct key_row keys[] = {{"rope.dimension_count", GGUF_U32, .compute = compute_rotary}, {0}};
 
 /* Which layers look at a window: listed, by the letters L and G of a pattern in turn, or all but each nth. */
-static bool emit_window_pattern(struct synthesis *synthesis, struct error *error)
+static bool emit_window_pattern(struct draft *draft, struct error *error)
 {
-    const struct hparams *hparams = synthesis->model->hparams;
+    const struct hparams *hparams = draft->model->hparams;
     const struct json *types = hparams_get(hparams, "layer_types"),
                       *given = hparams_get(hparams, "sliding_window_pattern");
     struct layers layers;
     size_t length = 0;
     uint64_t each = 0;
-    if (!layers_new(synthesis, &layers, error))
+    if (!layers_new(draft, &layers, error))
         return false;
     if (json_is(types, JSON_ARRAY)) {
         /* as many as are listed, which may leave out what predicts */
@@ -85,17 +85,17 @@ static bool emit_window_pattern(struct synthesis *synthesis, struct error *error
         for (uint64_t i = 0; i < layers.n; i++)
             layers.values[i] = length > 0 ? letters[i % length] == 'L' : (i + 1) % each != 0;
     }
-    layers_set(synthesis, "attention.sliding_window_pattern", GGUF_BOOL, &layers);
+    layers_set(draft, "attention.sliding_window_pattern", GGUF_BOOL, &layers);
     return true;
 }
 
-static bool emit_window(struct synthesis *synthesis, struct error *error)
+static bool emit_window(struct draft *draft, struct error *error)
 {
     uint64_t window;
-    if (!json_u64(hparams_get(synthesis->model->hparams, "sliding_window"), &window) || window > UINT32_MAX)
+    if (!json_u64(hparams_get(draft->model->hparams, "sliding_window"), &window) || window > UINT32_MAX)
         return true;
-    gguf_set_u32(&synthesis->model->kvs, synthesis_key(synthesis, "attention.sliding_window"), (uint32_t)window);
-    return emit_window_pattern(synthesis, error);
+    gguf_set_u32(&draft->model->kvs, draft_key(draft, "attention.sliding_window"), (uint32_t)window);
+    return emit_window_pattern(draft, error);
 }
 
 static const struct key_row keys4[] = {
@@ -105,11 +105,11 @@ static const struct key_row keys4[] = {
     {0},
 };
 
-static bool compute_shared_width(const struct synthesis *synthesis, double *ret_value, struct error *error)
+static bool compute_shared_width(const struct draft *draft, double *ret_value, struct error *error)
 {
     double width, n_shared;
-    if (!synthesis_number(synthesis, "moe_intermediate_size", 0, &width, error) ||
-        !synthesis_number(synthesis, "num_shared_experts|n_shared_experts", 0, &n_shared, error))
+    if (!draft_number(draft, "moe_intermediate_size", 0, &width, error) ||
+        !draft_number(draft, "num_shared_experts|n_shared_experts", 0, &n_shared, error))
         return false;
     *ret_value = width * n_shared;
     return true;
@@ -130,12 +130,12 @@ static const struct key_row moe_layer_keys[] = {
 };
 
 /* More than one layer that predicts would share the tensors of the first. */
-static bool adjust(struct synthesis *synthesis, struct error *error)
+static bool adjust(struct draft *draft, struct error *error)
 {
-    uint64_t n = facts_get(&synthesis->facts, "nextn");
+    uint64_t n = facts_get(&draft->facts, "nextn");
     if (n > 1)
         return error_set(error, "config.json: num_nextn_predict_layers is %" PRIu64 ", where 1 is known", n);
-    return nextn_count_blocks(synthesis, error);
+    return nextn_count_blocks(draft, error);
 }
 
 const struct family exaone_family = {
@@ -149,13 +149,13 @@ const struct family exaone_family = {
 };
 
 /* Without a factor of its own the rope is slowed by 16. */
-static bool add_freqs(struct synthesis *synthesis, struct error *error)
+static bool add_freqs(struct draft *draft, struct error *error)
 {
     double dimensions;
-    if (!rope_is_llama3(synthesis))
+    if (!rope_is_llama3(draft))
         return true;
-    return compute_head_dim(synthesis, &dimensions, error) &&
-           rope_freqs_add(synthesis, 16, dimensions, dimensions, false, error);
+    return compute_head_dim(draft, &dimensions, error) &&
+           rope_freqs_add(draft, 16, dimensions, dimensions, false, error);
 }
 
 const struct family exaone4_family = {

@@ -92,11 +92,11 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-static bool compute_heads(const struct synthesis *synthesis, double *ret_value, struct error *error)
+static bool compute_heads(const struct draft *draft, double *ret_value, struct error *error)
 {
     double inner, head_dim;
-    if (!synthesis_number(synthesis, "mamba_d_ssm", 0, &inner, error) ||
-        !synthesis_number(synthesis, "mamba_d_head|head_dim", 64, &head_dim, error))
+    if (!draft_number(draft, "mamba_d_ssm", 0, &inner, error) ||
+        !draft_number(draft, "mamba_d_head|head_dim", 64, &head_dim, error))
         return false;
     if (!(head_dim >= 1) || inner / head_dim != (double)(uint64_t)(inner / head_dim))
         return error_set(error, "config.json: mamba_d_ssm is %.17g, which is not a multiple of mamba_d_head, %.17g",

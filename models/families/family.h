@@ -19,7 +19,7 @@ struct family_name {
     const char *prepended; /* put before its tensors' names, for models without their head: "model."; may be NULL */
 };
 
-struct synthesis;
+struct draft;
 
 enum key_when {
     IF_PRESENT, /* the hyperparameter is there and not null */
@@ -42,10 +42,10 @@ struct key_row {
     const char *text; /* for ALWAYS and GGUF_STRING */
 
     /* Instead of all that but `key` and `type`: computes the value. */
-    bool (*compute)(const struct synthesis *synthesis, double *ret_value, struct error *error);
+    bool (*compute)(const struct draft *draft, double *ret_value, struct error *error);
 
     /* Instead of all that: sets whatever keys it likes. */
-    bool (*emit)(struct synthesis *synthesis, struct error *error);
+    bool (*emit)(struct draft *draft, struct error *error);
 };
 
 /* What a tensor is in every output; a vector is F32 all the same. */
@@ -101,20 +101,20 @@ struct family {
     const char *(*rename)(struct arena *arena, const struct facts *facts, enum direction direction, const char *name);
 
     /* Tensors that are in no file, and keys that go with them: they come before all others. */
-    bool (*add_extras)(struct synthesis *synthesis, struct error *error);
+    bool (*add_extras)(struct draft *draft, struct error *error);
 
     /* More facts than all families have, from config.json or what was made of a GGUF's keys. */
     void (*add_facts)(struct facts *facts, const struct hparams *hparams);
 
     /* A last look at the facts, with the checkpoint at hand. */
-    bool (*adjust)(struct synthesis *synthesis, struct error *error);
+    bool (*adjust)(struct draft *draft, struct error *error);
 
     /* A last look at the tensors: another order than the checkpoint's, types whatever the precision. */
-    void (*arrange)(struct synthesis *synthesis);
+    void (*arrange)(struct draft *draft);
 
     /* Keys before and after the tokenizer's own. */
-    bool (*before_vocab)(struct synthesis *synthesis, const struct vocab_input *input, struct error *error);
-    bool (*after_vocab)(struct synthesis *synthesis, const struct vocab_input *input, struct error *error);
+    bool (*before_vocab)(struct draft *draft, const struct vocab_input *input, struct error *error);
+    bool (*after_vocab)(struct draft *draft, const struct vocab_input *input, struct error *error);
 };
 
 /* All families, NULL at the end. */
@@ -127,7 +127,7 @@ const struct family *family_find(const struct hparams *hparams, const struct fam
 const char *family_architecture(const struct family *family);
 
 /* A model while it is being made. */
-struct synthesis {
+struct draft {
     struct gguf_model *model; /* its arena, checkpoint, hparams, kvs */
     const struct family *family;
     const struct family_name *hf;
@@ -136,23 +136,22 @@ struct synthesis {
 };
 
 /* For hooks: one more tensor. `name` and `view` live in the model's arena. */
-void synthesis_add_tensor(struct synthesis *synthesis, const char *name, const struct view *view,
-                          const struct dtype *forced);
+void draft_add_tensor(struct draft *draft, const char *name, const struct view *view, const struct dtype *forced);
 
 /* For family.arrange: puts the tensors of these names, patterns up to a NULL, before all others: layer by layer, and in
  * each in the order of the names. */
-void synthesis_put_first(struct synthesis *synthesis, const char *const *names);
+void draft_put_first(struct draft *draft, const char *const *names);
 
 /* The name of a key of the architecture, in the model's arena: "llama.block_count". */
-const char *synthesis_key(const struct synthesis *synthesis, const char *key);
+const char *draft_key(const struct draft *draft, const char *key);
 
 /* Sets the keys of a table. */
-bool synthesis_emit(struct synthesis *synthesis, const struct key_row *rows, struct error *error);
+bool draft_emit(struct draft *draft, const struct key_row *rows, struct error *error);
 
 /* The number that hyperparameters hold, as in key_row.from; `otherwise` where it is absent or null; false where it is
  * none. */
-bool synthesis_number(const struct synthesis *synthesis, const char *from, double otherwise, double *ret_value,
-                      struct error *error);
+bool draft_number(const struct draft *draft, const char *from, double otherwise, double *ret_value,
+                  struct error *error);
 
 /* What families share. */
 
@@ -177,17 +176,17 @@ extern const struct key_row moe_keys[]; /* expert_feed_forward_length and the sh
     }
 
 /* pooling_type, from modules.json and the configuration it names. */
-bool emit_pooling_type(struct synthesis *synthesis, struct error *error);
+bool emit_pooling_type(struct draft *draft, struct error *error);
 
 /* rope.dimension_count, in the ways families compute it. */
-bool compute_head_dim(const struct synthesis *synthesis, double *ret_value, struct error *error);
-bool compute_rotary_of_hidden(const struct synthesis *synthesis, double *ret_value, struct error *error);
-bool compute_rotary_of_head(const struct synthesis *synthesis, double *ret_value, struct error *error);
+bool compute_head_dim(const struct draft *draft, double *ret_value, struct error *error);
+bool compute_rotary_of_hidden(const struct draft *draft, double *ret_value, struct error *error);
+bool compute_rotary_of_head(const struct draft *draft, double *ret_value, struct error *error);
 
 /* rope_freqs.weight, where the rope is scaled the Llama 3 way. */
-bool add_rope_freqs(struct synthesis *synthesis, struct error *error);
+bool add_rope_freqs(struct draft *draft, struct error *error);
 
 /* For families to whose models the converter gives a chat template of its own, which is not known here: add_extras
  * keeps its place among the keys for that of the files, and after_vocab says so where they have none. */
-bool hold_chat_template(struct synthesis *synthesis, struct error *error);
-bool release_chat_template(struct synthesis *synthesis, const struct vocab_input *input, struct error *error);
+bool hold_chat_template(struct draft *draft, struct error *error);
+bool release_chat_template(struct draft *draft, const struct vocab_input *input, struct error *error);

@@ -38,22 +38,22 @@ const struct relation_row gated_delta_grouped_tensors[] = {
     {0},
 };
 
-static bool compute_inner_size(const struct synthesis *synthesis, double *ret_value, struct error *error)
+static bool compute_inner_size(const struct draft *draft, double *ret_value, struct error *error)
 {
     double heads, size;
-    if (!synthesis_number(synthesis, "linear_num_value_heads", NAN, &heads, error) ||
-        !synthesis_number(synthesis, "linear_value_head_dim", NAN, &size, error))
+    if (!draft_number(draft, "linear_num_value_heads", NAN, &heads, error) ||
+        !draft_number(draft, "linear_value_head_dim", NAN, &size, error))
         return false;
     *ret_value = heads * size;
     return !isnan(*ret_value) ||
            error_set(error, "config.json: linear_num_value_heads or linear_value_head_dim is missing");
 }
 
-static bool compute_rotary(const struct synthesis *synthesis, double *ret_value, struct error *error)
+static bool compute_rotary(const struct draft *draft, double *ret_value, struct error *error)
 {
     double factor, size;
-    if (!compute_head_dim(synthesis, &size, error) ||
-        !synthesis_number(synthesis, "rope.partial_rotary_factor", 0.25, &factor, error))
+    if (!compute_head_dim(draft, &size, error) ||
+        !draft_number(draft, "rope.partial_rotary_factor", 0.25, &factor, error))
         return false;
     *ret_value = trunc(size * factor);
     return true;
@@ -102,18 +102,18 @@ static uint64_t count_by_names(const struct tensor_set *set)
     return n;
 }
 
-bool gated_delta_count_predicting(struct synthesis *synthesis, struct error *error)
+bool gated_delta_count_predicting(struct draft *draft, struct error *error)
 {
     enum { MOST = 1 << 10 };
-    const struct gguf_model *model = synthesis->model;
+    const struct gguf_model *model = draft->model;
     struct error unused;
     uint64_t n;
     if (!hparams_count(model->hparams, "mtp_num_hidden_layers", 1, MOST, &n, &unused))
-        n = facts_get(&synthesis->facts, "without_mtp") != 0 ? 0 : count_by_names(model->checkpoint->tensors);
+        n = facts_get(&draft->facts, "without_mtp") != 0 ? 0 : count_by_names(model->checkpoint->tensors);
     if (n == 0)
         checkpoint_note(model->checkpoint,
                         "model.gguf: there are no tensors of multi-token prediction (mtp.), without which the "
                         "converter fails: the file is what it makes with --no-mtp");
-    nextn_set(&synthesis->facts, n);
-    return nextn_count_blocks(synthesis, error);
+    nextn_set(&draft->facts, n);
+    return nextn_count_blocks(draft, error);
 }

@@ -15,4 +15,4 @@ extern const struct key_row gated_delta_keys[];                 /* after moe_key
 void gated_delta_add_facts(struct facts *facts, const struct hparams *hparams);
 
 /* family.adjust: how many layers predict. The converter has it from config.json, or from the tensors' names. */
-bool gated_delta_count_predicting(struct synthesis *synthesis, struct error *error);
+bool gated_delta_count_predicting(struct draft *draft, struct error *error);

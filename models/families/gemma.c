@@ -25,20 +25,20 @@ const struct key_row gemma_keys[] = {
     {0},
 };
 
-bool gemma_after_vocab(struct synthesis *synthesis, const struct vocab_input *input, struct error *error)
+bool gemma_after_vocab(struct draft *draft, const struct vocab_input *input, struct error *error)
 {
     (void)input, (void)error;
-    gguf_set_bool(&synthesis->model->kvs, "tokenizer.ggml.add_space_prefix", false);
+    gguf_set_bool(&draft->model->kvs, "tokenizer.ggml.add_space_prefix", false);
     return true;
 }
 
-static bool after_vocab(struct synthesis *synthesis, const struct vocab_input *input, struct error *error)
+static bool after_vocab(struct draft *draft, const struct vocab_input *input, struct error *error)
 {
     enum { END_OF_TURN = 107 };
-    struct gguf_kvs *kvs = &synthesis->model->kvs;
+    struct gguf_kvs *kvs = &draft->model->kvs;
     if (gguf_kvs_find(kvs, "tokenizer.ggml.eot_token_id") == NULL)
         gguf_set_u32(kvs, "tokenizer.ggml.eot_token_id", END_OF_TURN);
-    return gemma_after_vocab(synthesis, input, error);
+    return gemma_after_vocab(draft, input, error);
 }
 
 static const struct config_row config_rows[] = {

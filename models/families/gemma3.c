@@ -12,13 +12,13 @@ const struct relation_row gemma3_tensors[] = {
     {0},
 };
 
-static bool emit_sliding_window(struct synthesis *synthesis, struct error *error)
+static bool emit_sliding_window(struct draft *draft, struct error *error)
 {
     static const struct key_row rows[] = {{"attention.sliding_window", GGUF_U32, REQUIRED, "sliding_window"}, {0}};
     uint64_t pattern;
-    if (json_u64(hparams_get(synthesis->model->hparams, "sliding_window_pattern"), &pattern) && pattern == 1)
+    if (json_u64(hparams_get(draft->model->hparams, "sliding_window_pattern"), &pattern) && pattern == 1)
         return true;
-    return synthesis_emit(synthesis, rows, error);
+    return draft_emit(draft, rows, error);
 }
 
 /* The converter sets most of these again; where the common emitter had nothing to say they are here. */
@@ -35,39 +35,39 @@ const struct key_row gemma3_keys[] = {
     {0},
 };
 
-static void known_tokens(struct synthesis *synthesis, uint64_t n_tokens)
+static void known_tokens(struct draft *draft, uint64_t n_tokens)
 {
     if (n_tokens == 0)
         return;
-    facts_forget(&synthesis->facts, "unused");
-    facts_set_limit(&synthesis->facts, "token", n_tokens);
+    facts_forget(&draft->facts, "unused");
+    facts_set_limit(&draft->facts, "token", n_tokens);
 }
 
-bool gemma3_count_tokens(struct synthesis *synthesis, struct error *error)
+bool gemma3_count_tokens(struct draft *draft, struct error *error)
 {
-    facts_set(&synthesis->facts, "unused", 0);
-    const struct checkpoint *checkpoint = synthesis->model->checkpoint;
+    facts_set(&draft->facts, "unused", 0);
+    const struct checkpoint *checkpoint = draft->model->checkpoint;
     if (checkpoint_side_file(checkpoint, "tokenizer.model") != NULL) {
         uint64_t n_tokens;
-        if (json_u64(hparams_find(synthesis->model->hparams, "vocab_size_per_layer_input|vocab_size"), &n_tokens))
-            known_tokens(synthesis, n_tokens);
+        if (json_u64(hparams_find(draft->model->hparams, "vocab_size_per_layer_input|vocab_size"), &n_tokens))
+            known_tokens(draft, n_tokens);
         return true;
     }
     struct document *tokenizer;
     if (!document_open(checkpoint, "tokenizer.json", &tokenizer, error))
         return false;
     const struct json *root = document_root(tokenizer);
-    known_tokens(synthesis,
+    known_tokens(draft,
                  json_count(json_get(json_get(root, "model"), "vocab")) + json_count(json_get(root, "added_tokens")));
     document_close(tokenizer);
     return true;
 }
 
-bool gemma3_after_vocab(struct synthesis *synthesis, const struct vocab_input *input, struct error *error)
+bool gemma3_after_vocab(struct draft *draft, const struct vocab_input *input, struct error *error)
 {
     if (checkpoint_side_file(input->checkpoint, "tokenizer.model") == NULL)
         return true;
-    return gemma_after_vocab(synthesis, input, error);
+    return gemma_after_vocab(draft, input, error);
 }
 
 #define CONFIG_ROWS                                                                                                    \

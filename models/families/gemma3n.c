@@ -39,30 +39,30 @@ static const struct relation_row tensors[] = {
 };
 
 /* One width is that of all layers. */
-static bool emit_feed_forward(struct synthesis *synthesis, struct error *error)
+static bool emit_feed_forward(struct draft *draft, struct error *error)
 {
-    const struct json *width = hparams_get(synthesis->model->hparams, "intermediate_size");
+    const struct json *width = hparams_get(draft->model->hparams, "intermediate_size");
     struct layers layers;
     double value;
     if (!json_double(width, &value))
         return true;
-    if (!layers_new(synthesis, &layers, error))
+    if (!layers_new(draft, &layers, error))
         return false;
     for (uint64_t i = 0; i < layers.n; i++)
         layers.values[i] = value;
-    layers_set(synthesis, "feed_forward_length", GGUF_I32, &layers);
+    layers_set(draft, "feed_forward_length", GGUF_I32, &layers);
     return true;
 }
 
 /* How many standard deviations are below a share of a normal distribution, as torch computes it in F32: of the two
  * shares that there are. */
-static bool emit_sparsity(struct synthesis *synthesis, struct error *error)
+static bool emit_sparsity(struct draft *draft, struct error *error)
 {
     enum { SPARSE_LAYERS = 10 };
     const double share = 0.95, deviations = 1.6448535919189453;
-    const struct json *pattern = hparams_get(synthesis->model->hparams, "activation_sparsity_pattern");
+    const struct json *pattern = hparams_get(draft->model->hparams, "activation_sparsity_pattern");
     struct layers layers;
-    if (!layers_new(synthesis, &layers, error))
+    if (!layers_new(draft, &layers, error))
         return false;
     for (uint64_t i = 0; i < SPARSE_LAYERS && layers.n > SPARSE_LAYERS && !json_is(pattern, JSON_ARRAY); i++)
         layers.values[i] = share;
@@ -73,21 +73,21 @@ static bool emit_sparsity(struct synthesis *synthesis, struct error *error)
                              layers.values[i]);
         layers.values[i] = layers.values[i] == 0 ? (double)-INFINITY : deviations;
     }
-    layers_set(synthesis, "activation_sparsity_scale", GGUF_F32, &layers);
+    layers_set(draft, "activation_sparsity_scale", GGUF_F32, &layers);
     return true;
 }
 
-static bool emit_window_pattern(struct synthesis *synthesis, struct error *error)
+static bool emit_window_pattern(struct draft *draft, struct error *error)
 {
     enum { FULL_EACH = 5 };
     struct layers layers;
-    if (json_is(hparams_get(synthesis->model->hparams, "layer_types"), JSON_ARRAY))
-        return emit_sliding_layers(synthesis, error);
-    if (!layers_new(synthesis, &layers, error))
+    if (json_is(hparams_get(draft->model->hparams, "layer_types"), JSON_ARRAY))
+        return emit_sliding_layers(draft, error);
+    if (!layers_new(draft, &layers, error))
         return false;
     for (uint64_t i = 0; i < layers.n; i++)
         layers.values[i] = (i + 1) % FULL_EACH != 0;
-    layers_set(synthesis, "attention.sliding_window_pattern", GGUF_BOOL, &layers);
+    layers_set(draft, "attention.sliding_window_pattern", GGUF_BOOL, &layers);
     return true;
 }
 
@@ -103,39 +103,39 @@ static const struct key_row keys[] = {
 };
 
 /* Rows of zeros are added to an embedding until it has one for each token. */
-static void pad(struct synthesis *synthesis, const char *fact, const char *tensor_name)
+static void pad(struct draft *draft, const char *fact, const char *tensor_name)
 {
     struct error unused;
     uint64_t n_tokens;
-    const struct tensor_set *set = synthesis->model->checkpoint->tensors;
-    facts_set(&synthesis->facts, fact, 0);
-    if (!hparams_count(synthesis->model->hparams, "vocab_size", 0, 1 << 24, &n_tokens, &unused))
+    const struct tensor_set *set = draft->model->checkpoint->tensors;
+    facts_set(&draft->facts, fact, 0);
+    if (!hparams_count(draft->model->hparams, "vocab_size", 0, 1 << 24, &n_tokens, &unused))
         return;
     for (size_t i = 0; i < set->n_tensors; i++) {
         const struct tensor *tensor = &set->tensors[i];
         if (strstr(tensor->name, tensor_name) != NULL && tensor->rank == 2 && tensor->shape[0] < n_tokens &&
             strstr(tensor->name, "embed_vision") == NULL && strstr(tensor->name, "embed_audio") == NULL)
-            facts_set(&synthesis->facts, fact, n_tokens - tensor->shape[0]);
+            facts_set(&draft->facts, fact, n_tokens - tensor->shape[0]);
     }
 }
 
-static bool adjust(struct synthesis *synthesis, struct error *error)
+static bool adjust(struct draft *draft, struct error *error)
 {
     enum { INPUTS = 4 };
     uint64_t n_inputs;
-    facts_set(&synthesis->facts, "last", 1);
-    pad(synthesis, "added", "embed_tokens.weight");
-    pad(synthesis, "added_per_layer", "embed_tokens_per_layer.weight");
-    return hparams_count(synthesis->model->hparams, "altup_num_inputs", INPUTS, INPUTS, &n_inputs, error);
+    facts_set(&draft->facts, "last", 1);
+    pad(draft, "added", "embed_tokens.weight");
+    pad(draft, "added_per_layer", "embed_tokens_per_layer.weight");
+    return hparams_count(draft->model->hparams, "altup_num_inputs", INPUTS, INPUTS, &n_inputs, error);
 }
 
 /* The list has all tokens, not just those that the layers' embedding has. */
-static bool count_all_tokens(struct synthesis *synthesis, const struct vocab_input *input, struct error *error)
+static bool count_all_tokens(struct draft *draft, const struct vocab_input *input, struct error *error)
 {
     uint64_t n_tokens;
     (void)input;
-    return hparams_count(synthesis->model->hparams, "vocab_size", 0, UINT32_MAX, &n_tokens, error) &&
-           hparams_override(synthesis->model->hparams, "vocab_size_per_layer_input", n_tokens, error);
+    return hparams_count(draft->model->hparams, "vocab_size", 0, UINT32_MAX, &n_tokens, error) &&
+           hparams_override(draft->model->hparams, "vocab_size_per_layer_input", n_tokens, error);
 }
 
 const struct family gemma3n_family = {

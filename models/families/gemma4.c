@@ -58,11 +58,10 @@ static const struct json *of_full_layers(const struct hparams *hparams, const ch
     return NULL;
 }
 
-static bool compute_global_head_dim(const struct synthesis *synthesis, double *ret_value, struct error *error)
+static bool compute_global_head_dim(const struct draft *draft, double *ret_value, struct error *error)
 {
     uint64_t size;
-    if (!json_u64(of_full_layers(synthesis->model->hparams, "global_head_dim", "head_dim"), &size) ||
-        size > MAX_HEAD_DIM)
+    if (!json_u64(of_full_layers(draft->model->hparams, "global_head_dim", "head_dim"), &size) || size > MAX_HEAD_DIM)
         return error_set(error,
                          "config.json: neither global_head_dim nor per_layer_config has the size of a head of full "
                          "attention, of at most %d",
@@ -71,65 +70,64 @@ static bool compute_global_head_dim(const struct synthesis *synthesis, double *r
     return true;
 }
 
-static bool compute_rotary_swa(const struct synthesis *synthesis, double *ret_value, struct error *error)
+static bool compute_rotary_swa(const struct draft *draft, double *ret_value, struct error *error)
 {
     double size, factor;
-    if (!synthesis_number(synthesis, "head_dim", NAN, &size, error) ||
-        !synthesis_number(synthesis, "rope_parameters.partial_rotary_factor", 1.0, &factor, error))
+    if (!draft_number(draft, "head_dim", NAN, &size, error) ||
+        !draft_number(draft, "rope_parameters.partial_rotary_factor", 1.0, &factor, error))
         return false;
     *ret_value = trunc(size * factor);
     return !isnan(size) || error_set(error, "config.json: head_dim is missing");
 }
 
 /* The layers that share the keys of others are twice as wide. */
-static bool emit_widths(struct synthesis *synthesis, struct error *error)
+static bool emit_widths(struct draft *draft, struct error *error)
 {
     double width, n_shared;
     struct layers layers;
-    if (!json_bool(hparams_get(synthesis->model->hparams, "use_double_wide_mlp"), false))
+    if (!json_bool(hparams_get(draft->model->hparams, "use_double_wide_mlp"), false))
         return true;
-    if (!synthesis_number(synthesis, "intermediate_size", 0, &width, error) ||
-        !synthesis_number(synthesis, "num_kv_shared_layers", 0, &n_shared, error) ||
-        !layers_new(synthesis, &layers, error))
+    if (!draft_number(draft, "intermediate_size", 0, &width, error) ||
+        !draft_number(draft, "num_kv_shared_layers", 0, &n_shared, error) || !layers_new(draft, &layers, error))
         return false;
     for (uint64_t i = 0; i < layers.n; i++)
         layers.values[i] = (double)i < (double)layers.n - n_shared ? width : 2 * width;
-    layers_set(synthesis, "feed_forward_length", GGUF_I32, &layers);
+    layers_set(draft, "feed_forward_length", GGUF_I32, &layers);
     return true;
 }
 
-static bool emit_kv_heads(struct synthesis *synthesis, struct error *error)
+static bool emit_kv_heads(struct draft *draft, struct error *error)
 {
-    const struct hparams *hparams = synthesis->model->hparams;
+    const struct hparams *hparams = draft->model->hparams;
     double full, sliding;
     struct layers layers;
     if (!json_double(of_full_layers(hparams, "num_global_key_value_heads", "num_key_value_heads"), &full) ||
         !json_double(hparams_get(hparams, "num_key_value_heads"), &sliding))
         return true;
-    if (!layers_new(synthesis, &layers, error))
+    if (!layers_new(draft, &layers, error))
         return false;
     layers_mark(&layers, hparams_get(hparams, "layer_types"), "sliding_attention");
     for (uint64_t i = 0; i < layers.n; i++)
         layers.values[i] = layers.values[i] != 0 ? sliding : full;
-    layers_set(synthesis, "attention.head_count_kv", GGUF_I32, &layers);
+    layers_set(draft, "attention.head_count_kv", GGUF_I32, &layers);
     return true;
 }
 
 /* Tokens that the unified model never says, of generation_config.json. */
-static bool emit_suppressed(struct synthesis *synthesis, struct error *error)
+static bool emit_suppressed(struct draft *draft, struct error *error)
 {
     struct document *config;
     struct buffer elements = {0};
     uint64_t n_tokens = 0;
-    if (strcmp(synthesis->hf->name, "Gemma4UnifiedForConditionalGeneration") != 0)
+    if (strcmp(draft->hf->name, "Gemma4UnifiedForConditionalGeneration") != 0)
         return true;
-    if (!document_open(synthesis->model->checkpoint, "generation_config.json", &config, error))
+    if (!document_open(draft->model->checkpoint, "generation_config.json", &config, error))
         return false;
     const struct json *token = json_first(json_get(document_root(config), "suppress_tokens"));
     for (int64_t id; token != NULL && json_i64(token, &id); token = json_next(token), n_tokens++)
         buffer_append_le(&elements, (uint32_t)id, 4);
     document_close(config);
-    gguf_set_array(&synthesis->model->kvs, "tokenizer.ggml.suppress_tokens", GGUF_I32, n_tokens, &elements);
+    gguf_set_array(&draft->model->kvs, "tokenizer.ggml.suppress_tokens", GGUF_I32, n_tokens, &elements);
     return true;
 }
 
@@ -151,22 +149,22 @@ static const struct key_row keys[] = {
 };
 
 /* Only the first part of a head is rotated: the frequencies of the rest are divided by a huge number. */
-static bool add_rope_factors(struct synthesis *synthesis, struct error *error)
+static bool add_rope_factors(struct draft *draft, struct error *error)
 {
     double size = 0, factor;
-    if (!json_string_is(hparams_rope(synthesis->model->hparams, "rope_type"), "proportional"))
+    if (!json_string_is(hparams_rope(draft->model->hparams, "rope_type"), "proportional"))
         return error_set(error, "config.json: the rope_type of full attention is not proportional");
-    if (!compute_global_head_dim(synthesis, &size, error) ||
-        !synthesis_number(synthesis, "rope.partial_rotary_factor", NAN, &factor, error))
+    if (!compute_global_head_dim(draft, &size, error) ||
+        !draft_number(draft, "rope.partial_rotary_factor", NAN, &factor, error))
         return false;
     if (isnan(factor))
         return error_set(error, "config.json: full attention has no partial_rotary_factor");
-    struct arena *arena = synthesis->model->arena;
+    struct arena *arena = draft->model->arena;
     uint64_t n_factors = (uint64_t)size / 2;
     float *factors = arena_array(arena, n_factors + 1, sizeof *factors);
     for (uint64_t i = 0; i < n_factors; i++)
         factors[i] = (double)i < trunc(size * factor / 2) ? 1.0f : 1e30f;
-    synthesis_add_tensor(synthesis, "rope_freqs.weight", view_literal(arena, &f32_dtype, 1, &n_factors, factors), NULL);
+    draft_add_tensor(draft, "rope_freqs.weight", view_literal(arena, &f32_dtype, 1, &n_factors, factors), NULL);
     return true;
 }
 

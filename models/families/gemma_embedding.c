@@ -4,12 +4,12 @@
 static const struct family_name names[] = {{"Gemma3TextModel", "model."}, {0}};
 
 /* As in the file: transformers halves the window of models that look both ways. */
-static bool emit_window(struct synthesis *synthesis, struct error *error)
+static bool emit_window(struct draft *draft, struct error *error)
 {
     uint64_t window;
-    if (!json_u64(json_get(hparams_raw(synthesis->model->hparams), "sliding_window"), &window) || window > UINT32_MAX)
+    if (!json_u64(json_get(hparams_raw(draft->model->hparams), "sliding_window"), &window) || window > UINT32_MAX)
         return error_set(error, "config.json: sliding_window is missing, or no whole number of 32 bits");
-    gguf_set_u32(&synthesis->model->kvs, synthesis_key(synthesis, "attention.sliding_window"), (uint32_t)window);
+    gguf_set_u32(&draft->model->kvs, draft_key(draft, "attention.sliding_window"), (uint32_t)window);
     return true;
 }
 

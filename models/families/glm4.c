@@ -21,11 +21,11 @@ static const struct relation_row tensors[] = {
 };
 
 /* Heads rotate half of their dimensions, where nothing else is said. */
-static bool compute_rotary(const struct synthesis *synthesis, double *ret_value, struct error *error)
+static bool compute_rotary(const struct draft *draft, double *ret_value, struct error *error)
 {
     double head_dim, factor;
-    if (!compute_head_dim(synthesis, &head_dim, error) ||
-        !synthesis_number(synthesis, "rope.partial_rotary_factor", 0.5, &factor, error))
+    if (!compute_head_dim(draft, &head_dim, error) ||
+        !draft_number(draft, "rope.partial_rotary_factor", 0.5, &factor, error))
         return false;
     *ret_value = trunc(head_dim * factor);
     return true;

@@ -13,11 +13,11 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-static bool compute_rotary(const struct synthesis *synthesis, double *ret_value, struct error *error)
+static bool compute_rotary(const struct draft *draft, double *ret_value, struct error *error)
 {
     double size, factor;
-    if (!compute_head_dim(synthesis, &size, error) ||
-        !synthesis_number(synthesis, "rope.partial_rotary_factor", 0.5, &factor, error))
+    if (!compute_head_dim(draft, &size, error) ||
+        !draft_number(draft, "rope.partial_rotary_factor", 0.5, &factor, error))
         return false;
     *ret_value = trunc(size * factor);
     return true;

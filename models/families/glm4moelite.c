@@ -18,9 +18,9 @@ static void add_facts(struct facts *facts, const struct hparams *hparams)
     nextn_add_facts(facts, hparams);
 }
 
-static bool adjust(struct synthesis *synthesis, struct error *error)
+static bool adjust(struct draft *draft, struct error *error)
 {
-    return mla_adjust(synthesis, error) && nextn_count_blocks(synthesis, error);
+    return mla_adjust(draft, error) && nextn_count_blocks(draft, error);
 }
 
 const struct family glm4moelite_family = {

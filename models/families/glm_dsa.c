@@ -16,28 +16,28 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-static bool compute_rotary(const struct synthesis *synthesis, double *ret_value, struct error *error)
+static bool compute_rotary(const struct draft *draft, double *ret_value, struct error *error)
 {
     double size, factor;
-    if (!synthesis_number(synthesis, "qk_rope_head_dim", NAN, &size, error) ||
-        !synthesis_number(synthesis, "rope.partial_rotary_factor", 1.0, &factor, error))
+    if (!draft_number(draft, "qk_rope_head_dim", NAN, &size, error) ||
+        !draft_number(draft, "rope.partial_rotary_factor", 1.0, &factor, error))
         return false;
     *ret_value = trunc(size * factor);
     return !isnan(size) || error_set(error, "config.json: qk_rope_head_dim is missing");
 }
 
 /* Which layers' indexers see all. */
-static bool emit_indexer_types(struct synthesis *synthesis, struct error *error)
+static bool emit_indexer_types(struct draft *draft, struct error *error)
 {
-    const struct json *types = hparams_get(synthesis->model->hparams, "indexer_types");
+    const struct json *types = hparams_get(draft->model->hparams, "indexer_types");
     struct buffer elements = {0};
     (void)error;
     if (!json_is(types, JSON_ARRAY))
         return true;
     for (const struct json *type = json_first(types); type != NULL; type = json_next(type))
         buffer_append_le(&elements, json_string_is(type, "full"), 1);
-    gguf_set_array(&synthesis->model->kvs, synthesis_key(synthesis, "attention.indexer.types"), GGUF_BOOL,
-                   json_count(types), &elements);
+    gguf_set_array(&draft->model->kvs, draft_key(draft, "attention.indexer.types"), GGUF_BOOL, json_count(types),
+                   &elements);
     return true;
 }
 
@@ -58,9 +58,9 @@ static void add_facts(struct facts *facts, const struct hparams *hparams)
     nextn_add_facts(facts, hparams);
 }
 
-static bool adjust(struct synthesis *synthesis, struct error *error)
+static bool adjust(struct draft *draft, struct error *error)
 {
-    return mla_adjust(synthesis, error) && nextn_count_blocks(synthesis, error);
+    return mla_adjust(draft, error) && nextn_count_blocks(draft, error);
 }
 
 const struct family glm_dsa_family = {

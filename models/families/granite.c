@@ -5,19 +5,19 @@
 
 static const struct family_name names[] = {{"GraniteForCausalLM"}, {0}};
 
-bool granite_forget_head_dim(struct synthesis *synthesis, struct error *error)
+bool granite_forget_head_dim(struct draft *draft, struct error *error)
 {
     (void)error;
-    gguf_kvs_remove(&synthesis->model->kvs, synthesis_key(synthesis, "attention.key_length"));
-    gguf_kvs_remove(&synthesis->model->kvs, synthesis_key(synthesis, "attention.value_length"));
+    gguf_kvs_remove(&draft->model->kvs, draft_key(draft, "attention.key_length"));
+    gguf_kvs_remove(&draft->model->kvs, draft_key(draft, "attention.value_length"));
     return true;
 }
 
-static bool compute_rotary(const struct synthesis *synthesis, double *ret_value, struct error *error)
+static bool compute_rotary(const struct draft *draft, double *ret_value, struct error *error)
 {
-    if (facts_get(&synthesis->facts, "head") == 0 || facts_get(&synthesis->facts, "hidden") == 0)
+    if (facts_get(&draft->facts, "head") == 0 || facts_get(&draft->facts, "hidden") == 0)
         return error_set(error, "config.json: hidden_size or num_attention_heads is missing, 0, or too large");
-    *ret_value = (double)(facts_get(&synthesis->facts, "hidden") / facts_get(&synthesis->facts, "head"));
+    *ret_value = (double)(facts_get(&draft->facts, "hidden") / facts_get(&draft->facts, "head"));
     return true;
 }
 

@@ -45,13 +45,13 @@ static const struct relation_row tensors[] = {
 };
 
 /* Without experts config.json may still say how many are used. */
-static bool emit_used_experts(struct synthesis *synthesis, struct error *error)
+static bool emit_used_experts(struct draft *draft, struct error *error)
 {
     double n_experts;
-    if (!synthesis_number(synthesis, "num_local_experts", 0, &n_experts, error))
+    if (!draft_number(draft, "num_local_experts", 0, &n_experts, error))
         return false;
     if (n_experts == 0)
-        gguf_set_u32(&synthesis->model->kvs, synthesis_key(synthesis, "expert_used_count"), 0);
+        gguf_set_u32(&draft->model->kvs, draft_key(draft, "expert_used_count"), 0);
     return true;
 }
 
@@ -81,9 +81,9 @@ static void add_facts(struct facts *facts, const struct hparams *hparams)
     facts_set(facts, "value", 1);
 }
 
-static bool count_layers(struct synthesis *synthesis, struct error *error)
+static bool count_layers(struct draft *draft, struct error *error)
 {
-    return hparams_override(synthesis->model->hparams, "n_layers", synthesis->facts.n_layers, error);
+    return hparams_override(draft->model->hparams, "n_layers", draft->facts.n_layers, error);
 }
 
 const struct family granite_switch_family = {

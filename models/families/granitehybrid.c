@@ -89,30 +89,29 @@ static bool is_attention_alone(const struct hparams *hparams)
     return !has_mamba_layers(hparams) && !has_experts(hparams);
 }
 
-static bool compute_inner_size(const struct synthesis *synthesis, double *ret_value, struct error *error)
+static bool compute_inner_size(const struct draft *draft, double *ret_value, struct error *error)
 {
     double width, factor;
-    if (!synthesis_number(synthesis, "mamba_head_dim|hidden_size|d_model", 0, &width, error) ||
-        !synthesis_number(synthesis, "expand|num_heads|mamba_expand|mamba_num_heads", 0, &factor, error))
+    if (!draft_number(draft, "mamba_head_dim|hidden_size|d_model", 0, &width, error) ||
+        !draft_number(draft, "expand|num_heads|mamba_expand|mamba_num_heads", 0, &factor, error))
         return false;
     *ret_value = width * factor;
     return true;
 }
 
-static bool emit_attention(struct synthesis *synthesis, struct error *error)
+static bool emit_attention(struct draft *draft, struct error *error)
 {
     struct layers layers;
-    struct gguf_kvs *kvs = &synthesis->model->kvs;
-    if (!layers_new(synthesis, &layers, error))
+    struct gguf_kvs *kvs = &draft->model->kvs;
+    if (!layers_new(draft, &layers, error))
         return false;
-    mark_attention(synthesis->model->hparams, &layers);
-    bool has_rope =
-        !has_mamba_layers(synthesis->model->hparams) || strcmp(synthesis->hf->name, "BambaForCausalLM") == 0;
-    if (!layers_set_kv_heads(synthesis, &layers, error))
+    mark_attention(draft->model->hparams, &layers);
+    bool has_rope = !has_mamba_layers(draft->model->hparams) || strcmp(draft->hf->name, "BambaForCausalLM") == 0;
+    if (!layers_set_kv_heads(draft, &layers, error))
         return false;
-    gguf_set_bool(kvs, synthesis_key(synthesis, "rope.scaling.finetuned"), has_rope);
+    gguf_set_bool(kvs, draft_key(draft, "rope.scaling.finetuned"), has_rope);
     if (!has_rope)
-        gguf_set_u32(kvs, synthesis_key(synthesis, "context_length"), MAMBA2_CONTEXT);
+        gguf_set_u32(kvs, draft_key(draft, "context_length"), MAMBA2_CONTEXT);
     return true;
 }
 
@@ -135,10 +134,10 @@ static void add_facts(struct facts *facts, const struct hparams *hparams)
     mamba2_add_facts(facts, hparams, &sizes);
 }
 
-static bool pad_vocabulary(struct synthesis *synthesis, const struct vocab_input *input, struct error *error)
+static bool pad_vocabulary(struct draft *draft, const struct vocab_input *input, struct error *error)
 {
     (void)input;
-    return !has_mamba_layers(synthesis->model->hparams) || mamba2_pad_vocabulary(synthesis, 8, error);
+    return !has_mamba_layers(draft->model->hparams) || mamba2_pad_vocabulary(draft, 8, error);
 }
 
 #define GRANITE_HYBRID                                                                                                 \

@@ -38,58 +38,58 @@ static const struct relation_row hy3_tensors[] = {
 };
 
 /* Dynamic scaling is worked into the base of the rope once, for the longest context. */
-static bool scale_rope(struct synthesis *synthesis, double head_dim, double otherwise, struct error *error)
+static bool scale_rope(struct draft *draft, double head_dim, double otherwise, struct error *error)
 {
     enum { CONTEXT = 262144 };
-    struct gguf_kvs *kvs = &synthesis->model->kvs;
-    const char *type = json_string(hparams_rope(synthesis->model->hparams, "rope_type"), NULL);
+    struct gguf_kvs *kvs = &draft->model->kvs;
+    const char *type = json_string(hparams_rope(draft->model->hparams, "rope_type"), NULL);
     bool is_dynamic = type != NULL && strcmp(type, "dynamic") == 0;
     double theta, alpha;
     if (!is_dynamic && (type == NULL || strcmp(type, "xdrope") != 0))
         return true;
-    if (!synthesis_number(synthesis, "rope.alpha", otherwise, &alpha, error) ||
-        !synthesis_number(synthesis, "rope.rope_theta", 10000, &theta, error))
+    if (!draft_number(draft, "rope.alpha", otherwise, &alpha, error) ||
+        !draft_number(draft, "rope.rope_theta", 10000, &theta, error))
         return false;
-    gguf_set_f32(kvs, synthesis_key(synthesis, "rope.freq_base"), theta * pow(alpha, head_dim / (head_dim - 2)));
-    gguf_set_text(kvs, synthesis_key(synthesis, "rope.scaling.type"), "none");
-    gguf_set_f32(kvs, synthesis_key(synthesis, "rope.scaling.factor"), 1);
+    gguf_set_f32(kvs, draft_key(draft, "rope.freq_base"), theta * pow(alpha, head_dim / (head_dim - 2)));
+    gguf_set_text(kvs, draft_key(draft, "rope.scaling.type"), "none");
+    gguf_set_f32(kvs, draft_key(draft, "rope.scaling.factor"), 1);
     if (is_dynamic) {
-        gguf_set_u32(kvs, synthesis_key(synthesis, "rope.scaling.original_context_length"), CONTEXT);
-        gguf_set_u32(kvs, synthesis_key(synthesis, "context_length"), CONTEXT);
+        gguf_set_u32(kvs, draft_key(draft, "rope.scaling.original_context_length"), CONTEXT);
+        gguf_set_u32(kvs, draft_key(draft, "context_length"), CONTEXT);
     }
     return true;
 }
 
-static bool emit_rope(struct synthesis *synthesis, struct error *error)
+static bool emit_rope(struct draft *draft, struct error *error)
 {
     const double alpha = 50;
     double head_dim;
-    gguf_kvs_remove(&synthesis->model->kvs, synthesis_key(synthesis, "expert_count"));
-    return compute_head_dim(synthesis, &head_dim, error) && scale_rope(synthesis, head_dim, alpha, error);
+    gguf_kvs_remove(&draft->model->kvs, draft_key(draft, "expert_count"));
+    return compute_head_dim(draft, &head_dim, error) && scale_rope(draft, head_dim, alpha, error);
 }
 
-static bool emit_moe_rope(struct synthesis *synthesis, struct error *error)
+static bool emit_moe_rope(struct draft *draft, struct error *error)
 {
     const double alpha = 1000, head_dim = 128;
-    return scale_rope(synthesis, head_dim, alpha, error);
+    return scale_rope(draft, head_dim, alpha, error);
 }
 
 /* One number that may be a list of the same for each layer. */
-static bool emit_count(struct synthesis *synthesis, const char *key, const char *from, struct error *error)
+static bool emit_count(struct draft *draft, const char *key, const char *from, struct error *error)
 {
-    const struct json *value = hparams_get(synthesis->model->hparams, from);
+    const struct json *value = hparams_get(draft->model->hparams, from);
     uint64_t count;
     if (!json_u64(json_is(value, JSON_ARRAY) ? json_first(value) : value, &count) || count > UINT32_MAX)
         return error_set(error, "config.json: %s is missing, or not a whole number of 32 bits", from);
-    gguf_set_u32(&synthesis->model->kvs, synthesis_key(synthesis, key), (uint32_t)count);
+    gguf_set_u32(&draft->model->kvs, draft_key(draft, key), (uint32_t)count);
     return true;
 }
 
-static bool emit_experts(struct synthesis *synthesis, struct error *error)
+static bool emit_experts(struct draft *draft, struct error *error)
 {
-    return emit_count(synthesis, "expert_feed_forward_length", "moe_intermediate_size", error) &&
-           emit_count(synthesis, "expert_used_count", "moe_topk", error) &&
-           emit_count(synthesis, "expert_shared_count", "num_shared_expert", error);
+    return emit_count(draft, "expert_feed_forward_length", "moe_intermediate_size", error) &&
+           emit_count(draft, "expert_used_count", "moe_topk", error) &&
+           emit_count(draft, "expert_shared_count", "num_shared_expert", error);
 }
 
 static const struct key_row keys[] = {{.emit = emit_rope}, {0}};

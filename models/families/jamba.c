@@ -31,25 +31,25 @@ static const struct relation_row tensors[] = {
 };
 
 /* Key heads of the layers with attention, which come once in a period. */
-static bool emit_kv_heads(struct synthesis *synthesis, struct error *error)
+static bool emit_kv_heads(struct draft *draft, struct error *error)
 {
     struct layers layers;
     uint64_t period, offset;
-    const struct hparams *hparams = synthesis->model->hparams;
-    if (!layers_new(synthesis, &layers, error) ||
+    const struct hparams *hparams = draft->model->hparams;
+    if (!layers_new(draft, &layers, error) ||
         !hparams_count(hparams, "attn_layer_period", 1, UINT32_MAX, &period, error) ||
         !hparams_count(hparams, "attn_layer_offset", 0, UINT32_MAX, &offset, error))
         return false;
     for (uint64_t i = 0; i < layers.n; i++)
         layers.values[i] = i % period == offset;
-    return layers_set_kv_heads(synthesis, &layers, error);
+    return layers_set_kv_heads(draft, &layers, error);
 }
 
-static bool compute_inner_size(const struct synthesis *synthesis, double *ret_value, struct error *error)
+static bool compute_inner_size(const struct draft *draft, double *ret_value, struct error *error)
 {
     double width, expand;
-    if (!synthesis_number(synthesis, "hidden_size|mamba_d_model", 0, &width, error) ||
-        !synthesis_number(synthesis, "mamba_expand", 2, &expand, error))
+    if (!draft_number(draft, "hidden_size|mamba_d_model", 0, &width, error) ||
+        !draft_number(draft, "mamba_expand", 2, &expand, error))
         return false;
     *ret_value = width * expand;
     return true;
@@ -101,11 +101,11 @@ static void add_facts(struct facts *facts, const struct hparams *hparams)
     }
 }
 
-static bool after_vocab(struct synthesis *synthesis, const struct vocab_input *input, struct error *error)
+static bool after_vocab(struct draft *draft, const struct vocab_input *input, struct error *error)
 {
     (void)error;
     if (checkpoint_side_file(input->checkpoint, "tokenizer.model") == NULL)
-        gguf_set_bool(&synthesis->model->kvs, "tokenizer.ggml.add_space_prefix", false);
+        gguf_set_bool(&draft->model->kvs, "tokenizer.ggml.add_space_prefix", false);
     return true;
 }
 

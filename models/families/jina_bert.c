@@ -88,11 +88,11 @@ static const char *leave_out_adapters(struct arena *arena, const struct facts *f
     return direction == FORWARD && strstr(name, ".0.lora_") != NULL ? NULL : name;
 }
 
-static bool note_adapters(struct synthesis *synthesis, struct error *error)
+static bool note_adapters(struct draft *draft, struct error *error)
 {
     (void)error;
     checkpoint_note(
-        synthesis->model->checkpoint,
+        draft->model->checkpoint,
         "model.gguf: the adapters to tasks, which the converter writes as files of their own, are left out");
     return true;
 }

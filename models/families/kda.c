@@ -17,12 +17,12 @@
 const struct relation_row kda_self_attention_tensors[] = {KDA("model.layers.{}.self_attn"), {0}};
 const struct relation_row kda_attention_tensors[] = {KDA("model.layers.{}.attention"), {0}};
 
-void kda_look(struct synthesis *synthesis)
+void kda_look(struct draft *draft)
 {
-    const struct tensor_set *set = synthesis->model->checkpoint->tensors;
+    const struct tensor_set *set = draft->model->checkpoint->tensors;
     for (size_t i = 0; i < set->n_tensors; i++)
         if (set->tensors[i].rank == 2 && text_ends_with(set->tensors[i].name, ".q_conv1d.weight")) {
-            facts_set(&synthesis->facts, "flat_convolution", 1);
+            facts_set(&draft->facts, "flat_convolution", 1);
             return;
         }
 }

@@ -8,4 +8,4 @@
 extern const struct relation_row kda_self_attention_tensors[], kda_attention_tensors[];
 
 /* Sets that fact from the checkpoint: for family.adjust. */
-void kda_look(struct synthesis *synthesis);
+void kda_look(struct draft *draft);

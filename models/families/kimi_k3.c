@@ -84,17 +84,17 @@ static const char *rename_tensor(struct arena *arena, const struct facts *facts,
     return is_moved ? pattern_fill(arena, gates[!direction], numbers, "") : name;
 }
 
-static bool check_kind(struct synthesis *synthesis, struct error *error)
+static bool check_kind(struct draft *draft, struct error *error)
 {
-    struct hparams *hparams = synthesis->model->hparams;
+    struct hparams *hparams = draft->model->hparams;
     if (!json_bool(hparams_get(hparams, "mla_use_nope"), false))
         return error_set(error, "config.json: mla_use_nope is not true: other latent attention is not supported");
     if (!json_string_is(hparams_get(hparams, "moe_router_activation_func"), "sigmoid") ||
         !json_string_is(hparams_get(hparams, "hidden_act"), "situ"))
         return error_set(error, "config.json: moe_router_activation_func is not 'sigmoid', or hidden_act not 'situ'");
-    if (synthesis->facts.n_layers > 256)
+    if (draft->facts.n_layers > 256)
         return error_set(error, "config.json: more than 256 layers");
-    kda_look(synthesis);
+    kda_look(draft);
     return hparams_override(hparams, "num_key_value_heads", 1, error);
 }
 
@@ -159,27 +159,27 @@ static void multiply_pairs(struct gguf_model *model)
     model->tensors = set;
 }
 
-static void arrange(struct synthesis *synthesis)
+static void arrange(struct draft *draft)
 {
     enum { FILE_TYPE_MXFP4 = 38 };
     static const char *const experts[] = {"blk.{}.ffn_gate_exps.weight", "blk.{}.ffn_down_exps.weight",
                                           "blk.{}.ffn_up_exps.weight", NULL};
-    struct gguf_model *model = synthesis->model;
+    struct gguf_model *model = draft->model;
     bool is_packed = false;
     multiply_pairs(model);
     for (size_t i = 0; i < model->tensors->n_tensors && !is_packed; i++)
         is_packed = strcmp(model->tensors->tensors[i].view->dtype->name, "MXFP4") == 0;
     if (!is_packed)
         return;
-    synthesis_put_first(synthesis, experts);
+    draft_put_first(draft, experts);
     model->packed_file_type = FILE_TYPE_MXFP4;
 }
 
 /* The end of a turn is what config.json says, whatever the tokenizer does. */
-static bool after_vocab(struct synthesis *synthesis, const struct vocab_input *input, struct error *error)
+static bool after_vocab(struct draft *draft, const struct vocab_input *input, struct error *error)
 {
     static const struct key_row rows[] = {{".tokenizer.ggml.eos_token_id", GGUF_U32, IF_PRESENT, "eos_token_id"}, {0}};
-    return synthesis_emit(synthesis, rows, error) && release_chat_template(synthesis, input, error);
+    return draft_emit(draft, rows, error) && release_chat_template(draft, input, error);
 }
 
 const struct family kimi_k3_family = {

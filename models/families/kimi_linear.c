@@ -24,11 +24,11 @@ static const struct relation_row tensors[] = {
 };
 
 /* Layers of latent attention are listed by their numbers from 1 on; they have one key for all queries. */
-bool kimi_linear_emit_kv_heads(struct synthesis *synthesis, struct error *error)
+bool kimi_linear_emit_kv_heads(struct draft *draft, struct error *error)
 {
-    const struct json *listed = hparams_get(synthesis->model->hparams, "linear_attn_config.full_attn_layers");
+    const struct json *listed = hparams_get(draft->model->hparams, "linear_attn_config.full_attn_layers");
     struct layers layers;
-    if (!layers_new(synthesis, &layers, error))
+    if (!layers_new(draft, &layers, error))
         return false;
     if (!json_is(listed, JSON_ARRAY))
         return error_set(error, "config.json: linear_attn_config.full_attn_layers is missing, or not a list");
@@ -37,16 +37,16 @@ bool kimi_linear_emit_kv_heads(struct synthesis *synthesis, struct error *error)
         if (json_u64(item, &number) && number >= 1 && number <= layers.n)
             layers.values[number - 1] = 1;
     }
-    layers_set(synthesis, "attention.head_count_kv", GGUF_I32, &layers);
+    layers_set(draft, "attention.head_count_kv", GGUF_I32, &layers);
     return true;
 }
 
-static bool add_up(const struct synthesis *synthesis, const char *whole, const char *first, const char *second,
+static bool add_up(const struct draft *draft, const char *whole, const char *first, const char *second,
                    double *ret_value, struct error *error)
 {
     double a, b;
-    if (!synthesis_number(synthesis, whole, -1, ret_value, error) ||
-        !synthesis_number(synthesis, first, -1, &a, error) || !synthesis_number(synthesis, second, -1, &b, error))
+    if (!draft_number(draft, whole, -1, ret_value, error) || !draft_number(draft, first, -1, &a, error) ||
+        !draft_number(draft, second, -1, &b, error))
         return false;
     if (*ret_value >= 0)
         return true;
@@ -54,14 +54,14 @@ static bool add_up(const struct synthesis *synthesis, const char *whole, const c
     return (a >= 0 && b >= 0) || error_set(error, "config.json: %s is missing", a < 0 ? first : second);
 }
 
-bool kimi_linear_key_length(const struct synthesis *synthesis, double *ret_value, struct error *error)
+bool kimi_linear_key_length(const struct draft *draft, double *ret_value, struct error *error)
 {
-    return add_up(synthesis, "", "kv_lora_rank|n_lora_kv", "qk_rope_head_dim|n_rot", ret_value, error);
+    return add_up(draft, "", "kv_lora_rank|n_lora_kv", "qk_rope_head_dim|n_rot", ret_value, error);
 }
 
-bool kimi_linear_mla_key_length(const struct synthesis *synthesis, double *ret_value, struct error *error)
+bool kimi_linear_mla_key_length(const struct draft *draft, double *ret_value, struct error *error)
 {
-    return add_up(synthesis, "n_embd_head_k_mla", "qk_nope_head_dim", "qk_rope_head_dim|n_rot", ret_value, error);
+    return add_up(draft, "n_embd_head_k_mla", "qk_nope_head_dim", "qk_rope_head_dim|n_rot", ret_value, error);
 }
 
 static const struct key_row keys[] = {
@@ -82,10 +82,10 @@ static const struct key_row keys[] = {
     {0},
 };
 
-static bool adjust(struct synthesis *synthesis, struct error *error)
+static bool adjust(struct draft *draft, struct error *error)
 {
-    kda_look(synthesis);
-    return hparams_override(synthesis->model->hparams, "num_key_value_heads", 1, error);
+    kda_look(draft);
+    return hparams_override(draft->model->hparams, "num_key_value_heads", 1, error);
 }
 
 const struct family kimi_linear_family = {

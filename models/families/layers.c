@@ -3,12 +3,12 @@
 #include <inttypes.h>
 #include <string.h>
 
-bool layers_new(const struct synthesis *synthesis, struct layers *ret_layers, struct error *error)
+bool layers_new(const struct draft *draft, struct layers *ret_layers, struct error *error)
 {
-    uint64_t n = synthesis->facts.n_layers;
+    uint64_t n = draft->facts.n_layers;
     if (n == 0 || n > MAX_LISTED_LAYERS)
         return error_set(error, "config.json: %" PRIu64 " layers, outside 1 to %d", n, MAX_LISTED_LAYERS);
-    *ret_layers = (struct layers){n, arena_array(synthesis->model->arena, n, sizeof(double))};
+    *ret_layers = (struct layers){n, arena_array(draft->model->arena, n, sizeof(double))};
     memset(ret_layers->values, 0, n * sizeof(double));
     return true;
 }
@@ -28,7 +28,7 @@ void layers_fill(struct layers *layers, const struct json *list)
             layers->values[i] = json_is(item, JSON_TRUE);
 }
 
-void layers_set(struct synthesis *synthesis, const char *key, enum gguf_type type, const struct layers *layers)
+void layers_set(struct draft *draft, const char *key, enum gguf_type type, const struct layers *layers)
 {
     struct buffer elements = {0};
     for (uint64_t i = 0; i < layers->n; i++) {
@@ -42,26 +42,26 @@ void layers_set(struct synthesis *synthesis, const char *key, enum gguf_type typ
         else
             buffer_append_le(&elements, (uint32_t)(int32_t)layers->values[i], 4);
     }
-    gguf_set_array(&synthesis->model->kvs, synthesis_key(synthesis, key), type, layers->n, &elements);
+    gguf_set_array(&draft->model->kvs, draft_key(draft, key), type, layers->n, &elements);
 }
 
-bool layers_set_kv_heads(struct synthesis *synthesis, const struct layers *layers, struct error *error)
+bool layers_set_kv_heads(struct draft *draft, const struct layers *layers, struct error *error)
 {
     uint64_t kv_heads;
-    if (!hparams_count(synthesis->model->hparams, "num_key_value_heads|n_kv_heads", 0, INT32_MAX, &kv_heads, error))
+    if (!hparams_count(draft->model->hparams, "num_key_value_heads|n_kv_heads", 0, INT32_MAX, &kv_heads, error))
         return false;
     for (uint64_t i = 0; i < layers->n; i++)
         layers->values[i] = layers->values[i] != 0 ? (double)kv_heads : 0;
-    layers_set(synthesis, "attention.head_count_kv", GGUF_I32, layers);
+    layers_set(draft, "attention.head_count_kv", GGUF_I32, layers);
     return true;
 }
 
-bool emit_sliding_layers(struct synthesis *synthesis, struct error *error)
+bool emit_sliding_layers(struct draft *draft, struct error *error)
 {
     struct layers layers;
-    if (!layers_new(synthesis, &layers, error))
+    if (!layers_new(draft, &layers, error))
         return false;
-    layers_mark(&layers, hparams_get(synthesis->model->hparams, "layer_types"), "sliding_attention");
-    layers_set(synthesis, "attention.sliding_window_pattern", GGUF_BOOL, &layers);
+    layers_mark(&layers, hparams_get(draft->model->hparams, "layer_types"), "sliding_attention");
+    layers_set(draft, "attention.sliding_window_pattern", GGUF_BOOL, &layers);
     return true;
 }

@@ -12,7 +12,7 @@ struct layers {
 };
 
 /* As many layers as the facts count; fails where those are none, or more than MAX_LISTED_LAYERS. */
-bool layers_new(const struct synthesis *synthesis, struct layers *ret_layers, struct error *error);
+bool layers_new(const struct draft *draft, struct layers *ret_layers, struct error *error);
 
 /* 1 where the list of texts `list` has `text` for the layer; layers that it does not have stay 0. */
 void layers_mark(struct layers *layers, const struct json *list, const char *text);
@@ -21,10 +21,10 @@ void layers_mark(struct layers *layers, const struct json *list, const char *tex
 void layers_fill(struct layers *layers, const struct json *list);
 
 /* Sets a key to an array of I32, F32 or BOOL. */
-void layers_set(struct synthesis *synthesis, const char *key, enum gguf_type type, const struct layers *layers);
+void layers_set(struct draft *draft, const char *key, enum gguf_type type, const struct layers *layers);
 
 /* attention.head_count_kv: num_key_value_heads on the layers that `layers` marks, 0 on the others. */
-bool layers_set_kv_heads(struct synthesis *synthesis, const struct layers *layers, struct error *error);
+bool layers_set_kv_heads(struct draft *draft, const struct layers *layers, struct error *error);
 
 /* attention.sliding_window_pattern, as truth values: the layers that layer_types calls "sliding_attention". */
-bool emit_sliding_layers(struct synthesis *synthesis, struct error *error);
+bool emit_sliding_layers(struct draft *draft, struct error *error);

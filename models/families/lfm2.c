@@ -29,11 +29,11 @@ static const struct relation_row tensors[] = {
 };
 
 /* The layers with attention: named, or listed by their numbers in full_attn_idxs; all where neither is. */
-static void mark_attention(const struct synthesis *synthesis, struct layers *layers)
+static void mark_attention(const struct draft *draft, struct layers *layers)
 {
-    const struct hparams *hparams = synthesis->model->hparams;
+    const struct hparams *hparams = draft->model->hparams;
     const struct json *types = hparams_get(hparams, "layer_types"), *listed = hparams_get(hparams, "full_attn_idxs");
-    bool is_moe = synthesis->hf == moe_names;
+    bool is_moe = draft->hf == moe_names;
     if (json_is(types, JSON_ARRAY)) {
         layers_mark(layers, types, is_moe ? "full_attention" : "conv");
         for (uint64_t i = 0; i < layers->n && !is_moe; i++)
@@ -49,24 +49,24 @@ static void mark_attention(const struct synthesis *synthesis, struct layers *lay
     }
 }
 
-static bool emit_kv_heads(struct synthesis *synthesis, struct error *error)
+static bool emit_kv_heads(struct draft *draft, struct error *error)
 {
     struct layers layers;
-    if (!layers_new(synthesis, &layers, error))
+    if (!layers_new(draft, &layers, error))
         return false;
-    mark_attention(synthesis, &layers);
-    return layers_set_kv_heads(synthesis, &layers, error);
+    mark_attention(draft, &layers);
+    return layers_set_kv_heads(draft, &layers, error);
 }
 
 /* Two thirds of what is said, by a factor, and rounded up. */
-static bool compute_feed_forward(const struct synthesis *synthesis, double *ret_value, struct error *error)
+static bool compute_feed_forward(const struct draft *draft, double *ret_value, struct error *error)
 {
     double width, factor, multiple;
-    if (!synthesis_number(synthesis, "block_ff_dim|intermediate_size", 12288, &width, error) ||
-        !synthesis_number(synthesis, "block_ffn_dim_multiplier", 1, &factor, error) ||
-        !synthesis_number(synthesis, "block_multiple_of", 256, &multiple, error))
+    if (!draft_number(draft, "block_ff_dim|intermediate_size", 12288, &width, error) ||
+        !draft_number(draft, "block_ffn_dim_multiplier", 1, &factor, error) ||
+        !draft_number(draft, "block_multiple_of", 256, &multiple, error))
         return false;
-    if (!json_bool(hparams_get(synthesis->model->hparams, "block_auto_adjust_ff_dim"), false)) {
+    if (!json_bool(hparams_get(draft->model->hparams, "block_auto_adjust_ff_dim"), false)) {
         *ret_value = width;
         return true;
     }

@@ -35,22 +35,22 @@ const struct key_row llama_keys[] = {
     {0},
 };
 
-bool llama_before_vocab(struct synthesis *synthesis, const struct vocab_input *input, struct error *error)
+bool llama_before_vocab(struct draft *draft, const struct vocab_input *input, struct error *error)
 {
     struct document *config;
     if (!document_open(input->checkpoint, "tokenizer_config.json", &config, error))
         return false;
     const struct json *value = json_get(document_root(config), "add_prefix_space");
     if (json_is(value, JSON_TRUE) || json_is(value, JSON_FALSE))
-        gguf_set_bool(&synthesis->model->kvs, "tokenizer.ggml.add_space_prefix", json_bool(value, false));
+        gguf_set_bool(&draft->model->kvs, "tokenizer.ggml.add_space_prefix", json_bool(value, false));
     document_close(config);
     return true;
 }
 
-bool llama_after_vocab(struct synthesis *synthesis, const struct vocab_input *input, struct error *error)
+bool llama_after_vocab(struct draft *draft, const struct vocab_input *input, struct error *error)
 {
     enum { CODE_LLAMA_VOCABULARY = 32016, CODE_LLAMA_EOT = 32010, GRANITE_VOCABULARY = 49152 };
-    struct gguf_kvs *kvs = &synthesis->model->kvs;
+    struct gguf_kvs *kvs = &draft->model->kvs;
     uint64_t n_vocab;
     (void)error;
     if (!json_u64(hparams_get(input->hparams, "vocab_size"), &n_vocab))

@@ -7,7 +7,7 @@ extern const struct relation_row llama_tensors[];
 extern const struct key_row llama_keys[];
 
 /* tokenizer.ggml.add_space_prefix, where tokenizer_config.json says it. */
-bool llama_before_vocab(struct synthesis *synthesis, const struct vocab_input *input, struct error *error);
+bool llama_before_vocab(struct draft *draft, const struct vocab_input *input, struct error *error);
 
 /* What the sizes of the vocabularies of CodeLlama and of small Granite models stand for. */
-bool llama_after_vocab(struct synthesis *synthesis, const struct vocab_input *input, struct error *error);
+bool llama_after_vocab(struct draft *draft, const struct vocab_input *input, struct error *error);

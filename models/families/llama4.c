@@ -38,11 +38,11 @@ static bool all_are_full(const struct hparams *hparams)
            (json_u64(hparams_get(hparams, "no_rope_layer_interval"), &interval) && interval == 1);
 }
 
-static bool emit_sliding_window(struct synthesis *synthesis, struct error *error)
+static bool emit_sliding_window(struct draft *draft, struct error *error)
 {
     (void)error;
-    if (all_are_full(synthesis->model->hparams))
-        gguf_set_u32(&synthesis->model->kvs, synthesis_key(synthesis, "attention.sliding_window"), 0);
+    if (all_are_full(draft->model->hparams))
+        gguf_set_u32(&draft->model->kvs, draft_key(draft, "attention.sliding_window"), 0);
     return true;
 }
 

@@ -25,60 +25,60 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-static bool model_width(const struct synthesis *synthesis, double *ret_width, struct error *error)
+static bool model_width(const struct draft *draft, double *ret_width, struct error *error)
 {
-    if (!synthesis_number(synthesis, "hidden_size|d_model", 0, ret_width, error))
+    if (!draft_number(draft, "hidden_size|d_model", 0, ret_width, error))
         return false;
     return *ret_width > 0 || error_set(error, "config.json: hidden_size|d_model is missing");
 }
 
 /* A value that stands for "work it out" where it is 0 or absent. */
-static bool number_or(const struct synthesis *synthesis, const char *from, double otherwise, double *ret_value,
+static bool number_or(const struct draft *draft, const char *from, double otherwise, double *ret_value,
                       struct error *error)
 {
-    if (!synthesis_number(synthesis, from, 0, ret_value, error))
+    if (!draft_number(draft, from, 0, ret_value, error))
         return false;
     if (*ret_value == 0)
         *ret_value = otherwise;
     return true;
 }
 
-static bool compute_conv_kernel(const struct synthesis *synthesis, double *ret_value, struct error *error)
+static bool compute_conv_kernel(const struct draft *draft, double *ret_value, struct error *error)
 {
-    return number_or(synthesis, "conv_kernel|d_conv", 4, ret_value, error);
+    return number_or(draft, "conv_kernel|d_conv", 4, ret_value, error);
 }
 
-static bool compute_inner_size(const struct synthesis *synthesis, double *ret_value, struct error *error)
+static bool compute_inner_size(const struct draft *draft, double *ret_value, struct error *error)
 {
     double width;
-    if (!model_width(synthesis, &width, error) ||
-        !number_or(synthesis, "intermediate_size|d_inner", 2 * width, ret_value, error))
+    if (!model_width(draft, &width, error) ||
+        !number_or(draft, "intermediate_size|d_inner", 2 * width, ret_value, error))
         return false;
     return *ret_value == 2 * width ||
            error_set(error, "config.json: the inner size is %g, not twice the width %g", *ret_value, width);
 }
 
-static bool compute_state_size(const struct synthesis *synthesis, double *ret_value, struct error *error)
+static bool compute_state_size(const struct draft *draft, double *ret_value, struct error *error)
 {
-    return number_or(synthesis, "state_size|d_state", 16, ret_value, error);
+    return number_or(draft, "state_size|d_state", 16, ret_value, error);
 }
 
-static bool compute_time_step_rank(const struct synthesis *synthesis, double *ret_value, struct error *error)
+static bool compute_time_step_rank(const struct draft *draft, double *ret_value, struct error *error)
 {
     double width;
-    return model_width(synthesis, &width, error) &&
-           number_or(synthesis, "time_step_rank|dt_rank", ceil(width / 16), ret_value, error);
+    return model_width(draft, &width, error) &&
+           number_or(draft, "time_step_rank|dt_rank", ceil(width / 16), ret_value, error);
 }
 
-static bool compute_epsilon(const struct synthesis *synthesis, double *ret_value, struct error *error)
+static bool compute_epsilon(const struct draft *draft, double *ret_value, struct error *error)
 {
-    return number_or(synthesis, "layer_norm_epsilon|rms_norm_eps", 1e-5, ret_value, error);
+    return number_or(draft, "layer_norm_epsilon|rms_norm_eps", 1e-5, ret_value, error);
 }
 
-static bool compute_dt_norm(const struct synthesis *synthesis, double *ret_value, struct error *error)
+static bool compute_dt_norm(const struct draft *draft, double *ret_value, struct error *error)
 {
     (void)error;
-    *ret_value = json_string_is(hparams_get(synthesis->model->hparams, "model_type"), "falcon_mamba");
+    *ret_value = json_string_is(hparams_get(draft->model->hparams, "model_type"), "falcon_mamba");
     return true;
 }
 
@@ -120,32 +120,32 @@ static bool same_values(const struct tensor *a, const struct tensor *b)
 }
 
 /* The output is left out where it is the embedding: the one rule that depends on values. */
-static bool compare_output(struct synthesis *synthesis, struct error *error)
+static bool compare_output(struct draft *draft, struct error *error)
 {
     static const char *const embeddings[] = {"backbone.embeddings.weight", "backbone.embedding.weight"};
-    const struct tensor_set *set = synthesis->model->checkpoint->tensors;
+    const struct tensor_set *set = draft->model->checkpoint->tensors;
     const struct tensor *output = tensor_set_find_text(set, "lm_head.weight");
     (void)error;
     for (size_t i = 0; i < sizeof embeddings / sizeof *embeddings; i++) {
         const struct tensor *embedding = tensor_set_find_text(set, embeddings[i]);
         if (embedding != NULL && output != NULL && same_values(embedding, output))
-            facts_set(&synthesis->facts, "output_is_embedding", 1);
+            facts_set(&draft->facts, "output_is_embedding", 1);
     }
     return true;
 }
 
 /* The list of tokens is as long as the embedding: padded. */
-static bool pad_vocabulary(struct synthesis *synthesis, const struct vocab_input *input, struct error *error)
+static bool pad_vocabulary(struct draft *draft, const struct vocab_input *input, struct error *error)
 {
     enum { MOST = 1 << 24 };
     uint64_t n_tokens, multiple = 8;
     (void)input;
-    if (!hparams_count(synthesis->model->hparams, "vocab_size", 0, MOST, &n_tokens, error) ||
-        (hparams_get(synthesis->model->hparams, "pad_vocab_size_multiple") != NULL &&
-         !hparams_count(synthesis->model->hparams, "pad_vocab_size_multiple", 1, MOST, &multiple, error)))
+    if (!hparams_count(draft->model->hparams, "vocab_size", 0, MOST, &n_tokens, error) ||
+        (hparams_get(draft->model->hparams, "pad_vocab_size_multiple") != NULL &&
+         !hparams_count(draft->model->hparams, "pad_vocab_size_multiple", 1, MOST, &multiple, error)))
         return false;
     n_tokens = (n_tokens + multiple - 1) / multiple * multiple;
-    return hparams_override(synthesis->model->hparams, "vocab_size", n_tokens, error);
+    return hparams_override(draft->model->hparams, "vocab_size", n_tokens, error);
 }
 
 static const struct config_row config_rows[] = {

@@ -32,12 +32,12 @@ void mamba2_add_facts(struct facts *facts, const struct hparams *hparams, const 
     }
 }
 
-bool mamba2_pad_vocabulary(struct synthesis *synthesis, uint64_t multiple, struct error *error)
+bool mamba2_pad_vocabulary(struct draft *draft, uint64_t multiple, struct error *error)
 {
     enum { MOST = 1 << 24 };
     uint64_t n_tokens;
-    if (!hparams_count(synthesis->model->hparams, "vocab_size", 0, MOST, &n_tokens, error))
+    if (!hparams_count(draft->model->hparams, "vocab_size", 0, MOST, &n_tokens, error))
         return false;
-    return hparams_override(synthesis->model->hparams, "vocab_size", (n_tokens + multiple - 1) / multiple * multiple,
+    return hparams_override(draft->model->hparams, "vocab_size", (n_tokens + multiple - 1) / multiple * multiple,
                             error);
 }

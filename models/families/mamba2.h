@@ -16,6 +16,6 @@ struct mamba2_sizes {
 void mamba2_add_facts(struct facts *facts, const struct hparams *hparams, const struct mamba2_sizes *sizes);
 
 /* Makes vocab_size a multiple: the embedding has been padded. */
-bool mamba2_pad_vocabulary(struct synthesis *synthesis, uint64_t multiple, struct error *error);
+bool mamba2_pad_vocabulary(struct draft *draft, uint64_t multiple, struct error *error);
 
 enum { MAMBA2_CONTEXT = 1 << 20 }; /* context_length of models that have none */

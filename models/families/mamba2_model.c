@@ -12,21 +12,21 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-static bool compute_inner_size(const struct synthesis *synthesis, double *ret_value, struct error *error)
+static bool compute_inner_size(const struct draft *draft, double *ret_value, struct error *error)
 {
     double width, expand;
-    if (!synthesis_number(synthesis, "hidden_size|d_model", 0, &width, error) ||
-        !synthesis_number(synthesis, "expand", 2, &expand, error) ||
-        !synthesis_number(synthesis, "intermediate_size|d_inner", width * expand, ret_value, error))
+    if (!draft_number(draft, "hidden_size|d_model", 0, &width, error) ||
+        !draft_number(draft, "expand", 2, &expand, error) ||
+        !draft_number(draft, "intermediate_size|d_inner", width * expand, ret_value, error))
         return false;
     return width > 0 || error_set(error, "config.json: hidden_size|d_model is missing");
 }
 
-static bool compute_heads(const struct synthesis *synthesis, double *ret_value, struct error *error)
+static bool compute_heads(const struct draft *draft, double *ret_value, struct error *error)
 {
     double inner, head_dim;
-    if (!compute_inner_size(synthesis, &inner, error) ||
-        !synthesis_number(synthesis, "mamba_d_head|head_dim", 64, &head_dim, error))
+    if (!compute_inner_size(draft, &inner, error) ||
+        !draft_number(draft, "mamba_d_head|head_dim", 64, &head_dim, error))
         return false;
     if (!(head_dim >= 1))
         return error_set(error, "config.json: head_dim is %g, below 1", head_dim);
@@ -58,15 +58,15 @@ static void add_facts(struct facts *facts, const struct hparams *hparams)
         facts_set(facts, "state_group", 1);
 }
 
-static bool pad_vocabulary(struct synthesis *synthesis, const struct vocab_input *input, struct error *error)
+static bool pad_vocabulary(struct draft *draft, const struct vocab_input *input, struct error *error)
 {
     enum { MOST = 1 << 16 };
     uint64_t multiple = 16;
     (void)input;
-    if (hparams_get(synthesis->model->hparams, "pad_vocab_size_multiple") != NULL &&
-        !hparams_count(synthesis->model->hparams, "pad_vocab_size_multiple", 1, MOST, &multiple, error))
+    if (hparams_get(draft->model->hparams, "pad_vocab_size_multiple") != NULL &&
+        !hparams_count(draft->model->hparams, "pad_vocab_size_multiple", 1, MOST, &multiple, error))
         return false;
-    return mamba2_pad_vocabulary(synthesis, multiple, error);
+    return mamba2_pad_vocabulary(draft, multiple, error);
 }
 
 static const char *const prefixes[] = {"model.", NULL};

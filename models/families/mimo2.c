@@ -42,10 +42,10 @@ static const char *rename_tensor(struct arena *arena, const struct facts *facts,
 }
 
 /* The layers that look at a window; those that predict do. */
-static bool mark_window(const struct synthesis *synthesis, struct layers *layers, struct error *error)
+static bool mark_window(const struct draft *draft, struct layers *layers, struct error *error)
 {
-    const struct json *pattern = hparams_get(synthesis->model->hparams, "hybrid_layer_pattern");
-    if (!layers_new(synthesis, layers, error))
+    const struct json *pattern = hparams_get(draft->model->hparams, "hybrid_layer_pattern");
+    if (!layers_new(draft, layers, error))
         return false;
     if (!json_is(pattern, JSON_ARRAY))
         return error_set(error, "config.json: hybrid_layer_pattern is missing, or not a list");
@@ -55,31 +55,31 @@ static bool mark_window(const struct synthesis *synthesis, struct layers *layers
     return true;
 }
 
-static bool emit_windows(struct synthesis *synthesis, struct error *error)
+static bool emit_windows(struct draft *draft, struct error *error)
 {
     struct layers window, kv_heads;
     double n_full, n_window, size;
-    if (!mark_window(synthesis, &window, error) || !layers_new(synthesis, &kv_heads, error) ||
-        !synthesis_number(synthesis, "num_key_value_heads", -1, &n_full, error) ||
-        !synthesis_number(synthesis, "swa_num_key_value_heads", -1, &n_window, error) ||
-        !synthesis_number(synthesis, "sliding_window", -1, &size, error))
+    if (!mark_window(draft, &window, error) || !layers_new(draft, &kv_heads, error) ||
+        !draft_number(draft, "num_key_value_heads", -1, &n_full, error) ||
+        !draft_number(draft, "swa_num_key_value_heads", -1, &n_window, error) ||
+        !draft_number(draft, "sliding_window", -1, &size, error))
         return false;
     if (n_full < 0 || n_window < 0 || !(size >= 0 && size <= UINT32_MAX))
         return error_set(error,
                          "config.json: num_key_value_heads, swa_num_key_value_heads or sliding_window is missing");
     for (uint64_t i = 0; i < window.n; i++)
         kv_heads.values[i] = window.values[i] == 1 ? n_window : n_full;
-    layers_set(synthesis, "attention.head_count_kv", GGUF_I32, &kv_heads);
-    gguf_set_u32(&synthesis->model->kvs, synthesis_key(synthesis, "attention.sliding_window"), (uint32_t)size);
-    layers_set(synthesis, "attention.sliding_window_pattern", GGUF_I32, &window);
+    layers_set(draft, "attention.head_count_kv", GGUF_I32, &kv_heads);
+    gguf_set_u32(&draft->model->kvs, draft_key(draft, "attention.sliding_window"), (uint32_t)size);
+    layers_set(draft, "attention.sliding_window_pattern", GGUF_I32, &window);
     return true;
 }
 
-static bool compute_rotary(const struct synthesis *synthesis, double *ret_value, struct error *error)
+static bool compute_rotary(const struct draft *draft, double *ret_value, struct error *error)
 {
     double head_dim, factor;
-    if (!compute_head_dim(synthesis, &head_dim, error) ||
-        !synthesis_number(synthesis, "rope.partial_rotary_factor", NAN, &factor, error))
+    if (!compute_head_dim(draft, &head_dim, error) ||
+        !draft_number(draft, "rope.partial_rotary_factor", NAN, &factor, error))
         return false;
     *ret_value = trunc(head_dim * factor);
     return !isnan(factor) || error_set(error, "config.json: partial_rotary_factor is missing");

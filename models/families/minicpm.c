@@ -23,22 +23,22 @@ static const struct relation_row tensors3[] = {
     {0},
 };
 
-static bool compute_residual_scale(const struct synthesis *synthesis, double *ret_value, struct error *error)
+static bool compute_residual_scale(const struct draft *draft, double *ret_value, struct error *error)
 {
     double depth;
-    if (!synthesis_number(synthesis, "scale_depth", NAN, &depth, error))
+    if (!draft_number(draft, "scale_depth", NAN, &depth, error))
         return false;
-    if (isnan(depth) || synthesis->facts.n_layers == 0)
+    if (isnan(depth) || draft->facts.n_layers == 0)
         return error_set(error, "config.json: scale_depth or num_hidden_layers is missing");
-    *ret_value = depth / sqrt((double)synthesis->facts.n_layers);
+    *ret_value = depth / sqrt((double)draft->facts.n_layers);
     return true;
 }
 
-static bool compute_logit_scale(const struct synthesis *synthesis, double *ret_value, struct error *error)
+static bool compute_logit_scale(const struct draft *draft, double *ret_value, struct error *error)
 {
     double hidden, base;
-    if (!synthesis_number(synthesis, "hidden_size", 0, &hidden, error) ||
-        !synthesis_number(synthesis, "dim_model_base", 0, &base, error))
+    if (!draft_number(draft, "hidden_size", 0, &hidden, error) ||
+        !draft_number(draft, "dim_model_base", 0, &base, error))
         return false;
     if (!(base > 0))
         return error_set(error, "config.json: dim_model_base is missing, or not above 0");
@@ -53,11 +53,11 @@ static const struct key_row keys[] = {
     {0},
 };
 
-static bool compute_key_length(const struct synthesis *synthesis, double *ret_value, struct error *error)
+static bool compute_key_length(const struct draft *draft, double *ret_value, struct error *error)
 {
     double nope, rope;
-    if (!synthesis_number(synthesis, "qk_nope_head_dim", 0, &nope, error) ||
-        !synthesis_number(synthesis, "qk_rope_head_dim", 0, &rope, error))
+    if (!draft_number(draft, "qk_nope_head_dim", 0, &nope, error) ||
+        !draft_number(draft, "qk_rope_head_dim", 0, &rope, error))
         return false;
     *ret_value = nope + rope;
     return true;
@@ -80,17 +80,17 @@ static const struct key_row keys3[] = {
     {0},
 };
 
-static bool add_factors(struct synthesis *synthesis, struct error *error)
+static bool add_factors(struct draft *draft, struct error *error)
 {
-    uint64_t head = facts_get(&synthesis->facts, "head");
-    return head == 0 || add_rope_factor_tensors(synthesis, facts_get(&synthesis->facts, "hidden") / head / 2, error);
+    uint64_t head = facts_get(&draft->facts, "head");
+    return head == 0 || add_rope_factor_tensors(draft, facts_get(&draft->facts, "hidden") / head / 2, error);
 }
 
-static bool add_factors3(struct synthesis *synthesis, struct error *error)
+static bool add_factors3(struct draft *draft, struct error *error)
 {
     uint64_t dimensions;
-    return !json_u64(hparams_get(synthesis->model->hparams, "qk_rope_head_dim"), &dimensions) ||
-           add_rope_factor_tensors(synthesis, dimensions / 2, error);
+    return !json_u64(hparams_get(draft->model->hparams, "qk_rope_head_dim"), &dimensions) ||
+           add_rope_factor_tensors(draft, dimensions / 2, error);
 }
 
 const struct family minicpm_family = {

@@ -22,9 +22,9 @@ static const struct relation_row tensors[] = {
 };
 
 /* The zeros that moe_layer_freq begins with. */
-static bool compute_dense_layers(const struct synthesis *synthesis, double *ret_value, struct error *error)
+static bool compute_dense_layers(const struct draft *draft, double *ret_value, struct error *error)
 {
-    const struct json *item = json_first(hparams_get(synthesis->model->hparams, "moe_layer_freq"));
+    const struct json *item = json_first(hparams_get(draft->model->hparams, "moe_layer_freq"));
     uint64_t frequency;
     (void)error;
     *ret_value = 0;

@@ -12,19 +12,19 @@ static bool applies(const struct hparams *hparams)
 }
 
 /* Ministral 3 stretches its context by YaRN, and attends the more sharply the longer it is. */
-static bool emit_stretching(struct synthesis *synthesis, struct error *error)
+static bool emit_stretching(struct draft *draft, struct error *error)
 {
     static const struct key_row rows[] = {
         {"rope.scaling.yarn_log_multiplier", GGUF_F32, REQUIRED, "rope.mscale_all_dim"},
         {"attention.temperature_scale", GGUF_F32, REQUIRED, "rope.llama_4_scaling_beta"},
         {0},
     };
-    const struct hparams *hparams = synthesis->model->hparams;
+    const struct hparams *hparams = draft->model->hparams;
     if (!json_string_is(hparams_get(hparams, "model_type"), "ministral3"))
         return true;
     if (!json_string_is(hparams_rope(hparams, "rope_type"), "yarn"))
         return error_set(error, "config.json: the rope_type of a ministral3 is not yarn");
-    return synthesis_emit(synthesis, rows, error);
+    return draft_emit(draft, rows, error);
 }
 
 static const struct key_row keys[] = {{.emit = emit_stretching}, {0}};

@@ -33,16 +33,16 @@ static const struct key_row yarn_keys[] = {
 static const struct key_row yarn_context_keys[] = {
     {"rope.scaling.original_context_length", GGUF_U32, REQUIRED, "yarn.original_max_position_embeddings"}, {0}};
 
-static bool emit_yarn(struct synthesis *synthesis, struct error *error)
+static bool emit_yarn(struct draft *draft, struct error *error)
 {
-    const struct hparams *hparams = synthesis->model->hparams;
+    const struct hparams *hparams = draft->model->hparams;
     if (!json_is(hparams_get(hparams, "yarn"), JSON_OBJECT))
         return true;
-    if (!synthesis_emit(synthesis, yarn_keys, error))
+    if (!draft_emit(draft, yarn_keys, error))
         return false;
-    gguf_set_f32(&synthesis->model->kvs, synthesis_key(synthesis, "rope.scaling.yarn_log_multiplier"),
+    gguf_set_f32(&draft->model->kvs, draft_key(draft, "rope.scaling.yarn_log_multiplier"),
                  json_bool(hparams_get(hparams, "yarn.apply_scale"), true) ? 0 : 1);
-    return synthesis_emit(synthesis, yarn_context_keys, error);
+    return draft_emit(draft, yarn_context_keys, error);
 }
 
 static const struct key_row keys[] = {

@@ -29,18 +29,17 @@ const struct relation_row deepseek_expert_tensors[] = {
     {0},
 };
 
-bool deepseek_dense_layers(const struct synthesis *synthesis, double *ret_value, struct error *error)
+bool deepseek_dense_layers(const struct draft *draft, double *ret_value, struct error *error)
 {
-    bool has_experts = facts_get(&synthesis->facts, "expert") != 0;
-    return synthesis_number(synthesis, "first_k_dense_replace", has_experts ? 0 : (double)synthesis->facts.n_layers,
-                            ret_value, error);
+    bool has_experts = facts_get(&draft->facts, "expert") != 0;
+    return draft_number(draft, "first_k_dense_replace", has_experts ? 0 : (double)draft->facts.n_layers, ret_value,
+                        error);
 }
 
-static bool add_up(const struct synthesis *synthesis, const char *a, const char *b, double *ret_value,
-                   struct error *error)
+static bool add_up(const struct draft *draft, const char *a, const char *b, double *ret_value, struct error *error)
 {
     double first, second;
-    if (!synthesis_number(synthesis, a, -1, &first, error) || !synthesis_number(synthesis, b, -1, &second, error))
+    if (!draft_number(draft, a, -1, &first, error) || !draft_number(draft, b, -1, &second, error))
         return false;
     if (first < 0 || second < 0)
         return error_set(error, "config.json: %s is missing", first < 0 ? a : b);
@@ -48,14 +47,14 @@ static bool add_up(const struct synthesis *synthesis, const char *a, const char 
     return true;
 }
 
-static bool compute_key_length(const struct synthesis *synthesis, double *ret_value, struct error *error)
+static bool compute_key_length(const struct draft *draft, double *ret_value, struct error *error)
 {
-    return add_up(synthesis, "kv_lora_rank", "qk_rope_head_dim", ret_value, error);
+    return add_up(draft, "kv_lora_rank", "qk_rope_head_dim", ret_value, error);
 }
 
-static bool compute_mla_key_length(const struct synthesis *synthesis, double *ret_value, struct error *error)
+static bool compute_mla_key_length(const struct draft *draft, double *ret_value, struct error *error)
 {
-    return add_up(synthesis, "qk_nope_head_dim", "qk_rope_head_dim", ret_value, error);
+    return add_up(draft, "qk_nope_head_dim", "qk_rope_head_dim", ret_value, error);
 }
 
 /* Attention is written as what it becomes after absorption: all queries share one key. */
@@ -93,7 +92,7 @@ void mla_add_facts(struct facts *facts, const struct hparams *hparams)
     facts_set(facts, "value", value);
 }
 
-bool mla_adjust(struct synthesis *synthesis, struct error *error)
+bool mla_adjust(struct draft *draft, struct error *error)
 {
-    return hparams_default(synthesis->model->hparams, "{'rms_norm_eps': 1e-06, 'kv_lora_rank': 512}", error);
+    return hparams_default(draft->model->hparams, "{'rms_norm_eps': 1e-06, 'kv_lora_rank': 512}", error);
 }

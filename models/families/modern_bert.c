@@ -35,9 +35,9 @@ static const struct key_row keys[] = {
 static const char *const prefixes[] = {"model.", NULL};
 
 /* What predicts masked words is left out; the converter fails on it. */
-static bool note_head(struct synthesis *synthesis, struct error *error)
+static bool note_head(struct draft *draft, struct error *error)
 {
-    const struct checkpoint *checkpoint = synthesis->model->checkpoint;
+    const struct checkpoint *checkpoint = draft->model->checkpoint;
     (void)error;
     for (size_t i = 0; i < checkpoint->tensors->n_tensors; i++)
         if (strncmp(checkpoint->tensors->tensors[i].name, "decoder.", strlen("decoder.")) == 0) {
@@ -47,12 +47,12 @@ static bool note_head(struct synthesis *synthesis, struct error *error)
     return true;
 }
 
-static bool frame_texts(struct synthesis *synthesis, const struct vocab_input *input, struct error *error)
+static bool frame_texts(struct draft *draft, const struct vocab_input *input, struct error *error)
 {
     (void)input, (void)error;
-    gguf_set_bool(&synthesis->model->kvs, "tokenizer.ggml.add_bos_token", true);
-    gguf_set_bool(&synthesis->model->kvs, "tokenizer.ggml.add_eos_token", true);
-    gguf_set_bool(&synthesis->model->kvs, "tokenizer.ggml.add_sep_token", true);
+    gguf_set_bool(&draft->model->kvs, "tokenizer.ggml.add_bos_token", true);
+    gguf_set_bool(&draft->model->kvs, "tokenizer.ggml.add_eos_token", true);
+    gguf_set_bool(&draft->model->kvs, "tokenizer.ggml.add_sep_token", true);
     return true;
 }
 

@@ -20,12 +20,12 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-static bool compute_alibi_bias(const struct synthesis *synthesis, double *ret_value, struct error *error)
+static bool compute_alibi_bias(const struct draft *draft, double *ret_value, struct error *error)
 {
     *ret_value = 0;
-    if (!json_bool(hparams_get(synthesis->model->hparams, "attn_config.alibi"), false))
+    if (!json_bool(hparams_get(draft->model->hparams, "attn_config.alibi"), false))
         return true;
-    return synthesis_number(synthesis, "attn_config.alibi_bias_max", 0, ret_value, error);
+    return draft_number(draft, "attn_config.alibi_bias_max", 0, ret_value, error);
 }
 
 /* There is no general.file_type. */

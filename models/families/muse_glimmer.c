@@ -45,16 +45,16 @@ static void append(struct tensor_set *set, const struct dtype **forced, const st
 }
 
 /* Before the queries of each layer come two norms. */
-static void arrange(struct synthesis *synthesis)
+static void arrange(struct draft *draft)
 {
     static const char *const norms[] = {"blk.{}.attn_q_norm.weight", "blk.{}.attn_k_norm.weight"};
-    struct gguf_model *model = synthesis->model;
+    struct gguf_model *model = draft->model;
     const struct tensor_set *before = model->tensors;
     struct tensor_set *set = tensor_set_new(model->arena);
     const struct dtype **forced = memory_alloc((before->n_tensors * 3 + 1) * sizeof *forced);
-    const struct view *views[2] = {constant(model->arena, facts_get(&synthesis->facts, "head_dim"),
-                                            facts_factor(&synthesis->facts, "qk_scale_factor")),
-                                   constant(model->arena, facts_get(&synthesis->facts, "head_dim"), 1)};
+    const struct view *views[2] = {
+        constant(model->arena, facts_get(&draft->facts, "head_dim"), facts_factor(&draft->facts, "qk_scale_factor")),
+        constant(model->arena, facts_get(&draft->facts, "head_dim"), 1)};
     uint64_t numbers[PATTERN_NUMBERS];
     for (size_t i = 0; i < before->n_tensors; i++) {
         const struct tensor *tensor = &before->tensors[i];
@@ -83,18 +83,18 @@ static void add_facts(struct facts *facts, const struct hparams *hparams)
         facts_set_factor(facts, "qk_scale_factor", (float)scale);
 }
 
-static bool check_sizes(struct synthesis *synthesis, struct error *error)
+static bool check_sizes(struct draft *draft, struct error *error)
 {
     double scale;
-    if (facts_get(&synthesis->facts, "head_dim") == 0)
+    if (facts_get(&draft->facts, "head_dim") == 0)
         return error_set(error, "config.json: head_dim is missing, 0, or too large");
-    if (!json_double(hparams_get(synthesis->model->hparams, "qk_scale_factor"), &scale))
+    if (!json_double(hparams_get(draft->model->hparams, "qk_scale_factor"), &scale))
         return error_set(error, "config.json: qk_scale_factor is missing, or not a number");
     return true;
 }
 
 /* The end of a turn, by its name. */
-static bool find_end_of_turn(struct synthesis *synthesis, const struct vocab_input *input, struct error *error)
+static bool find_end_of_turn(struct draft *draft, const struct vocab_input *input, struct error *error)
 {
     static const char end[] = "<|eot|>";
     struct document *tokenizer;
@@ -109,7 +109,7 @@ static bool find_end_of_turn(struct synthesis *synthesis, const struct vocab_inp
     if (found == NULL)
         found = json_get(json_get(json_get(root, "model"), "vocab"), end);
     if (json_u64(found, &id) && id <= INT32_MAX)
-        gguf_set_u32(&synthesis->model->kvs, "tokenizer.ggml.eot_token_id", (uint32_t)id);
+        gguf_set_u32(&draft->model->kvs, "tokenizer.ggml.eot_token_id", (uint32_t)id);
     document_close(tokenizer);
     return true;
 }

@@ -13,19 +13,19 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-static bool compute_rotary(const struct synthesis *synthesis, double *ret_value, struct error *error)
+static bool compute_rotary(const struct draft *draft, double *ret_value, struct error *error)
 {
-    uint64_t head = facts_get(&synthesis->facts, "head"), hidden = facts_get(&synthesis->facts, "hidden");
+    uint64_t head = facts_get(&draft->facts, "head"), hidden = facts_get(&draft->facts, "hidden");
     double factor;
     if (head == 0 || hidden == 0)
         return error_set(error, "config.json: hidden_size or num_attention_heads is missing, 0, or too large");
-    if (!synthesis_number(synthesis, "rope.partial_rotary_factor", 0.5, &factor, error))
+    if (!draft_number(draft, "rope.partial_rotary_factor", 0.5, &factor, error))
         return false;
     *ret_value = floor(trunc(factor * (double)hidden) / (double)head);
     return true;
 }
 
-static bool emit_scaling(struct synthesis *synthesis, struct error *error)
+static bool emit_scaling(struct draft *draft, struct error *error)
 {
     static const struct key_row scaled[] = {
         {"rope.scaling.type", GGUF_STRING, ALWAYS, .text = "linear"},
@@ -33,8 +33,8 @@ static bool emit_scaling(struct synthesis *synthesis, struct error *error)
         {0},
     };
     static const struct key_row plain[] = {{"rope.scaling.type", GGUF_STRING, ALWAYS, .text = "none"}, {0}};
-    const struct json *scaling = hparams_get(synthesis->model->hparams, "rope_scaling");
-    return synthesis_emit(synthesis, json_is(scaling, JSON_OBJECT) ? scaled : plain, error);
+    const struct json *scaling = hparams_get(draft->model->hparams, "rope_scaling");
+    return draft_emit(draft, json_is(scaling, JSON_OBJECT) ? scaled : plain, error);
 }
 
 static const struct key_row keys[] = {
@@ -45,11 +45,11 @@ static const struct key_row keys[] = {
     {0},
 };
 
-static bool after_vocab(struct synthesis *synthesis, const struct vocab_input *input, struct error *error)
+static bool after_vocab(struct draft *draft, const struct vocab_input *input, struct error *error)
 {
     (void)input, (void)error;
-    gguf_set_u32(&synthesis->model->kvs, "tokenizer.ggml.padding_token_id", 0);
-    gguf_set_u32(&synthesis->model->kvs, "tokenizer.ggml.unknown_token_id", 1);
+    gguf_set_u32(&draft->model->kvs, "tokenizer.ggml.padding_token_id", 0);
+    gguf_set_u32(&draft->model->kvs, "tokenizer.ggml.unknown_token_id", 1);
     return true;
 }
 

@@ -47,15 +47,15 @@ static void mark_letters(struct layers *layers, const char *pattern, const char 
 }
 
 /* 1 where a layer is one of `letters`, or of the kind that layers_block_type has for them. */
-static bool mark(const struct synthesis *synthesis, struct layers *layers, const char *letters, const char *type,
+static bool mark(const struct draft *draft, struct layers *layers, const char *letters, const char *type,
                  struct error *error)
 {
-    const struct hparams *hparams = synthesis->model->hparams;
+    const struct hparams *hparams = draft->model->hparams;
     const struct json *types = hparams_get(hparams, "layers_block_type");
     size_t length = 0;
     const char *pattern = json_string(hparams_get(hparams, "hybrid_override_pattern"), &length);
-    uint64_t n_blocks = synthesis->facts.n_layers - facts_get(&synthesis->facts, "nextn");
-    if (!layers_new(synthesis, layers, error))
+    uint64_t n_blocks = draft->facts.n_layers - facts_get(&draft->facts, "nextn");
+    if (!layers_new(draft, layers, error))
         return false;
     if (pattern == NULL && !json_is(types, JSON_ARRAY))
         return error_set(error, "config.json: there is no hybrid_override_pattern and no layers_block_type");
@@ -71,14 +71,14 @@ static bool mark(const struct synthesis *synthesis, struct layers *layers, const
     return true;
 }
 
-static bool emit_attention(struct synthesis *synthesis, struct error *error)
+static bool emit_attention(struct draft *draft, struct error *error)
 {
     struct layers layers;
-    struct gguf_kvs *kvs = &synthesis->model->kvs;
-    if (!mark(synthesis, &layers, "*", "attention", error) || !layers_set_kv_heads(synthesis, &layers, error))
+    struct gguf_kvs *kvs = &draft->model->kvs;
+    if (!mark(draft, &layers, "*", "attention", error) || !layers_set_kv_heads(draft, &layers, error))
         return false;
-    gguf_set_bool(kvs, synthesis_key(synthesis, "rope.scaling.finetuned"), false);
-    gguf_set_u32(kvs, synthesis_key(synthesis, "context_length"), MAMBA2_CONTEXT);
+    gguf_set_bool(kvs, draft_key(draft, "rope.scaling.finetuned"), false);
+    gguf_set_u32(kvs, draft_key(draft, "context_length"), MAMBA2_CONTEXT);
     return true;
 }
 
@@ -92,26 +92,26 @@ static bool is_dense(const struct hparams *hparams)
     return !is_moe(hparams);
 }
 
-static bool emit_feed_forward(struct synthesis *synthesis, struct error *error)
+static bool emit_feed_forward(struct draft *draft, struct error *error)
 {
-    const struct hparams *hparams = synthesis->model->hparams;
+    const struct hparams *hparams = draft->model->hparams;
     struct layers layers;
     uint64_t width;
     const char *key = is_moe(hparams) ? "moe_intermediate_size" : "intermediate_size";
     if (!hparams_count(hparams, key, 0, INT32_MAX, &width, error) ||
-        !mark(synthesis, &layers, is_moe(hparams) ? "-E" : "-", is_moe(hparams) ? "moe" : "mlp", error))
+        !mark(draft, &layers, is_moe(hparams) ? "-E" : "-", is_moe(hparams) ? "moe" : "mlp", error))
         return false;
     for (uint64_t i = 0; i < layers.n; i++)
         layers.values[i] *= (double)width;
-    layers_set(synthesis, "feed_forward_length", GGUF_I32, &layers);
+    layers_set(draft, "feed_forward_length", GGUF_I32, &layers);
     return true;
 }
 
-static bool compute_inner_size(const struct synthesis *synthesis, double *ret_value, struct error *error)
+static bool compute_inner_size(const struct draft *draft, double *ret_value, struct error *error)
 {
     double n_heads, size;
-    if (!synthesis_number(synthesis, "mamba_num_heads", 0, &n_heads, error) ||
-        !synthesis_number(synthesis, "mamba_head_dim", 0, &size, error))
+    if (!draft_number(draft, "mamba_num_heads", 0, &n_heads, error) ||
+        !draft_number(draft, "mamba_head_dim", 0, &size, error))
         return false;
     *ret_value = n_heads * size;
     return true;
@@ -130,11 +130,11 @@ static const struct key_row keys[] = {
     {0},
 };
 
-static bool emit_predicted(struct synthesis *synthesis, struct error *error)
+static bool emit_predicted(struct draft *draft, struct error *error)
 {
     (void)error;
-    if (facts_get(&synthesis->facts, "nextn") != 0)
-        gguf_set_u32(&synthesis->model->kvs, synthesis_key(synthesis, "nextn_predict_layers"), 1);
+    if (facts_get(&draft->facts, "nextn") != 0)
+        gguf_set_u32(&draft->model->kvs, draft_key(draft, "nextn_predict_layers"), 1);
     return true;
 }
 
@@ -164,14 +164,14 @@ static void add_facts(struct facts *facts, const struct hparams *hparams)
     }
 }
 
-static bool adjust(struct synthesis *synthesis, struct error *error)
+static bool adjust(struct draft *draft, struct error *error)
 {
-    uint64_t n = 0, n_predicting = facts_get(&synthesis->facts, "nextn"), n_layers = synthesis->facts.n_layers;
-    struct hparams *hparams = synthesis->model->hparams;
+    uint64_t n = 0, n_predicting = facts_get(&draft->facts, "nextn"), n_layers = draft->facts.n_layers;
+    struct hparams *hparams = draft->model->hparams;
     json_u64(hparams_get(hparams, "num_nextn_predict_layers"), &n);
     if (is_moe(hparams) && n > 1)
         return error_set(error, "config.json: num_nextn_predict_layers is %" PRIu64 ", more than 1", n);
-    synthesis->model->renumbered_from = n_predicting != 0 ? n_layers - 1 : 0;
+    draft->model->renumbered_from = n_predicting != 0 ? n_layers - 1 : 0;
     return n_predicting == 0 || hparams_override(hparams, "n_layers", n_layers, error);
 }
 
@@ -211,16 +211,16 @@ static const char *rename_tensor(struct arena *arena, const struct facts *facts,
                         strncmp(rest, "post_norm", 9) == 0 ? rest + 5 : rest);
 }
 
-static bool pad_vocabulary(struct synthesis *synthesis, const struct vocab_input *input, struct error *error)
+static bool pad_vocabulary(struct draft *draft, const struct vocab_input *input, struct error *error)
 {
     (void)input;
-    return mamba2_pad_vocabulary(synthesis, 8, error);
+    return mamba2_pad_vocabulary(draft, 8, error);
 }
 
-static bool begin_texts(struct synthesis *synthesis, const struct vocab_input *input, struct error *error)
+static bool begin_texts(struct draft *draft, const struct vocab_input *input, struct error *error)
 {
     (void)input, (void)error;
-    gguf_set_bool(&synthesis->model->kvs, "tokenizer.ggml.add_bos_token", true);
+    gguf_set_bool(&draft->model->kvs, "tokenizer.ggml.add_bos_token", true);
     return true;
 }
 

@@ -18,10 +18,10 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-static bool compute_feed_forward(const struct synthesis *synthesis, double *ret_value, struct error *error)
+static bool compute_feed_forward(const struct draft *draft, double *ret_value, struct error *error)
 {
     double width;
-    if (!synthesis_number(synthesis, "intermediate_size", 0, &width, error))
+    if (!draft_number(draft, "intermediate_size", 0, &width, error))
         return false;
     *ret_value = trunc(2 * width / 3);
     return true;

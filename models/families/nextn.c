@@ -29,19 +29,19 @@ void nextn_add_facts(struct facts *facts, const struct hparams *hparams)
         nextn_set(facts, n);
 }
 
-bool nextn_count_blocks(struct synthesis *synthesis, struct error *error)
+bool nextn_count_blocks(struct draft *draft, struct error *error)
 {
-    if (facts_get(&synthesis->facts, "nextn") == 0)
+    if (facts_get(&draft->facts, "nextn") == 0)
         return true;
-    return hparams_override(synthesis->model->hparams, "n_layers", synthesis->facts.n_layers, error);
+    return hparams_override(draft->model->hparams, "n_layers", draft->facts.n_layers, error);
 }
 
-bool nextn_emit(struct synthesis *synthesis, struct error *error)
+bool nextn_emit(struct draft *draft, struct error *error)
 {
-    uint64_t n = facts_get(&synthesis->facts, "nextn");
+    uint64_t n = facts_get(&draft->facts, "nextn");
     (void)error;
     if (n != 0)
-        gguf_set_u32(&synthesis->model->kvs, synthesis_key(synthesis, "nextn_predict_layers"), (uint32_t)n);
+        gguf_set_u32(&draft->model->kvs, draft_key(draft, "nextn_predict_layers"), (uint32_t)n);
     return true;
 }
 

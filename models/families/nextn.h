@@ -17,10 +17,10 @@ void nextn_add_facts(struct facts *facts, const struct hparams *hparams);
 void nextn_set(struct facts *facts, uint64_t n);
 
 /* Makes block_count count the layers of the facts: for family.adjust. */
-bool nextn_count_blocks(struct synthesis *synthesis, struct error *error);
+bool nextn_count_blocks(struct draft *draft, struct error *error);
 
 /* nextn_predict_layers, where there are any. */
-bool nextn_emit(struct synthesis *synthesis, struct error *error);
+bool nextn_emit(struct draft *draft, struct error *error);
 
 /* family.rename of those that lie below "mtp." */
 const char *nextn_rename(struct arena *arena, const struct facts *facts, enum direction direction, const char *name);

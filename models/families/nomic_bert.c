@@ -21,18 +21,18 @@ static const struct relation_row tensors[] = {
 };
 
 /* n_positions is what there could be; this is what the model was trained for. */
-static bool emit_context_length(struct synthesis *synthesis, struct error *error)
+static bool emit_context_length(struct draft *draft, struct error *error)
 {
     enum { V1_POSITIONS = 8192, V1_CONTEXT = 2048, V2_POSITIONS = 2048, V2_CONTEXT = 512, TRAINED = 2048 };
     double n_positions, n_trained;
-    if (!synthesis_number(synthesis, "n_positions", 0, &n_positions, error) ||
-        !synthesis_number(synthesis, "max_trained_positions", TRAINED, &n_trained, error))
+    if (!draft_number(draft, "n_positions", 0, &n_positions, error) ||
+        !draft_number(draft, "max_trained_positions", TRAINED, &n_trained, error))
         return false;
     if ((n_positions != V1_POSITIONS && n_positions != V2_POSITIONS) || n_trained != TRAINED)
         return error_set(error, "config.json: n_positions %g with max_trained_positions %g is not a known Nomic BERT",
                          n_positions, n_trained);
-    if (hparams_find(synthesis->model->hparams, "max_position_embeddings|n_ctx") == NULL)
-        gguf_set_u32(&synthesis->model->kvs, synthesis_key(synthesis, "context_length"),
+    if (hparams_find(draft->model->hparams, "max_position_embeddings|n_ctx") == NULL)
+        gguf_set_u32(&draft->model->kvs, draft_key(draft, "context_length"),
                      n_positions == V1_POSITIONS ? V1_CONTEXT : V2_CONTEXT);
     return true;
 }

@@ -12,10 +12,10 @@ static const struct relation_row tensors[] = {
 };
 
 /* Which layers attend to a window only: as config.json says, else all but every fourth. */
-static bool emit_window_pattern(struct synthesis *synthesis, struct error *error)
+static bool emit_window_pattern(struct draft *draft, struct error *error)
 {
     enum { FULL_EVERY = 4 };
-    const struct hparams *hparams = synthesis->model->hparams;
+    const struct hparams *hparams = draft->model->hparams;
     const struct json *types = json_first(hparams_get(hparams, "layer_types"));
     struct buffer pattern = {0};
     uint64_t n_layers = 0;
@@ -25,10 +25,10 @@ static bool emit_window_pattern(struct synthesis *synthesis, struct error *error
     for (; types != NULL; types = json_next(types), n_layers++)
         buffer_append_le(&pattern, json_string_is(types, "sliding_attention"), 1);
     if (n_layers == 0)
-        for (; n_layers < synthesis->facts.n_layers; n_layers++)
+        for (; n_layers < draft->facts.n_layers; n_layers++)
             buffer_append_le(&pattern, (n_layers + 1) % FULL_EVERY != 0, 1);
-    gguf_set_array(&synthesis->model->kvs, synthesis_key(synthesis, "attention.sliding_window_pattern"), GGUF_BOOL,
-                   n_layers, &pattern);
+    gguf_set_array(&draft->model->kvs, draft_key(draft, "attention.sliding_window_pattern"), GGUF_BOOL, n_layers,
+                   &pattern);
     return true;
 }
 

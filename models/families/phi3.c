@@ -33,13 +33,13 @@ const struct key_row phi3_keys[] = {
 
 /* What attention is scaled by when the context is longer than the one of training. transformers takes "su" and "yarn"
  * for "longrope" where the scaling has just the three members that it knows. */
-static bool attention_factor(const struct synthesis *synthesis, double *ret_factor, struct error *error)
+static bool attention_factor(const struct draft *draft, double *ret_factor, struct error *error)
 {
-    const struct hparams *hparams = synthesis->model->hparams;
+    const struct hparams *hparams = draft->model->hparams;
     const char *type = json_string(hparams_rope(hparams, "rope_type"), NULL);
     double length, original;
-    if (!synthesis_number(synthesis, "n_positions|max_position_embeddings", NAN, &length, error) ||
-        !synthesis_number(synthesis, "rope.original_max_position_embeddings", NAN, &original, error))
+    if (!draft_number(draft, "n_positions|max_position_embeddings", NAN, &length, error) ||
+        !draft_number(draft, "rope.original_max_position_embeddings", NAN, &original, error))
         return false;
     double scale = length / original;
     if (type == NULL || !(scale > 0) || !(original > 1))
@@ -54,14 +54,14 @@ static bool attention_factor(const struct synthesis *synthesis, double *ret_fact
     return true;
 }
 
-static bool add_factors(struct synthesis *synthesis, const char *name, const struct json *array, uint64_t n_expected,
+static bool add_factors(struct draft *draft, const char *name, const struct json *array, uint64_t n_expected,
                         struct error *error)
 {
     uint64_t n_factors = json_count(array);
     if (n_factors != n_expected || n_factors > MAX_FACTORS)
         return error_set(error, "config.json: rope_scaling has %zu factors, expected %zu", (size_t)n_factors,
                          (size_t)n_expected);
-    struct arena *arena = synthesis->model->arena;
+    struct arena *arena = draft->model->arena;
     float *factors = arena_array(arena, n_factors, sizeof *factors);
     const struct json *item = json_first(array);
     for (uint64_t i = 0; i < n_factors; i++, item = json_next(item)) {
@@ -70,31 +70,31 @@ static bool add_factors(struct synthesis *synthesis, const char *name, const str
             return error_set(error, "config.json: a factor of rope_scaling is not a number");
         factors[i] = (float)value;
     }
-    synthesis_add_tensor(synthesis, name, view_literal(arena, &f32_dtype, 1, &n_factors, factors), NULL);
+    draft_add_tensor(draft, name, view_literal(arena, &f32_dtype, 1, &n_factors, factors), NULL);
     return true;
 }
 
-bool add_rope_factor_tensors(struct synthesis *synthesis, uint64_t n_factors, struct error *error)
+bool add_rope_factor_tensors(struct draft *draft, uint64_t n_factors, struct error *error)
 {
-    const struct hparams *hparams = synthesis->model->hparams;
+    const struct hparams *hparams = draft->model->hparams;
     const struct json *factors[] = {hparams_rope(hparams, "long_factor"), hparams_rope(hparams, "short_factor")};
     if (factors[0] == NULL && factors[1] == NULL)
         return true;
-    return add_factors(synthesis, "rope_factors_long.weight", factors[0], n_factors, error) &&
-           add_factors(synthesis, "rope_factors_short.weight", factors[1], n_factors, error);
+    return add_factors(draft, "rope_factors_long.weight", factors[0], n_factors, error) &&
+           add_factors(draft, "rope_factors_short.weight", factors[1], n_factors, error);
 }
 
-bool phi3_add_rope_factors(struct synthesis *synthesis, struct error *error)
+bool phi3_add_rope_factors(struct draft *draft, struct error *error)
 {
     double attention = 0, dimensions = 0;
-    if (json_count(hparams_rope(synthesis->model->hparams, "long_factor")) == 0)
+    if (json_count(hparams_rope(draft->model->hparams, "long_factor")) == 0)
         return true;
-    if (!attention_factor(synthesis, &attention, error) || !compute_rotary_of_hidden(synthesis, &dimensions, error))
+    if (!attention_factor(draft, &attention, error) || !compute_rotary_of_hidden(draft, &dimensions, error))
         return false;
     if (dimensions < 0 || dimensions > 2.0 * MAX_FACTORS)
         return error_set(error, "config.json: partial_rotary_factor makes no sense");
-    gguf_set_f32(&synthesis->model->kvs, synthesis_key(synthesis, "rope.scaling.attn_factor"), attention);
-    return add_rope_factor_tensors(synthesis, (uint64_t)dimensions / 2, error);
+    gguf_set_f32(&draft->model->kvs, draft_key(draft, "rope.scaling.attn_factor"), attention);
+    return add_rope_factor_tensors(draft, (uint64_t)dimensions / 2, error);
 }
 
 static const struct config_row config_rows[] = {

@@ -13,16 +13,16 @@ static const struct relation_row tensors[] = {
 };
 
 /* Where config.json has none, those of the released models. */
-static bool emit_rope_sections(struct synthesis *synthesis, struct error *error)
+static bool emit_rope_sections(struct draft *draft, struct error *error)
 {
     static const uint32_t sections[] = {11, 11, 10, 0};
     struct buffer elements = {0};
     (void)error;
-    if (hparams_rope(synthesis->model->hparams, "mrope_section") != NULL)
+    if (hparams_rope(draft->model->hparams, "mrope_section") != NULL)
         return true;
     for (size_t i = 0; i < sizeof sections / sizeof *sections; i++)
         buffer_append_le(&elements, sections[i], 4);
-    gguf_set_array(&synthesis->model->kvs, synthesis_key(synthesis, "rope.dimension_sections"), GGUF_I32,
+    gguf_set_array(&draft->model->kvs, draft_key(draft, "rope.dimension_sections"), GGUF_I32,
                    sizeof sections / sizeof *sections, &elements);
     return true;
 }
@@ -30,11 +30,11 @@ static bool emit_rope_sections(struct synthesis *synthesis, struct error *error)
 const struct key_row qwen35_keys[] = {{.emit = emit_rope_sections}, {0}};
 
 /* MiniCPM-V's predicting layers are left out, and yet counted where config.json says how many there are. */
-static bool adjust(struct synthesis *synthesis, struct error *error)
+static bool adjust(struct draft *draft, struct error *error)
 {
-    if (strcmp(synthesis->hf->name, "MiniCPMV4_6ForConditionalGeneration") == 0)
-        facts_set(&synthesis->facts, "without_mtp", 1);
-    return gated_delta_count_predicting(synthesis, error);
+    if (strcmp(draft->hf->name, "MiniCPMV4_6ForConditionalGeneration") == 0)
+        facts_set(&draft->facts, "without_mtp", 1);
+    return gated_delta_count_predicting(draft, error);
 }
 
 static const char *rename_tensor(struct arena *arena, const struct facts *facts, enum direction direction,

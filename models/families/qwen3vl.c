@@ -8,25 +8,25 @@
 static const struct family_name names[] = {
     {"Qwen3VLForConditionalGeneration"}, {"Qwen3ASRForConditionalGeneration"}, {0}};
 
-static bool is_recognizer(const struct synthesis *synthesis)
+static bool is_recognizer(const struct draft *draft)
 {
-    return strcmp(synthesis->hf->name, "Qwen3ASRForConditionalGeneration") == 0;
+    return strcmp(draft->hf->name, "Qwen3ASRForConditionalGeneration") == 0;
 }
 
-static bool has_speech(const struct synthesis *synthesis)
+static bool has_speech(const struct draft *draft)
 {
-    return is_recognizer(synthesis) || strcmp(synthesis->hf->name, "Qwen3OmniMoeForConditionalGeneration") == 0;
+    return is_recognizer(draft) || strcmp(draft->hf->name, "Qwen3OmniMoeForConditionalGeneration") == 0;
 }
 
 /* The layers of the vision tower that feed the first layers of the text model. */
-static bool compute_deepstack_layers(const struct synthesis *synthesis, double *ret_value, struct error *error)
+static bool compute_deepstack_layers(const struct draft *draft, double *ret_value, struct error *error)
 {
-    const struct hparams *hparams = synthesis->model->hparams;
+    const struct hparams *hparams = draft->model->hparams;
     bool thinks = hparams_get(hparams, "thinker_config") != NULL;
     const char *key =
         thinks ? "thinker_config.vision_config.deepstack_visual_indexes" : "vision_config.deepstack_visual_indexes";
     (void)error;
-    *ret_value = has_speech(synthesis) ? 0 : (double)json_count(hparams_get(hparams, key));
+    *ret_value = has_speech(draft) ? 0 : (double)json_count(hparams_get(hparams, key));
     return true;
 }
 
@@ -46,20 +46,20 @@ static void set_ends(struct gguf_kvs *kvs, const struct json *config)
     gguf_set_u32(kvs, "tokenizer.ggml.eos_token_id", id);
 }
 
-bool qwen3vl_after_vocab(struct synthesis *synthesis, const struct vocab_input *input, struct error *error)
+bool qwen3vl_after_vocab(struct draft *draft, const struct vocab_input *input, struct error *error)
 {
     static const char template[] =
         "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\\n' + message['content'] "
         "+ '<|im_end|>' + '\\n'}}{% endfor %}"
         "{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}";
     struct document *config;
-    if (!has_speech(synthesis))
+    if (!has_speech(draft))
         return true;
     if (!document_open(input->checkpoint, "tokenizer_config.json", &config, error))
         return false;
-    if (is_recognizer(synthesis))
-        gguf_set_text(&synthesis->model->kvs, "tokenizer.chat_template", template);
-    set_ends(&synthesis->model->kvs, document_root(config));
+    if (is_recognizer(draft))
+        gguf_set_text(&draft->model->kvs, "tokenizer.chat_template", template);
+    set_ends(&draft->model->kvs, document_root(config));
     document_close(config);
     return true;
 }

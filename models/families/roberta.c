@@ -20,13 +20,13 @@ void roberta_add_facts(struct facts *facts, const struct hparams *hparams)
     bert_add_facts(facts, hparams);
 }
 
-static bool compute_context_length(const struct synthesis *synthesis, double *ret_value, struct error *error)
+static bool compute_context_length(const struct draft *draft, double *ret_value, struct error *error)
 {
-    if (!synthesis_number(synthesis, "max_position_embeddings", -1, ret_value, error))
+    if (!draft_number(draft, "max_position_embeddings", -1, ret_value, error))
         return false;
-    if (*ret_value < (double)facts_get(&synthesis->facts, "padding"))
+    if (*ret_value < (double)facts_get(&draft->facts, "padding"))
         return error_set(error, "config.json: max_position_embeddings is missing, or less than pad_token_id");
-    *ret_value -= (double)facts_get(&synthesis->facts, "padding");
+    *ret_value -= (double)facts_get(&draft->facts, "padding");
     return true;
 }
 
@@ -38,14 +38,14 @@ static bool has_no_adapters(const struct hparams *hparams)
 }
 
 /* A byte-level tokenizer does not say itself what the token type embeddings are for. */
-static bool after_vocab(struct synthesis *synthesis, const struct vocab_input *input, struct error *error)
+static bool after_vocab(struct draft *draft, const struct vocab_input *input, struct error *error)
 {
     static const struct key_row rows[] = {
         {".tokenizer.ggml.token_type_count", GGUF_U32, OR_DEFAULT, "type_vocab_size", 1}, {0}};
     (void)input;
-    if (gguf_kvs_find(&synthesis->model->kvs, "tokenizer.ggml.token_type_count") != NULL)
+    if (gguf_kvs_find(&draft->model->kvs, "tokenizer.ggml.token_type_count") != NULL)
         return true;
-    return synthesis_emit(synthesis, rows, error);
+    return draft_emit(draft, rows, error);
 }
 
 static const char *const prefixes[] = {"roberta.", "bert.", NULL};

@@ -11,10 +11,10 @@ struct rope_freqs {
 float rope_freq_factor(const struct rope_freqs *scaling, float exponent);
 
 /* Whether the rope is scaled the Llama 3 way. */
-bool rope_is_llama3(const struct synthesis *synthesis);
+bool rope_is_llama3(const struct draft *draft);
 
 /* Adds rope_freqs.weight for such a rope: of `turned` dimensions of `head_dim`, the others with
  * factors of 1. `factor` is that of a rope that names none. Classes of the converter compute in F32, or in
  * doubles. */
-bool rope_freqs_add(struct synthesis *synthesis, double factor, double turned, double head_dim, bool in_doubles,
+bool rope_freqs_add(struct draft *draft, double factor, double turned, double head_dim, bool in_doubles,
                     struct error *error);

@@ -30,10 +30,10 @@ const struct relation_row sparse_moe_tensors[] = {
     {0},
 };
 
-static bool set_rope_f32(struct synthesis *synthesis, const char *key, const char *from, struct error *error)
+static bool set_rope_f32(struct draft *draft, const char *key, const char *from, struct error *error)
 {
     const struct key_row rows[] = {{.key = key, .type = GGUF_F32, .from = from}, {0}};
-    return synthesis_emit(synthesis, rows, error);
+    return draft_emit(draft, rows, error);
 }
 
 static const struct key_row yarn_keys[] = {
@@ -46,9 +46,9 @@ static const struct key_row yarn_keys[] = {
 };
 
 /* rope.scaling.*: only for the types of scaling that llama.cpp computes itself. */
-static bool emit_rope_scaling(struct synthesis *synthesis, struct error *error)
+static bool emit_rope_scaling(struct draft *draft, struct error *error)
 {
-    const struct hparams *hparams = synthesis->model->hparams;
+    const struct hparams *hparams = draft->model->hparams;
     const char *type = json_string(hparams_rope(hparams, "rope_type"), NULL);
     const struct json *factor = hparams_rope(hparams, "factor");
     bool has_factor = factor != NULL && json_type(factor) != JSON_NULL;
@@ -60,23 +60,23 @@ static bool emit_rope_scaling(struct synthesis *synthesis, struct error *error)
                                                                                      : NULL;
     if (written == NULL)
         return true;
-    gguf_set_text(&synthesis->model->kvs, synthesis_key(synthesis, "rope.scaling.type"), written);
+    gguf_set_text(&draft->model->kvs, draft_key(draft, "rope.scaling.type"), written);
     if (!is_linear && !is_yarn)
         return true;
-    if (!set_rope_f32(synthesis, "rope.scaling.factor", "rope.factor", error))
+    if (!set_rope_f32(draft, "rope.scaling.factor", "rope.factor", error))
         return false;
     if (is_linear)
         return true;
     const char *attention = hparams_rope(hparams, "attention_factor") ? "rope.attention_factor" : "rope.attn_factor";
-    return synthesis_emit(synthesis, yarn_keys, error) &&
-           set_rope_f32(synthesis, "rope.scaling.yarn_attn_factor", attention, error) &&
-           set_rope_f32(synthesis, "rope.scaling.yarn_beta_fast", "rope.beta_fast", error) &&
-           set_rope_f32(synthesis, "rope.scaling.yarn_beta_slow", "rope.beta_slow", error);
+    return draft_emit(draft, yarn_keys, error) &&
+           set_rope_f32(draft, "rope.scaling.yarn_attn_factor", attention, error) &&
+           set_rope_f32(draft, "rope.scaling.yarn_beta_fast", "rope.beta_fast", error) &&
+           set_rope_f32(draft, "rope.scaling.yarn_beta_slow", "rope.beta_slow", error);
 }
 
-static bool emit_rope_sections(struct synthesis *synthesis, struct error *error)
+static bool emit_rope_sections(struct draft *draft, struct error *error)
 {
-    const struct json *section = json_first(hparams_rope(synthesis->model->hparams, "mrope_section"));
+    const struct json *section = json_first(hparams_rope(draft->model->hparams, "mrope_section"));
     struct buffer elements = {0};
     if (section == NULL)
         return true;
@@ -88,44 +88,44 @@ static bool emit_rope_sections(struct synthesis *synthesis, struct error *error)
         }
         buffer_append_le(&elements, (uint32_t)number, 4);
     }
-    gguf_set_array(&synthesis->model->kvs, synthesis_key(synthesis, "rope.dimension_sections"), GGUF_I32, 4, &elements);
+    gguf_set_array(&draft->model->kvs, draft_key(draft, "rope.dimension_sections"), GGUF_I32, 4, &elements);
     return true;
 }
 
-static bool emit_freq_base_swa(struct synthesis *synthesis, struct error *error)
+static bool emit_freq_base_swa(struct draft *draft, struct error *error)
 {
-    const struct json *theta = hparams_rope_sliding(synthesis->model->hparams, "rope_theta");
+    const struct json *theta = hparams_rope_sliding(draft->model->hparams, "rope_theta");
     double value;
     if (theta == NULL || json_type(theta) == JSON_NULL)
         return true;
     if (!json_double(theta, &value))
         return error_set(error, "config.json: the rope_theta of sliding attention is not a number");
-    gguf_set_f32(&synthesis->model->kvs, synthesis_key(synthesis, "rope.freq_base_swa"), value);
+    gguf_set_f32(&draft->model->kvs, draft_key(draft, "rope.freq_base_swa"), value);
     return true;
 }
 
-static bool emit_causal(struct synthesis *synthesis, struct error *error)
+static bool emit_causal(struct draft *draft, struct error *error)
 {
     (void)error;
-    if (json_is(hparams_get(synthesis->model->hparams, "is_causal"), JSON_FALSE))
-        gguf_set_bool(&synthesis->model->kvs, synthesis_key(synthesis, "attention.causal"), false);
+    if (json_is(hparams_get(draft->model->hparams, "is_causal"), JSON_FALSE))
+        gguf_set_bool(&draft->model->kvs, draft_key(draft, "attention.causal"), false);
     return true;
 }
 
-static bool emit_gating_function(struct synthesis *synthesis, struct error *error)
+static bool emit_gating_function(struct draft *draft, struct error *error)
 {
     static const struct {
         const char *name;
         uint32_t id;
     } functions[] = {{"softmax", 1}, {"sigmoid", 2}, {"sqrtsoftplus", 4}};
     const struct json *value =
-        hparams_find(synthesis->model->hparams, "score_function|scoring_func|score_func|moe_router_activation|"
-                                                "moe_router_activation_func|expert_selection_fn");
+        hparams_find(draft->model->hparams, "score_function|scoring_func|score_func|moe_router_activation|"
+                                            "moe_router_activation_func|expert_selection_fn");
     if (value == NULL || json_type(value) == JSON_NULL)
         return true;
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
         if (json_string_is(value, functions[i].name)) {
-            gguf_set_u32(&synthesis->model->kvs, synthesis_key(synthesis, "expert_gating_func"), functions[i].id);
+            gguf_set_u32(&draft->model->kvs, draft_key(draft, "expert_gating_func"), functions[i].id);
             return true;
         }
     const char *name = json_string(value, NULL);
@@ -196,14 +196,14 @@ static const char *pooling_directory(const struct json *modules)
 }
 
 /* Files of sentence-transformers that cannot be read are as good as none. */
-bool emit_pooling_type(struct synthesis *synthesis, struct error *error)
+bool emit_pooling_type(struct draft *draft, struct error *error)
 {
-    const struct checkpoint *checkpoint = synthesis->model->checkpoint;
+    const struct checkpoint *checkpoint = draft->model->checkpoint;
     struct document *modules, *config;
     struct error unused;
     document_open(checkpoint, "modules.json", &modules, &unused);
     const char *directory = pooling_directory(document_root(modules));
-    char *name = directory ? arena_printf(synthesis->model->arena, "%s/config.json", directory) : NULL;
+    char *name = directory ? arena_printf(draft->model->arena, "%s/config.json", directory) : NULL;
     document_close(modules);
     if (name == NULL)
         return true;
@@ -212,68 +212,65 @@ bool emit_pooling_type(struct synthesis *synthesis, struct error *error)
     document_close(config);
     if (type == 0)
         return error_set(error, "%s: no kind of pooling that GGUF knows", name);
-    gguf_set_u32(&synthesis->model->kvs, synthesis_key(synthesis, "pooling_type"), type);
+    gguf_set_u32(&draft->model->kvs, draft_key(draft, "pooling_type"), type);
     return true;
 }
 
 /* hidden_size and the number of heads, for what is computed from them. */
-static bool head_dimensions(const struct synthesis *synthesis, struct error *error)
+static bool head_dimensions(const struct draft *draft, struct error *error)
 {
-    if (facts_get(&synthesis->facts, "head") != 0 && facts_get(&synthesis->facts, "hidden") != 0)
+    if (facts_get(&draft->facts, "head") != 0 && facts_get(&draft->facts, "hidden") != 0)
         return true;
     return error_set(error, "config.json: hidden_size or num_attention_heads is missing, 0, or too large");
 }
 
-bool compute_head_dim(const struct synthesis *synthesis, double *ret_value, struct error *error)
+bool compute_head_dim(const struct draft *draft, double *ret_value, struct error *error)
 {
     uint64_t head_dim;
-    if (!head_dimensions(synthesis, error))
+    if (!head_dimensions(draft, error))
         return false;
-    if (!json_u64(hparams_get(synthesis->model->hparams, "head_dim"), &head_dim))
-        head_dim = facts_get(&synthesis->facts, "hidden") / facts_get(&synthesis->facts, "head");
+    if (!json_u64(hparams_get(draft->model->hparams, "head_dim"), &head_dim))
+        head_dim = facts_get(&draft->facts, "hidden") / facts_get(&draft->facts, "head");
     *ret_value = (double)head_dim;
     return true;
 }
 
-bool compute_rotary_of_hidden(const struct synthesis *synthesis, double *ret_value, struct error *error)
+bool compute_rotary_of_hidden(const struct draft *draft, double *ret_value, struct error *error)
 {
     double factor;
-    if (!head_dimensions(synthesis, error) ||
-        !synthesis_number(synthesis, "rope.partial_rotary_factor", 1.0, &factor, error))
+    if (!head_dimensions(draft, error) || !draft_number(draft, "rope.partial_rotary_factor", 1.0, &factor, error))
         return false;
-    *ret_value = floor(trunc(factor * (double)facts_get(&synthesis->facts, "hidden")) /
-                       (double)facts_get(&synthesis->facts, "head"));
+    *ret_value =
+        floor(trunc(factor * (double)facts_get(&draft->facts, "hidden")) / (double)facts_get(&draft->facts, "head"));
     return true;
 }
 
-bool compute_rotary_of_head(const struct synthesis *synthesis, double *ret_value, struct error *error)
+bool compute_rotary_of_head(const struct draft *draft, double *ret_value, struct error *error)
 {
     double factor;
-    if (!head_dimensions(synthesis, error))
+    if (!head_dimensions(draft, error))
         return false;
-    const char *from =
-        hparams_get(synthesis->model->hparams, "rotary_pct") ? "rotary_pct" : "rope.partial_rotary_factor";
-    if (!synthesis_number(synthesis, from, NAN, &factor, error))
+    const char *from = hparams_get(draft->model->hparams, "rotary_pct") ? "rotary_pct" : "rope.partial_rotary_factor";
+    if (!draft_number(draft, from, NAN, &factor, error))
         return false;
     if (isnan(factor))
         return error_set(error, "config.json: there is no rotary_pct and no partial_rotary_factor");
-    *ret_value =
-        trunc(factor * (double)(facts_get(&synthesis->facts, "hidden") / facts_get(&synthesis->facts, "head")));
+    *ret_value = trunc(factor * (double)(facts_get(&draft->facts, "hidden") / facts_get(&draft->facts, "head")));
     return true;
 }
 
 static const char template_key[] = "tokenizer.chat_template";
 
-bool hold_chat_template(struct synthesis *synthesis, struct error *error)
+bool hold_chat_template(struct draft *draft, struct error *error)
 {
     (void)error;
-    gguf_set_bool(&synthesis->model->kvs, template_key, false);
+    gguf_set_bool(&draft->model->kvs, template_key, false);
     return true;
 }
 
-bool release_chat_template(struct synthesis *synthesis, const struct vocab_input *input, struct error *error)
+bool release_chat_template(struct draft *draft, const struct vocab_input *input, struct error *error)
 {
-    struct gguf_kvs *kvs = &synthesis->model->kvs;
+    struct gguf_kvs *kvs = &draft->model->kvs;
     const struct gguf_kv *kv = gguf_kvs_find(kvs, template_key);
     (void)error;
     if (kv != NULL && kv->type == GGUF_STRING)

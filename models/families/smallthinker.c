@@ -11,24 +11,24 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-static bool compute_gating(const struct synthesis *synthesis, double *ret_value, struct error *error)
+static bool compute_gating(const struct draft *draft, double *ret_value, struct error *error)
 {
     enum { SOFTMAX = 1, SIGMOID = 2 };
     (void)error;
-    *ret_value = json_bool(hparams_get(synthesis->model->hparams, "moe_primary_router_apply_softmax"), false) ? SOFTMAX
-                                                                                                              : SIGMOID;
+    *ret_value =
+        json_bool(hparams_get(draft->model->hparams, "moe_primary_router_apply_softmax"), false) ? SOFTMAX : SIGMOID;
     return true;
 }
 
-static bool emit_window(struct synthesis *synthesis, struct error *error)
+static bool emit_window(struct draft *draft, struct error *error)
 {
     static const struct key_row rows[] = {{"attention.sliding_window", GGUF_U32, REQUIRED, "sliding_window_size"}, {0}};
-    const struct json *layout = hparams_get(synthesis->model->hparams, "sliding_window_layout");
+    const struct json *layout = hparams_get(draft->model->hparams, "sliding_window_layout");
     for (const struct json *item = json_is(layout, JSON_ARRAY) ? json_first(layout) : NULL; item != NULL;
          item = json_next(item)) {
         double slides;
         if (json_double(item, &slides) && slides != 0)
-            return synthesis_emit(synthesis, rows, error);
+            return draft_emit(draft, rows, error);
     }
     return true;
 }

@@ -53,7 +53,7 @@ static const char *rename_tensor(struct arena *arena, const struct facts *facts,
 }
 
 /* The numbers of heads and of their keys, in layers with a window and in others. */
-static bool emit_heads(struct synthesis *synthesis, struct error *error)
+static bool emit_heads(struct draft *draft, struct error *error)
 {
     static const char *const keys[] = {"attention.head_count", "attention.head_count_kv"};
     static const char *const full[] = {"num_attention_heads", "num_attention_groups"};
@@ -62,24 +62,24 @@ static bool emit_heads(struct synthesis *synthesis, struct error *error)
     struct layers marked, heads;
     for (size_t i = 0; i < 2; i++) {
         double n_full, n_window;
-        if (!layers_new(synthesis, &marked, error) || !layers_new(synthesis, &heads, error) ||
-            !synthesis_number(synthesis, full[i], -1, &n_full, error) ||
-            !synthesis_number(synthesis, window[i], n_full, &n_window, error))
+        if (!layers_new(draft, &marked, error) || !layers_new(draft, &heads, error) ||
+            !draft_number(draft, full[i], -1, &n_full, error) ||
+            !draft_number(draft, window[i], n_full, &n_window, error))
             return false;
         if (n_full < 0)
             return error_set(error, "config.json: %s is missing", full[i]);
-        layers_mark(&marked, hparams_get(synthesis->model->hparams, "layer_types"), "sliding_attention");
+        layers_mark(&marked, hparams_get(draft->model->hparams, "layer_types"), "sliding_attention");
         for (uint64_t layer = 0; layer < heads.n; layer++)
             heads.values[layer] = marked.values[layer] != 0 ? n_window : n_full;
-        layers_set(synthesis, keys[i], GGUF_I32, &heads);
+        layers_set(draft, keys[i], GGUF_I32, &heads);
     }
     return true;
 }
 
 /* The first of the numbers that moe_layers_enum lists: "3,4,5". */
-static bool compute_leading(const struct synthesis *synthesis, double *ret_value, struct error *error)
+static bool compute_leading(const struct draft *draft, double *ret_value, struct error *error)
 {
-    const char *listed = json_string(hparams_get(synthesis->model->hparams, "moe_layers_enum"), NULL);
+    const char *listed = json_string(hparams_get(draft->model->hparams, "moe_layers_enum"), NULL);
     char *end;
     (void)error;
     *ret_value = 0;
@@ -93,23 +93,23 @@ static bool compute_leading(const struct synthesis *synthesis, double *ret_value
     return true;
 }
 
-static bool emit_clamp(struct synthesis *synthesis, const char *key, const char *list, struct error *error)
+static bool emit_clamp(struct draft *draft, const char *key, const char *list, struct error *error)
 {
-    const struct json *limits = hparams_get(synthesis->model->hparams, list);
+    const struct json *limits = hparams_get(draft->model->hparams, list);
     struct layers layers;
     if (!json_is(limits, JSON_ARRAY))
         return true;
-    if (!layers_new(synthesis, &layers, error))
+    if (!layers_new(draft, &layers, error))
         return false;
     layers_fill(&layers, limits);
-    layers_set(synthesis, key, GGUF_F32, &layers);
+    layers_set(draft, key, GGUF_F32, &layers);
     return true;
 }
 
-static bool emit_clamps(struct synthesis *synthesis, struct error *error)
+static bool emit_clamps(struct draft *draft, struct error *error)
 {
-    return emit_clamp(synthesis, "swiglu_clamp_exp", "swiglu_limits", error) &&
-           emit_clamp(synthesis, "swiglu_clamp_shexp", "swiglu_limits_shared", error);
+    return emit_clamp(draft, "swiglu_clamp_exp", "swiglu_limits", error) &&
+           emit_clamp(draft, "swiglu_clamp_shexp", "swiglu_limits_shared", error);
 }
 
 static const struct key_row keys[] = {
@@ -132,10 +132,10 @@ static const struct key_row keys[] = {
 };
 
 /* A list is of full attention, and of that with a window. */
-static bool split_theta(struct synthesis *synthesis, struct error *error)
+static bool split_theta(struct draft *draft, struct error *error)
 {
     static const char *const keys[] = {"rope_theta", "local_rope_theta"};
-    struct hparams *hparams = synthesis->model->hparams;
+    struct hparams *hparams = draft->model->hparams;
     const struct json *list = hparams_get(hparams, "rope_theta");
     double values[2];
     if (!json_is(list, JSON_ARRAY))
@@ -149,19 +149,19 @@ static bool split_theta(struct synthesis *synthesis, struct error *error)
     return true;
 }
 
-static bool adjust(struct synthesis *synthesis, struct error *error)
+static bool adjust(struct draft *draft, struct error *error)
 {
-    return split_theta(synthesis, error) && nextn_count_blocks(synthesis, error);
+    return split_theta(draft, error) && nextn_count_blocks(draft, error);
 }
 
 /* Of full attention a part of each head is turned, which the first layer of the kind says. */
-static bool add_freqs(struct synthesis *synthesis, struct error *error)
+static bool add_freqs(struct draft *draft, struct error *error)
 {
-    const struct hparams *hparams = synthesis->model->hparams;
+    const struct hparams *hparams = draft->model->hparams;
     const struct json *types = hparams_get(hparams, "layer_types"),
                       *factors = hparams_get(hparams, "partial_rotary_factors");
     double head_dim, factor = 0;
-    if (!rope_is_llama3(synthesis))
+    if (!rope_is_llama3(draft))
         return true;
     const struct json *type = json_is(types, JSON_ARRAY) ? json_first(types) : NULL,
                       *of_type = json_is(factors, JSON_ARRAY) ? json_first(factors) : NULL;
@@ -171,8 +171,8 @@ static bool add_freqs(struct synthesis *synthesis, struct error *error)
     }
     if (type == NULL || !json_double(of_type, &factor))
         return error_set(error, "config.json: no layer of full attention has its partial_rotary_factor");
-    return compute_head_dim(synthesis, &head_dim, error) &&
-           rope_freqs_add(synthesis, 8, (double)(uint64_t)(head_dim * factor), head_dim, true, error);
+    return compute_head_dim(draft, &head_dim, error) &&
+           rope_freqs_add(draft, 8, (double)(uint64_t)(head_dim * factor), head_dim, true, error);
 }
 
 const struct family step35_family = {

@@ -1,7 +1,7 @@
 #include "models/layouts/cut.h"
 
+#include "models/family_tensors.h"
 #include "models/relation.h"
-#include "models/tensors.h"
 
 #include <ctype.h>
 #include <string.h>

@@ -13,9 +13,9 @@ static const struct relation_row tensors[] = {
 };
 
 /* The images of smaller models are pooled by another factor. */
-static bool emit_scale_factor(struct synthesis *synthesis, struct error *error)
+static bool emit_scale_factor(struct draft *draft, struct error *error)
 {
-    const struct hparams *hparams = synthesis->model->hparams;
+    const struct hparams *hparams = draft->model->hparams;
     uint64_t image, patch, n_tokens = 256;
     if (!hparams_count(hparams, "image_size", 1, UINT32_MAX, &image, error) ||
         !hparams_count(hparams, "patch_size", 1, UINT32_MAX, &patch, error))
@@ -25,8 +25,7 @@ static bool emit_scale_factor(struct synthesis *synthesis, struct error *error)
         return false;
     uint64_t factor = image / patch / (uint64_t)sqrt((double)n_tokens);
     if (factor > 0 && factor != 4)
-        gguf_set_u32(&synthesis->model->kvs, synthesis_key(synthesis, "vision.projector.scale_factor"),
-                     (uint32_t)factor);
+        gguf_set_u32(&draft->model->kvs, draft_key(draft, "vision.projector.scale_factor"), (uint32_t)factor);
     return true;
 }
 

@@ -88,17 +88,17 @@ static void add_facts(struct facts *facts, const struct hparams *hparams)
 }
 
 /* Its images are of any size; the key must be there. */
-static bool adjust(struct synthesis *synthesis, struct error *error)
+static bool adjust(struct draft *draft, struct error *error)
 {
-    return hparams_override(synthesis->model->hparams, "image_size", 224, error);
+    return hparams_override(draft->model->hparams, "image_size", 224, error);
 }
 
-static bool hears(const struct synthesis *synthesis)
+static bool hears(const struct draft *draft)
 {
-    return json_count(hparams_get(synthesis->model->hparams, "outer.audio_config")) > 0;
+    return json_count(hparams_get(draft->model->hparams, "outer.audio_config")) > 0;
 }
 
-static bool emit_hearing(struct synthesis *synthesis, struct error *error)
+static bool emit_hearing(struct draft *draft, struct error *error)
 {
     static const struct key_row rows[] = {
         FLAG("has_audio_encoder"),
@@ -109,10 +109,10 @@ static bool emit_hearing(struct synthesis *synthesis, struct error *error)
         {"audio.attention.head_count", GGUF_U32, REQUIRED, "audio.num_attention_heads"},
         {0},
     };
-    return !hears(synthesis) || synthesis_emit(synthesis, rows, error);
+    return !hears(draft) || draft_emit(draft, rows, error);
 }
 
-static bool emit_sound(struct synthesis *synthesis, struct error *error)
+static bool emit_sound(struct draft *draft, struct error *error)
 {
     static const struct key_row rows[] = {
         {"audio.projector_type", GGUF_STRING, ALWAYS, .text = "gemma4a"},
@@ -120,7 +120,7 @@ static bool emit_sound(struct synthesis *synthesis, struct error *error)
         {"audio.attention.layer_norm_epsilon", GGUF_F32, OR_DEFAULT, "audio.layer_norm_eps", 1e-6},
         {0},
     };
-    return !hears(synthesis) || synthesis_emit(synthesis, rows, error);
+    return !hears(draft) || draft_emit(draft, rows, error);
 }
 
 static const struct key_row keys[] = {

@@ -29,11 +29,11 @@ static const struct relation_row tensors[] = {
 };
 
 /* The converter has no key for any other function. */
-static bool emit_known_activation(struct synthesis *synthesis, struct error *error)
+static bool emit_known_activation(struct draft *draft, struct error *error)
 {
-    const struct json *function = hparams_get(synthesis->model->hparams, "hidden_act");
+    const struct json *function = hparams_get(draft->model->hparams, "hidden_act");
     bool is_known = json_string_is(function, "gelu") || json_string_is(function, "silu");
-    return !is_known || emit_activation(synthesis, error);
+    return !is_known || emit_activation(draft, error);
 }
 
 static const struct key_row keys[] = {

@@ -59,20 +59,20 @@ static bool use_first(struct hparams *hparams, const char *key, struct error *er
     return hparams_override(hparams, key, first, error);
 }
 
-static bool adjust(struct synthesis *synthesis, struct error *error)
+static bool adjust(struct draft *draft, struct error *error)
 {
-    struct hparams *hparams = synthesis->model->hparams;
-    const struct tensor_set *set = synthesis->model->checkpoint->tensors;
+    struct hparams *hparams = draft->model->hparams;
+    const struct tensor_set *set = draft->model->checkpoint->tensors;
     for (size_t i = 0; i < set->n_tensors; i++)
         if (strstr(set->tensors[i].name, "vision_tower.") != NULL)
-            facts_set(&synthesis->facts, "renamed", 1);
+            facts_set(&draft->facts, "renamed", 1);
     return use_first(hparams, "image_size", error) && use_first(hparams, "patch_size", error);
 }
 
-static bool compute_scale_factor(const struct synthesis *synthesis, double *ret_value, struct error *error)
+static bool compute_scale_factor(const struct draft *draft, double *ret_value, struct error *error)
 {
     double ratio;
-    if (!synthesis_number(synthesis, "outer.downsample_ratio", 0, &ratio, error))
+    if (!draft_number(draft, "outer.downsample_ratio", 0, &ratio, error))
         return false;
     if (!(ratio > 0))
         return error_set(error, "config.json: downsample_ratio is missing, or not above 0");

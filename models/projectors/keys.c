@@ -8,35 +8,35 @@
 enum { MAX_CHANNELS = 64 };
 
 /* An array of F32 from one that the preprocessor has. */
-static bool set_channels(struct synthesis *synthesis, const char *key, const char *from, struct error *error)
+static bool set_channels(struct draft *draft, const char *key, const char *from, struct error *error)
 {
-    const struct json *array = hparams_get(synthesis->model->hparams, from);
+    const struct json *array = hparams_get(draft->model->hparams, from);
     struct layers channels = {.n = json_count(array)};
     if (!json_is(array, JSON_ARRAY) || channels.n == 0 || channels.n > MAX_CHANNELS)
         return error_set(error, "neither preprocessor_config.json nor processor_config.json has the %s of the channels",
                          from + strlen("preprocessor."));
-    channels.values = arena_array(synthesis->model->arena, channels.n, sizeof *channels.values);
+    channels.values = arena_array(draft->model->arena, channels.n, sizeof *channels.values);
     layers_fill(&channels, array);
-    layers_set(synthesis, key, GGUF_F32, &channels);
+    layers_set(draft, key, GGUF_F32, &channels);
     return true;
 }
 
 /* Mistral's own format has no file for them: those of CLIP. */
-static void set_constants(struct synthesis *synthesis)
+static void set_constants(struct draft *draft)
 {
     static double mean[] = {0.48145466, 0.4578275, 0.40821073}, deviation[] = {0.26862954, 0.26130258, 0.27577711};
-    layers_set(synthesis, "vision.image_mean", GGUF_F32, &(struct layers){3, mean});
-    layers_set(synthesis, "vision.image_std", GGUF_F32, &(struct layers){3, deviation});
+    layers_set(draft, "vision.image_mean", GGUF_F32, &(struct layers){3, mean});
+    layers_set(draft, "vision.image_std", GGUF_F32, &(struct layers){3, deviation});
 }
 
-static bool emit_normalization(struct synthesis *synthesis, struct error *error)
+static bool emit_normalization(struct draft *draft, struct error *error)
 {
-    if (strcmp(synthesis->model->checkpoint->format, "mistral") == 0) {
-        set_constants(synthesis);
+    if (strcmp(draft->model->checkpoint->format, "mistral") == 0) {
+        set_constants(draft);
         return true;
     }
-    return set_channels(synthesis, "vision.image_mean", "preprocessor.image_mean", error) &&
-           set_channels(synthesis, "vision.image_std", "preprocessor.image_std", error);
+    return set_channels(draft, "vision.image_mean", "preprocessor.image_mean", error) &&
+           set_channels(draft, "vision.image_std", "preprocessor.image_std", error);
 }
 
 const struct key_row tower_keys[] = {FILE_TYPE_KEY, {0}};
@@ -64,25 +64,25 @@ const struct key_row audio_keys[] = {
     {0},
 };
 
-bool emit_activation(struct synthesis *synthesis, struct error *error)
+bool emit_activation(struct draft *draft, struct error *error)
 {
     static const struct key_row gelu[] = {FLAG("use_gelu"), {0}}, silu[] = {FLAG("use_silu"), {0}};
-    const struct json *function = hparams_get(synthesis->model->hparams, "hidden_act");
+    const struct json *function = hparams_get(draft->model->hparams, "hidden_act");
     if (json_string_is(function, "gelu"))
-        return synthesis_emit(synthesis, gelu, error);
+        return draft_emit(draft, gelu, error);
     if (json_string_is(function, "silu"))
-        return synthesis_emit(synthesis, silu, error);
+        return draft_emit(draft, silu, error);
     return error_set(error, "config.json: hidden_act of the vision tower is neither gelu nor silu");
 }
 
-bool adjust_image_of_positions(struct synthesis *synthesis, struct error *error)
+bool adjust_image_of_positions(struct draft *draft, struct error *error)
 {
-    struct hparams *hparams = synthesis->model->hparams;
+    struct hparams *hparams = draft->model->hparams;
     double n_positions, patch;
     if (hparams_get(hparams, "image_size") != NULL)
         return true;
-    if (!synthesis_number(synthesis, "num_position_embeddings", 2304, &n_positions, error) ||
-        !synthesis_number(synthesis, "patch_size", 16, &patch, error))
+    if (!draft_number(draft, "num_position_embeddings", 2304, &n_positions, error) ||
+        !draft_number(draft, "patch_size", 16, &patch, error))
         return false;
     double size = sqrt(n_positions) * patch;
     if (!(size >= 0 && size <= UINT32_MAX))

@@ -23,17 +23,17 @@ static void add_facts(struct facts *facts, const struct hparams *hparams)
 }
 
 /* Its images are of any size; the key must be there. */
-static bool adjust(struct synthesis *synthesis, struct error *error)
+static bool adjust(struct draft *draft, struct error *error)
 {
-    return hparams_override(synthesis->model->hparams, "image_size", IMAGE, error);
+    return hparams_override(draft->model->hparams, "image_size", IMAGE, error);
 }
 
 /* What comes out of the layer that vision_feature_layer counts from the end is used. */
-static bool compute_used_layers(const struct synthesis *synthesis, double *ret_value, struct error *error)
+static bool compute_used_layers(const struct draft *draft, double *ret_value, struct error *error)
 {
     double n_layers, last;
-    if (!synthesis_number(synthesis, VISION_BLOCK_COUNT, 0, &n_layers, error) ||
-        !synthesis_number(synthesis, "outer.vision_feature_layer", -1, &last, error))
+    if (!draft_number(draft, VISION_BLOCK_COUNT, 0, &n_layers, error) ||
+        !draft_number(draft, "outer.vision_feature_layer", -1, &last, error))
         return false;
     *ret_value = n_layers + last + 1;
     return true;

@@ -28,18 +28,18 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-static bool adjust(struct synthesis *synthesis, struct error *error)
+static bool adjust(struct draft *draft, struct error *error)
 {
     (void)error;
-    checkpoint_note(synthesis->model->checkpoint, "mmproj.gguf: the norm after attention is called ln2, as llama.cpp "
-                                                  "reads it, where the converter writes attn_post_norm");
+    checkpoint_note(draft->model->checkpoint, "mmproj.gguf: the norm after attention is called ln2, as llama.cpp "
+                                              "reads it, where the converter writes attn_post_norm");
     return true;
 }
 
-static bool compute_scale_factor(const struct synthesis *synthesis, double *ret_value, struct error *error)
+static bool compute_scale_factor(const struct draft *draft, double *ret_value, struct error *error)
 {
     double ratio;
-    if (!synthesis_number(synthesis, "pixel_shuffle_ratio", 0, &ratio, error))
+    if (!draft_number(draft, "pixel_shuffle_ratio", 0, &ratio, error))
         return false;
     if (!(ratio > 0))
         return error_set(error, "config.json: pixel_shuffle_ratio is missing, or not above 0");

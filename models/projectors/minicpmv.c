@@ -22,33 +22,33 @@ static const struct relation_row tensors[] = {
 };
 
 /* An image is seen in slices, whose size the preprocessor has; it may do without the merger between the layers. */
-static bool adjust(struct synthesis *synthesis, struct error *error)
+static bool adjust(struct draft *draft, struct error *error)
 {
-    struct hparams *hparams = synthesis->model->hparams;
+    struct hparams *hparams = draft->model->hparams;
     const struct json *mode = hparams_get(hparams, "preprocessor.downsample_mode");
     uint64_t size;
     if (json_string_is(mode, "4x"))
-        facts_set(&synthesis->facts, "sparse", 1);
+        facts_set(&draft->facts, "sparse", 1);
     else if (mode != NULL && !json_string_is(mode, "16x"))
         return error_set(error, "preprocessor_config.json: downsample_mode is neither 4x nor 16x");
     return !json_u64(hparams_get(hparams, "preprocessor.scale_resolution"), &size) ||
            hparams_override(hparams, "image_size", size, error);
 }
 
-static bool compute_scale_factor(const struct synthesis *synthesis, double *ret_value, struct error *error)
+static bool compute_scale_factor(const struct draft *draft, double *ret_value, struct error *error)
 {
     (void)error;
-    *ret_value = facts_get(&synthesis->facts, "sparse") != 0 ? 2 : 4;
+    *ret_value = facts_get(&draft->facts, "sparse") != 0 ? 2 : 4;
     return true;
 }
 
-static bool emit_merger_place(struct synthesis *synthesis, struct error *error)
+static bool emit_merger_place(struct draft *draft, struct error *error)
 {
     double layer;
-    if (!synthesis_number(synthesis, "outer.insert_layer_id|insert_layer_id", 6, &layer, error))
+    if (!draft_number(draft, "outer.insert_layer_id|insert_layer_id", 6, &layer, error))
         return false;
     const struct layers layers = {.n = 1, .values = &layer};
-    layers_set(synthesis, "vision.wa_layer_indexes", GGUF_I32, &layers);
+    layers_set(draft, "vision.wa_layer_indexes", GGUF_I32, &layers);
     return true;
 }
 

@@ -42,9 +42,9 @@ static bool find_token(const struct checkpoint *checkpoint, const char *text, ui
     return found || error_set(error, "tekken.json does not have the token %s", text);
 }
 
-static bool adjust(struct synthesis *synthesis, struct error *error)
+static bool adjust(struct draft *draft, struct error *error)
 {
-    const struct gguf_model *model = synthesis->model;
+    const struct gguf_model *model = draft->model;
     const struct tensor *embedding = tensor_set_find_text(model->checkpoint->tensors, "tok_embeddings.weight");
     uint64_t id;
     if (hparams_get(model->hparams, "image_break_token_id") == NULL)
@@ -57,15 +57,15 @@ static bool adjust(struct synthesis *synthesis, struct error *error)
     if (id >= embedding->shape[0])
         return error_set(error, "the token [IMG_BREAK] is %" PRIu64 ", but there are %" PRIu64 " embeddings", id,
                          embedding->shape[0]);
-    facts_set_index(&synthesis->facts, "token", embedding->shape[0], id);
+    facts_set_index(&draft->facts, "token", embedding->shape[0], id);
     return true;
 }
 
-static bool emit_merge_size(struct synthesis *synthesis, struct error *error)
+static bool emit_merge_size(struct draft *draft, struct error *error)
 {
     static const struct key_row rows[] = {{"vision.spatial_merge_size", GGUF_U32, REQUIRED, "spatial_merge_size"}, {0}};
-    bool merges = json_string_is(hparams_get(synthesis->model->hparams, "mm_projector_id"), "patch_merge");
-    return !merges || synthesis_emit(synthesis, rows, error);
+    bool merges = json_string_is(hparams_get(draft->model->hparams, "mm_projector_id"), "patch_merge");
+    return !merges || draft_emit(draft, rows, error);
 }
 
 static const struct key_row keys[] = {

@@ -72,9 +72,9 @@ static bool find_token(const struct checkpoint *checkpoint, const char *text, ui
 
 /* Rows of patches end with a token of the text model, whose embedding goes along where that is not in a part of its
  * own. */
-static bool adjust(struct synthesis *synthesis, struct error *error)
+static bool adjust(struct draft *draft, struct error *error)
 {
-    const struct checkpoint *checkpoint = synthesis->model->checkpoint;
+    const struct checkpoint *checkpoint = draft->model->checkpoint;
     const struct tensor *embedding = tensor_set_find_text(checkpoint->tensors, "model.embed_tokens.weight");
     uint64_t id;
     if (!find_token(checkpoint, "[IMG_BREAK]", &id, error))
@@ -84,7 +84,7 @@ static bool adjust(struct synthesis *synthesis, struct error *error)
     if (id >= embedding->shape[0])
         return error_set(error, "the token [IMG_BREAK] is %" PRIu64 ", but there are %" PRIu64 " embeddings", id,
                          embedding->shape[0]);
-    facts_set_index(&synthesis->facts, "token", embedding->shape[0], id);
+    facts_set_index(&draft->facts, "token", embedding->shape[0], id);
     return true;
 }
 

@@ -44,10 +44,10 @@ extern const struct key_row audio_keys[];  /* what every one that hears has */
     }
 
 /* An image_size that config.json does not have, of the square that num_position_embeddings make. */
-bool adjust_image_of_positions(struct synthesis *synthesis, struct error *error);
+bool adjust_image_of_positions(struct draft *draft, struct error *error);
 
 /* use_gelu or use_silu, by hidden_act; fails for any other function. */
-bool emit_activation(struct synthesis *synthesis, struct error *error);
+bool emit_activation(struct draft *draft, struct error *error);
 
 /* SigLIP as transformers names it, after the prefix of the projector. */
 extern const struct relation_row siglip_tensors[];

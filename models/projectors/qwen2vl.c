@@ -35,9 +35,9 @@ static bool is_second(const struct hparams *text)
 
 /* What Qwen2-VL calls the hidden size is that of the result: the converter takes it for the width of the inner layers.
  */
-static bool adjust_first(struct synthesis *synthesis, struct error *error)
+static bool adjust_first(struct draft *draft, struct error *error)
 {
-    struct hparams *hparams = synthesis->model->hparams;
+    struct hparams *hparams = draft->model->hparams;
     uint64_t width, hidden;
     if (!hparams_default(hparams, "{'image_size': 560}", error))
         return false;
@@ -48,16 +48,16 @@ static bool adjust_first(struct synthesis *synthesis, struct error *error)
            hparams_override(hparams, "hidden_size", width, error);
 }
 
-static bool adjust_second(struct synthesis *synthesis, struct error *error)
+static bool adjust_second(struct draft *draft, struct error *error)
 {
-    facts_set(&synthesis->facts, "gated", 1);
-    return hparams_default(synthesis->model->hparams, "{'image_size': 560}", error);
+    facts_set(&draft->facts, "gated", 1);
+    return hparams_default(draft->model->hparams, "{'image_size': 560}", error);
 }
 
 /* Every how many layers attention is over all of the image, not a window. */
-static bool compute_window_pattern(const struct synthesis *synthesis, double *ret_value, struct error *error)
+static bool compute_window_pattern(const struct draft *draft, double *ret_value, struct error *error)
 {
-    const struct json *full = json_first(hparams_get(synthesis->model->hparams, "fullatt_block_indexes"));
+    const struct json *full = json_first(hparams_get(draft->model->hparams, "fullatt_block_indexes"));
     uint64_t first, index, previous;
     if (!json_u64(full, &first) || first >= UINT32_MAX)
         return error_set(error, "config.json: fullatt_block_indexes is missing, or holds what is not a number");

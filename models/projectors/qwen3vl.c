@@ -63,17 +63,17 @@ static const char *rename_deepstack(struct arena *arena, const struct facts *fac
     return name;
 }
 
-static bool emit_deepstack(struct synthesis *synthesis, struct error *error)
+static bool emit_deepstack(struct draft *draft, struct error *error)
 {
-    struct hparams *hparams = synthesis->model->hparams;
+    struct hparams *hparams = draft->model->hparams;
     struct layers layers;
     uint64_t n_layers;
     if (!hparams_count(hparams, "depth", 0, MAX_LISTED_LAYERS, &n_layers, error))
         return false;
     if (n_layers == 0)
         return true;
-    synthesis->facts.n_layers = n_layers;
-    if (!layers_new(synthesis, &layers, error))
+    draft->facts.n_layers = n_layers;
+    if (!layers_new(draft, &layers, error))
         return false;
     const struct json *item = json_first(hparams_get(hparams, "deepstack_visual_indexes"));
     for (; item != NULL; item = json_next(item)) {
@@ -82,7 +82,7 @@ static bool emit_deepstack(struct synthesis *synthesis, struct error *error)
             return error_set(error, "config.json: deepstack_visual_indexes holds what is not a layer");
         layers.values[layer] = 1;
     }
-    layers_set(synthesis, "vision.is_deepstack_layers", GGUF_BOOL, &layers);
+    layers_set(draft, "vision.is_deepstack_layers", GGUF_BOOL, &layers);
     return true;
 }
 

@@ -2,7 +2,7 @@
  * what is no adapter: one line each. The orders of rows are written out. */
 #include "models/adapter.h"
 
-#include "models/tensors.h"
+#include "models/family_tensors.h"
 #include "quant/convert.h"
 #include "tests/unit/check.h"
 #include "tests/unit/files.h"

@@ -6,16 +6,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *synthesis_key(const struct synthesis *synthesis, const char *key)
+const char *draft_key(const struct draft *draft, const char *key)
 {
     if (*key == '.')
         return key + 1;
-    return arena_printf(synthesis->model->arena, "%s.%s", family_architecture(synthesis->family), key);
+    return arena_printf(draft->model->arena, "%s.%s", family_architecture(draft->family), key);
 }
 
-static const struct json *find(const struct synthesis *synthesis, const char *from)
+static const struct json *find(const struct draft *draft, const char *from)
 {
-    const struct hparams *hparams = synthesis->model->hparams;
+    const struct hparams *hparams = draft->model->hparams;
     return text_starts_with(from, "rope.") ? hparams_rope(hparams, from + 5) : hparams_find(hparams, from);
 }
 
@@ -30,10 +30,9 @@ static bool is_true(const struct json *value)
     return json_type(value) == JSON_TRUE || (json_double(value, &number) && number != 0);
 }
 
-bool synthesis_number(const struct synthesis *synthesis, const char *from, double otherwise, double *ret_value,
-                      struct error *error)
+bool draft_number(const struct draft *draft, const char *from, double otherwise, double *ret_value, struct error *error)
 {
-    const struct json *value = find(synthesis, from);
+    const struct json *value = find(draft, from);
     if (is_absent(value)) {
         *ret_value = otherwise;
         return true;
@@ -43,10 +42,10 @@ bool synthesis_number(const struct synthesis *synthesis, const char *from, doubl
     return true;
 }
 
-static bool set_number(struct synthesis *synthesis, const struct key_row *row, double value, struct error *error)
+static bool set_number(struct draft *draft, const struct key_row *row, double value, struct error *error)
 {
-    struct gguf_kvs *kvs = &synthesis->model->kvs;
-    const char *key = synthesis_key(synthesis, row->key);
+    struct gguf_kvs *kvs = &draft->model->kvs;
+    const char *key = draft_key(draft, row->key);
     if (row->times != 0)
         value *= row->times;
     if (row->type == GGUF_F32)
@@ -61,8 +60,7 @@ static bool set_number(struct synthesis *synthesis, const struct key_row *row, d
 }
 
 /* Heads that differ from layer to layer. */
-static bool set_array(struct synthesis *synthesis, const struct key_row *row, const struct json *array,
-                      struct error *error)
+static bool set_array(struct draft *draft, const struct key_row *row, const struct json *array, struct error *error)
 {
     struct buffer elements = {0};
     uint64_t count = 0;
@@ -74,61 +72,60 @@ static bool set_array(struct synthesis *synthesis, const struct key_row *row, co
         }
         buffer_append_le(&elements, (uint32_t)number, 4);
     }
-    gguf_set_array(&synthesis->model->kvs, synthesis_key(synthesis, row->key), GGUF_I32, count, &elements);
+    gguf_set_array(&draft->model->kvs, draft_key(draft, row->key), GGUF_I32, count, &elements);
     return true;
 }
 
 /* Sets a key from a value of config.json, of the row's type. */
-static bool set_value(struct synthesis *synthesis, const struct key_row *row, const struct json *value,
-                      struct error *error)
+static bool set_value(struct draft *draft, const struct key_row *row, const struct json *value, struct error *error)
 {
     double number;
     size_t length;
     const char *text = json_string(value, &length);
     if (row->type == GGUF_STRING && text != NULL) {
-        gguf_set_string(&synthesis->model->kvs, synthesis_key(synthesis, row->key), text, length);
+        gguf_set_string(&draft->model->kvs, draft_key(draft, row->key), text, length);
         return true;
     }
     if (row->type == GGUF_U32 && json_type(value) == JSON_ARRAY)
-        return set_array(synthesis, row, value, error);
+        return set_array(draft, row, value, error);
     if (row->type == GGUF_BOOL && json_type(value) == JSON_FALSE)
-        return set_number(synthesis, row, 0, error);
+        return set_number(draft, row, 0, error);
     if (row->type == GGUF_BOOL && json_type(value) == JSON_TRUE)
-        return set_number(synthesis, row, 1, error);
+        return set_number(draft, row, 1, error);
     if (row->type == GGUF_U32 && json_type(value) == JSON_NUMBER && !json_is_integer(value))
         return error_set(error, "config.json: %s is %s, which is not a whole number", row->from,
                          json_number_text(value));
     if (row->type == GGUF_STRING || !json_double(value, &number))
         return error_set(error, "config.json: %s is of the wrong type", row->from);
-    return set_number(synthesis, row, number, error);
+    return set_number(draft, row, number, error);
 }
 
-static bool emit_row(struct synthesis *synthesis, const struct key_row *row, struct error *error)
+static bool emit_row(struct draft *draft, const struct key_row *row, struct error *error)
 {
     double computed;
     if (row->emit != NULL)
-        return row->emit(synthesis, error);
+        return row->emit(draft, error);
     if (row->compute != NULL)
-        return row->compute(synthesis, &computed, error) && set_number(synthesis, row, computed, error);
+        return row->compute(draft, &computed, error) && set_number(draft, row, computed, error);
     if (row->when == ALWAYS && row->type == GGUF_STRING) {
-        gguf_set_text(&synthesis->model->kvs, synthesis_key(synthesis, row->key), row->text);
+        gguf_set_text(&draft->model->kvs, draft_key(draft, row->key), row->text);
         return true;
     }
     if (row->when == ALWAYS)
-        return set_number(synthesis, row, row->value, error);
+        return set_number(draft, row, row->value, error);
 
-    const struct json *value = find(synthesis, row->from);
+    const struct json *value = find(draft, row->from);
     if (!is_absent(value) && (row->when != IF_TRUE || is_true(value)))
-        return set_value(synthesis, row, value, error);
+        return set_value(draft, row, value, error);
     if (row->when == REQUIRED)
         return error_set(error, "config.json: %s is missing", row->from);
-    return row->when != OR_DEFAULT || set_number(synthesis, row, row->value, error);
+    return row->when != OR_DEFAULT || set_number(draft, row, row->value, error);
 }
 
-bool synthesis_emit(struct synthesis *synthesis, const struct key_row *rows, struct error *error)
+bool draft_emit(struct draft *draft, const struct key_row *rows, struct error *error)
 {
     for (const struct key_row *row = rows; row->key != NULL || row->emit != NULL; row++)
-        if (!emit_row(synthesis, row, error))
+        if (!emit_row(draft, row, error))
             return false;
     return true;
 }

@@ -1,4 +1,4 @@
-#include "models/tensors.h"
+#include "models/family_tensors.h"
 
 #include "base/text.h"
 #include "models/factors.h"
@@ -87,9 +87,9 @@ const char *family_tensor_name(const struct family *family, const struct family_
     return name;
 }
 
-static const char *family_name(const struct synthesis *synthesis, const struct tensor *tensor, struct arena *arena)
+static const char *family_name(const struct draft *draft, const struct tensor *tensor, struct arena *arena)
 {
-    return family_tensor_name(synthesis->family, synthesis->hf, &synthesis->facts, tensor->name, arena);
+    return family_tensor_name(draft->family, draft->hf, &draft->facts, tensor->name, arena);
 }
 
 static int compare_tensors(const void *a, const void *b)
@@ -111,9 +111,9 @@ static void sort_files(const struct tensor **tensors, size_t n_tensors)
 }
 
 /* The checkpoint's tensors in the order of the converter. */
-static struct tensor_set *stored_in_order(const struct synthesis *synthesis, struct arena *arena)
+static struct tensor_set *stored_in_order(const struct draft *draft, struct arena *arena)
 {
-    const struct tensor_set *stored = synthesis->model->checkpoint->tensors;
+    const struct tensor_set *stored = draft->model->checkpoint->tensors;
     const struct tensor **ordered = arena_array(arena, stored->n_tensors, sizeof *ordered);
     struct tensor_set *set = tensor_set_new(arena);
     for (size_t i = 0; i < stored->n_tensors; i++)
@@ -125,13 +125,12 @@ static struct tensor_set *stored_in_order(const struct synthesis *synthesis, str
 }
 
 /* --outtype auto: the first matrix in one of the two types decides, as stored. */
-static const struct dtype *guess_type(const struct synthesis *synthesis, const struct tensor_set *stored,
-                                      struct arena *arena)
+static const struct dtype *guess_type(const struct draft *draft, const struct tensor_set *stored, struct arena *arena)
 {
     for (size_t i = 0; i < stored->n_tensors; i++) {
         const struct tensor *tensor = &stored->tensors[i];
         bool is_sixteen = tensor->dtype == &bf16_dtype || tensor->dtype == &f16_dtype;
-        if (tensor->rank >= 2 && is_sixteen && family_name(synthesis, tensor, arena) != NULL)
+        if (tensor->rank >= 2 && is_sixteen && family_name(draft, tensor, arena) != NULL)
             return tensor->dtype;
     }
     return &f16_dtype;
@@ -144,15 +143,14 @@ struct renamed {
     const struct unpacked **unpacked; /* of each; NULL: it was plain */
 };
 
-static struct renamed rename_tensors(const struct synthesis *synthesis, const struct plain_set *plain,
-                                     struct arena *arena)
+static struct renamed rename_tensors(const struct draft *draft, const struct plain_set *plain, struct arena *arena)
 {
     const struct tensor_set *set = plain->set;
     struct renamed renamed = {tensor_set_new(arena), arena_array(arena, set->n_tensors + 1, sizeof(char *)),
                               arena_array(arena, set->n_tensors + 1, sizeof(struct unpacked *))};
     for (size_t i = 0; i < set->n_tensors; i++) {
         struct tensor tensor = set->tensors[i];
-        tensor.name = family_name(synthesis, &set->tensors[i], arena);
+        tensor.name = family_name(draft, &set->tensors[i], arena);
         if (tensor.name == NULL)
             continue;
         tensor.name_length = (uint32_t)strlen(tensor.name);
@@ -163,20 +161,19 @@ static struct renamed rename_tensors(const struct synthesis *synthesis, const st
     return renamed;
 }
 
-void synthesis_add_tensor(struct synthesis *synthesis, const char *name, const struct view *view,
-                          const struct dtype *forced)
+void draft_add_tensor(struct draft *draft, const char *name, const struct view *view, const struct dtype *forced)
 {
-    struct gguf_model *model = synthesis->model;
-    if (model->tensors->n_tensors == synthesis->forced_capacity) {
-        synthesis->forced_capacity = synthesis->forced_capacity * 2 + 64;
-        model->forced = memory_resize(model->forced, synthesis->forced_capacity * sizeof *model->forced);
+    struct gguf_model *model = draft->model;
+    if (model->tensors->n_tensors == draft->forced_capacity) {
+        draft->forced_capacity = draft->forced_capacity * 2 + 64;
+        model->forced = memory_resize(model->forced, draft->forced_capacity * sizeof *model->forced);
     }
     model->forced[model->tensors->n_tensors] = forced;
     tensor_set_add_view(model->tensors, name, view);
 }
 
 struct relating {
-    struct synthesis *synthesis;
+    struct draft *draft;
     const struct factors *factors;
     size_t n_first; /* tensors up to the last of NVFP4 */
 };
@@ -186,7 +183,7 @@ static const struct view *read_tensor(void *context, const struct tensor *tensor
                                       struct error *error)
 {
     const struct relating *relating = context;
-    struct arena *arena = relating->synthesis->model->arena;
+    struct arena *arena = relating->draft->model->arena;
     if (tensor->refusal != NULL) {
         error_set(error, "tensor '%.200s': %s", shown, tensor->refusal);
         return NULL;
@@ -202,7 +199,7 @@ static const struct view *read_tensor(void *context, const struct tensor *tensor
 
 static void add_factor(void *context, const char *name, const struct view *view)
 {
-    synthesis_add_tensor(context, name, view, NULL);
+    draft_add_tensor(context, name, view, NULL);
 }
 
 /* The type that a tensor has in every output; NULL: as the output's rules say. Blocks that come through stay. */
@@ -222,13 +219,13 @@ static void write_tensor(void *context, const char *name, const struct view *vie
 {
     struct relating *relating = context;
     const uint64_t one = 1;
-    if (view->rank == 0 && relating->synthesis->family->tower != NULL)
-        view = view_reshape(relating->synthesis->model->arena, view, 1, &one);
-    synthesis_add_tensor(relating->synthesis, name, view, stored_type(relating->synthesis->family, name, view));
+    if (view->rank == 0 && relating->draft->family->tower != NULL)
+        view = view_reshape(relating->draft->model->arena, view, 1, &one);
+    draft_add_tensor(relating->draft, name, view, stored_type(relating->draft->family, name, view));
     if (strcmp(view->dtype->name, "NVFP4") != 0)
         return;
-    factors_beside(relating->factors, name, add_factor, relating->synthesis);
-    relating->n_first = relating->synthesis->model->tensors->n_tensors;
+    factors_beside(relating->factors, name, add_factor, relating->draft);
+    relating->n_first = relating->draft->model->tensors->n_tensors;
 }
 
 /* Puts tensors [n_before, n_first) before all others: the converter writes NVFP4 even before what is in no file. */
@@ -276,9 +273,9 @@ static size_t find_places(const struct tensor_set *set, const char *const *names
     return n_places;
 }
 
-void synthesis_put_first(struct synthesis *synthesis, const char *const *names)
+void draft_put_first(struct draft *draft, const char *const *names)
 {
-    struct gguf_model *model = synthesis->model;
+    struct gguf_model *model = draft->model;
     size_t n = model->tensors->n_tensors, n_done;
     struct tensor *tensors = memory_alloc((n + 1) * sizeof *tensors);
     const struct dtype **forced = memory_alloc((n + 1) * sizeof *forced);
@@ -305,16 +302,16 @@ void synthesis_put_first(struct synthesis *synthesis, const char *const *names)
     free(is_placed);
 }
 
-static bool relate(struct synthesis *synthesis, const struct renamed *renamed, struct error *error)
+static bool relate(struct draft *draft, const struct renamed *renamed, struct error *error)
 {
-    struct arena *arena = synthesis->model->arena;
-    const struct family *family = synthesis->family;
-    struct relating relating = {.synthesis = synthesis};
-    size_t n_before = synthesis->model->tensors->n_tensors;
+    struct arena *arena = draft->model->arena;
+    const struct family *family = draft->family;
+    struct relating relating = {.draft = draft};
+    size_t n_before = draft->model->tensors->n_tensors;
     const struct relation_job job = {
         .relation = relation_new(arena, family->name, family->prefix, family->tensors, error),
         .direction = FORWARD,
-        .facts = &synthesis->facts,
+        .facts = &draft->facts,
         .facts_name = "config.json",
         .set = renamed->set,
         .shown = renamed->shown_names,
@@ -327,10 +324,10 @@ static bool relate(struct synthesis *synthesis, const struct renamed *renamed, s
     relating.factors = factors;
     bool related = factors != NULL && relation_apply(&job, error);
     if (related && n_before > 0 && relating.n_first > 0)
-        put_first(synthesis->model, n_before, relating.n_first);
+        put_first(draft->model, n_before, relating.n_first);
     factors_free(factors);
     if (related && family->arrange != NULL)
-        family->arrange(synthesis);
+        family->arrange(draft);
     return related;
 }
 
@@ -356,56 +353,56 @@ static uint32_t file_type_of_blocks(const struct gguf_model *model)
     return 0;
 }
 
-static bool add_unpacked(struct synthesis *synthesis, const struct packing_config *config, struct arena *scratch,
+static bool add_unpacked(struct draft *draft, const struct packing_config *config, struct arena *scratch,
                          struct error *error)
 {
     enum { FILE_TYPE_MXFP4 = 38, FILE_TYPE_NVFP4 = 39 };
-    struct gguf_model *model = synthesis->model;
-    struct tensor_set *stored = stored_in_order(synthesis, scratch);
+    struct gguf_model *model = draft->model;
+    struct tensor_set *stored = stored_in_order(draft, scratch);
     const struct packing_input input = {model->arena,
                                         stored,
                                         config->quantization,
                                         config->method,
                                         config->dtype,
                                         .keeps_blocks = model->is_repacked,
-                                        .keeps_mxfp4 = synthesis->family->keeps_mxfp4};
+                                        .keeps_mxfp4 = draft->family->keeps_mxfp4};
     struct plain_set plain;
     if (!tensor_set_seal(stored, error) || !packings_unpack(&input, &plain, error))
         return false;
-    model->auto_type = guess_type(synthesis, plain.is_saved_again ? plain.set : stored, scratch);
+    model->auto_type = guess_type(draft, plain.is_saved_again ? plain.set : stored, scratch);
     if (strcmp(config->method, "mxfp4") == 0)
         model->packed_file_type = FILE_TYPE_MXFP4;
     else if (config->is_nvfp4)
         model->packed_file_type = FILE_TYPE_NVFP4;
     if (!model->is_repacked)
         note_beyond(model->checkpoint, &plain);
-    struct renamed renamed = rename_tensors(synthesis, &plain, scratch);
-    if (!relate(synthesis, &renamed, error))
+    struct renamed renamed = rename_tensors(draft, &plain, scratch);
+    if (!relate(draft, &renamed, error))
         return false;
     if (model->is_repacked)
         model->packed_file_type = file_type_of_blocks(model);
     return true;
 }
 
-bool tensors_add(struct synthesis *synthesis, struct error *error)
+bool tensors_add(struct draft *draft, struct error *error)
 {
     struct arena *scratch = arena_new();
     struct packing_config config;
-    bool added = packing_config_open(synthesis->model->checkpoint, scratch, &config, error);
+    bool added = packing_config_open(draft->model->checkpoint, scratch, &config, error);
     if (added) {
-        added = add_unpacked(synthesis, &config, scratch, error);
+        added = add_unpacked(draft, &config, scratch, error);
         packing_config_close(&config);
     }
     arena_free(scratch);
-    return added || error_prefix(error, synthesis->family->tower != NULL ? "mmproj.gguf" : "model.gguf");
+    return added || error_prefix(error, draft->family->tower != NULL ? "mmproj.gguf" : "model.gguf");
 }
 
-bool tensors_relate(struct synthesis *synthesis, const struct tensor_set *set, struct error *error)
+bool tensors_relate(struct draft *draft, const struct tensor_set *set, struct error *error)
 {
     struct arena *scratch = arena_new();
     const struct plain_set plain = {.set = set};
-    struct renamed renamed = rename_tensors(synthesis, &plain, scratch);
-    bool related = relate(synthesis, &renamed, error);
+    struct renamed renamed = rename_tensors(draft, &plain, scratch);
+    bool related = relate(draft, &renamed, error);
     arena_free(scratch);
     return related;
 }

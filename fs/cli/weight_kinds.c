@@ -1,4 +1,4 @@
-#include "fs/cli/weights.h"
+#include "fs/cli/weight_kinds.h"
 
 #include "quant/convert.h"
 

@@ -18,6 +18,22 @@ static float search(const struct k_format *format, const float *values, uint8_t 
     return k_search_range(&format->range, n, values, weights, levels, ret_minimum);
 }
 
+/* Quantizes the scales by the weights of their sub-blocks; false where the block is to be zero bytes. */
+static bool store_weighted_scales(const struct k_format *format, const float *scales, const float *minimums,
+                                  const float *weights, uint8_t *block)
+{
+    uint8_t shares[K_MOST_SUB_BLOCKS];
+    if (format->store_shares != NULL) {
+        float scale = k_search_symmetric(K_ELEMENTS / format->sub_elements, K_MOST_SHARE, scales, weights, shares);
+        format->store_shares(scale, shares, block);
+        return true;
+    }
+    if (format->store_weighted_scales == NULL)
+        return format->store_scales(scales, minimums, block);
+    format->store_weighted_scales(scales, minimums, weights, block);
+    return true;
+}
+
 /* The levels under the scales that were stored; where one is 0 those of the search. */
 static void finish_block(const struct k_format *format, const float *values, uint8_t *levels, uint8_t *block)
 {
@@ -75,13 +91,10 @@ static void encode_weighted_block(const struct k_format *format, const float *va
         else
             scales[j] = k_search_symmetric(n, -format->low, values + at, weights + at, levels + at);
     }
-    if (format->store_weighted_scales != NULL)
-        format->store_weighted_scales(scales, minimums, sums, block);
-    else if (!format->store_scales(scales, minimums, block)) {
+    if (store_weighted_scales(format, scales, minimums, sums, block))
+        finish_block(format, values, levels, block);
+    else
         memset(block, 0, format->block_bytes);
-        return;
-    }
-    finish_block(format, values, levels, block);
 }
 
 void k_encode_weighted(const struct k_format *format, const float *values, const float *importance, uint8_t *blocks,

@@ -6,7 +6,7 @@
 
 #include <stddef.h>
 
-enum { K_MOST_SUB_BLOCKS = 16 };
+enum { K_MOST_SUB_BLOCKS = 16, K_MOST_SHARE = 32 };
 
 enum k_kind {
     K_RANGE_MAGNITUDE, /* scale and minimum for 16 values, weighted by |x|, absolute errors: Q2_K */
@@ -32,6 +32,10 @@ struct k_format {
 
     /* The same by the weights of the sub-blocks. NULL: these make no difference. */
     void (*store_weighted_scales)(const float *scales, const float *minimums, const float *weights, uint8_t *block);
+
+    /* Instead of it: what k_search_symmetric() makes of the scales by these weights, as shares of `scale` plus
+     * K_MOST_SHARE. */
+    void (*store_shares)(float scale, const uint8_t *shares, uint8_t *block);
 
     /* What was stored for every sub-block, as values; a kind without minimums sets them to 0. */
     void (*load_scales)(const uint8_t *block, float *ret_scales, float *ret_minimums);

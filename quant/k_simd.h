@@ -19,8 +19,13 @@ enum { VECTORS = 2, WIDTH = VECTORS * LANES };
 #define EACH_VECTOR(v) for (int v = 0; v < VECTORS; v++)
 
 /* So many blocks are worked on together, in whole vectors whatever the format if they are a multiple of WHOLE_BLOCKS.
- */
-enum { STRETCH_BLOCKS = 16, STRETCH_SUB_BLOCKS = STRETCH_BLOCKS * K_MOST_SUB_BLOCKS, WHOLE_BLOCKS = 4 };
+ * Of a stretch the scales of blocks may be searched side by side, too: there is room for whole vectors. */
+enum {
+    STRETCH_BLOCKS = 16,
+    STRETCH_SUB_BLOCKS = STRETCH_BLOCKS * K_MOST_SUB_BLOCKS,
+    STRETCH_ROOM = (STRETCH_BLOCKS + VECTORS * LANES - 1) / (VECTORS * LANES) * VECTORS * LANES * K_MOST_SUB_BLOCKS,
+    WHOLE_BLOCKS = 4,
+};
 
 /* A number for each of WIDTH sub-blocks. */
 typedef vf wide[VECTORS];
@@ -39,9 +44,9 @@ struct v_found {
 /* The same for the sub-blocks of a stretch. Levels that were refined are not made like that: they are in `refined`,
  * counted from the lowest, and `inverse` is infinite. */
 struct found {
-    _Alignas(64) float scales[STRETCH_SUB_BLOCKS], minimums[STRETCH_SUB_BLOCKS];
+    _Alignas(64) float scales[STRETCH_ROOM], minimums[STRETCH_SUB_BLOCKS];
     _Alignas(64) float inverses[STRETCH_SUB_BLOCKS], offsets[STRETCH_SUB_BLOCKS];
-    _Alignas(64) float weights[STRETCH_SUB_BLOCKS]; /* sums of those that were given */
+    _Alignas(64) float weights[STRETCH_ROOM]; /* sums of those that were given */
     uint8_t refined[STRETCH_SUB_BLOCKS][16];
 };
 
@@ -398,6 +403,33 @@ static void v_weights(const struct k_format *format, const float *values, const 
     }
 }
 
+/* Searches the scales of blocks of sixteen sub-blocks, a block a lane, and stores them as shares of what is found. */
+static void v_store_shares(const struct k_format *format, struct found *found, uint8_t *blocks, int n_blocks)
+{
+    struct v_value loaded[K_MOST_SUB_BLOCKS];
+    struct v_found some;
+    float scales[WIDTH], inverses[WIDTH];
+    uint8_t shares[K_MOST_SUB_BLOCKS];
+    vf low = v_set(-K_MOST_SHARE), high = v_set(K_MOST_SHARE - 1);
+    int n = n_blocks * K_MOST_SUB_BLOCKS;
+    memset(found->scales + n, 0, sizeof found->scales - (size_t)n * sizeof(float));
+    memset(found->weights + n, 0, sizeof found->weights - (size_t)n * sizeof(float));
+    for (int b = 0; b < n_blocks; b++) {
+        const float *first = found->scales + b * K_MOST_SUB_BLOCKS;
+        if (b % WIDTH == 0) {
+            load_lanes(first, K_MOST_SUB_BLOCKS, &loaded->x, sizeof *loaded / sizeof loaded->x);
+            load_lanes(found->weights + b * K_MOST_SUB_BLOCKS, K_MOST_SUB_BLOCKS, &loaded->weight,
+                       sizeof *loaded / sizeof loaded->x);
+            v_search_symmetric(loaded, K_MOST_SHARE, &some);
+            memcpy(scales, some.scale, sizeof scales);
+            memcpy(inverses, some.inverse, sizeof inverses);
+        }
+        for (int i = 0; i < K_MOST_SUB_BLOCKS; i += LANES)
+            v_store_bytes(v_level(v_set(inverses[b % WIDTH]) * v_load(first + i), low, high) - low, shares + i);
+        format->store_shares(scales[b % WIDTH], shares, blocks + (size_t)b * format->block_bytes);
+    }
+}
+
 /* Stores the scales of block b; false where it is to be zero bytes. */
 static bool store_scales(const struct k_format *format, const struct found *found, bool weighted, int b, uint8_t *block)
 {
@@ -420,8 +452,12 @@ static void encode_stretch(const struct k_format *format, const float *values, c
     if (importance != NULL)
         v_weights(format, values, importance, n_blocks, weights);
     search_stretch(format, values, importance != NULL ? weights : NULL, n_blocks * n_sub, &found);
+    bool shares = importance != NULL && format->store_shares != NULL;
+    if (shares)
+        v_store_shares(format, &found, blocks, n_blocks);
     for (int b = 0; b < n_blocks; b++)
-        zero[b] = !store_scales(format, &found, importance != NULL, b, blocks + (size_t)b * format->block_bytes);
+        zero[b] =
+            !shares && !store_scales(format, &found, importance != NULL, b, blocks + (size_t)b * format->block_bytes);
     for (int b = 0; b < n_blocks; b++)
         format->load_scales(blocks + (size_t)b * format->block_bytes, found.scales + b * n_sub,
                             found.minimums + b * n_sub);

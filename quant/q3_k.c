@@ -56,11 +56,9 @@ static bool store_scales(const float *scales, const float *minimums, uint8_t *bl
     return true;
 }
 
-static void store_weighted_scales(const float *scales, const float *minimums, const float *weights, uint8_t *block)
+static void store_shares(float scale, const uint8_t *shares, uint8_t *block)
 {
-    (void)minimums;
-    uint8_t shares[SUB_BLOCKS];
-    f16_store(block + D, k_search_symmetric(SUB_BLOCKS, 32, scales, weights, shares));
+    f16_store(block + D, scale);
     pack_scales(shares, block + SCALES);
 }
 
@@ -104,7 +102,7 @@ static const struct k_format q3_k_format = {
     .block_bytes = BLOCK_BYTES,
     .mean_factor = 2,
     .store_scales = store_scales,
-    .store_weighted_scales = store_weighted_scales,
+    .store_shares = store_shares,
     .load_scales = load_scales,
     .pack = pack,
 };

@@ -20,6 +20,7 @@ struct json {
     uint32_t key_length, text_length;
     uint32_t count; /* members or elements */
     uint32_t skip;  /* values in this subtree, itself included: where the next value is */
+    uint32_t line;
     uint8_t type;
     bool last; /* in its container */
 };
@@ -37,6 +38,9 @@ struct open_container {
 
 struct parser {
     struct json_document *document;
+    yajl_handle yajl;
+    const char *text, *counted; /* up to there the lines are counted */
+    uint32_t line;
     char *text_end;
     const char *key;
     size_t key_length;
@@ -45,6 +49,23 @@ struct parser {
     struct error *error;
     bool failed; /* `error` is set: yajl's own message is of no use */
 };
+
+/* The line of an offset, which is not before the last one that was asked for. */
+static uint32_t line_of(struct parser *parser, size_t offset)
+{
+    const char *end = parser->text + offset, *found;
+    while (parser->counted < end && (found = memchr(parser->counted, '\n', (size_t)(end - parser->counted))) != NULL) {
+        parser->counted = found + 1;
+        parser->line++;
+    }
+    parser->counted = end;
+    return parser->line;
+}
+
+static uint32_t current_line(struct parser *parser)
+{
+    return line_of(parser, yajl_get_bytes_consumed(parser->yajl));
+}
 
 /* NULL, with the error set, when the document is too large. */
 static struct json *add_value(struct parser *parser, enum json_type type)
@@ -61,8 +82,11 @@ static struct json *add_value(struct parser *parser, enum json_type type)
     }
     uint32_t index = (uint32_t)document->n_values++;
     struct json *value = &document->values[index];
-    *value =
-        (struct json){.type = (uint8_t)type, .skip = 1, .key = parser->key, .key_length = (uint32_t)parser->key_length};
+    *value = (struct json){.type = (uint8_t)type,
+                           .skip = 1,
+                           .key = parser->key,
+                           .key_length = (uint32_t)parser->key_length,
+                           .line = current_line(parser)};
     parser->key = NULL;
     parser->key_length = 0;
     if (parser->depth > 0) {
@@ -126,7 +150,7 @@ static int on_start(struct parser *parser, enum json_type type)
 {
     if (parser->depth == JSON_MAX_DEPTH) {
         parser->failed = true;
-        error_set(parser->error, "nested more than %d deep", JSON_MAX_DEPTH);
+        error_set(parser->error, "line %u: nested more than %d deep", current_line(parser), JSON_MAX_DEPTH);
         return 0;
     }
     if (add_value(parser, type) == NULL)
@@ -176,7 +200,7 @@ static int compare_members(const void *a, const void *b, void *context)
 static int refuse_duplicate(struct parser *parser, const struct json *member)
 {
     parser->failed = true;
-    error_set(parser->error, "key '%.200s' appears twice in one object", member->key);
+    error_set(parser->error, "line %u: key '%.200s' appears twice in one object", member->line, member->key);
     return 0;
 }
 
@@ -275,7 +299,7 @@ static void release(void *unused, void *memory)
 static bool run_yajl(struct parser *parser, const char *text, size_t length, struct error *error)
 {
     yajl_alloc_funcs memory = {.malloc = allocate, .realloc = reallocate, .free = release};
-    yajl_handle yajl = yajl_alloc(&callbacks, &memory, parser);
+    yajl_handle yajl = parser->yajl = yajl_alloc(&callbacks, &memory, parser);
     yajl_config(yajl, yajl_dont_validate_strings, 1); /* checked already, and more strictly */
     yajl_status status = yajl_parse(yajl, (const unsigned char *)text, length);
     size_t place = yajl_get_bytes_consumed(yajl);
@@ -286,8 +310,8 @@ static bool run_yajl(struct parser *parser, const char *text, size_t length, str
         status = yajl_complete_parse(yajl);
     if (status != yajl_status_ok && !parser->failed) {
         unsigned char *message = yajl_get_error(yajl, 0, (const unsigned char *)text, length);
-        error_set(error, "invalid JSON at offset %zu: %.*s", place, (int)strcspn((char *)message, "\n"),
-                  (char *)message);
+        error_set(error, "line %u: invalid JSON at offset %zu: %.*s", line_of(parser, place), place,
+                  (int)strcspn((char *)message, "\n"), (char *)message);
         yajl_free_error(yajl, message);
     }
     yajl_free(yajl);
@@ -298,7 +322,8 @@ static struct json_document *parse_valid(const char *text, size_t length, struct
 {
     struct json_document *document = memory_alloc(sizeof *document);
     *document = (struct json_document){.text = memory_alloc(length + 1), .arena = arena_new()};
-    struct parser parser = {.document = document, .text_end = document->text, .error = error};
+    struct parser parser = {
+        .document = document, .text = text, .counted = text, .line = 1, .text_end = document->text, .error = error};
     if (!run_yajl(&parser, text, length, error)) {
         json_free(document);
         return NULL;
@@ -355,6 +380,11 @@ void json_free(struct json_document *document)
 const struct json *json_root(const struct json_document *document)
 {
     return document->values;
+}
+
+unsigned json_line(const struct json *value)
+{
+    return value != NULL ? value->line : 0;
 }
 
 enum json_type json_type(const struct json *value)

@@ -20,7 +20,7 @@ enum json_type { JSON_NULL, JSON_FALSE, JSON_TRUE, JSON_NUMBER, JSON_STRING, JSO
 struct json;
 struct json_document;
 
-/* Parses a document of `length` bytes. The error says at which byte; the caller puts the file's name before it. */
+/* Parses a document of `length` bytes. The error says in which line; the caller puts the file's name before it. */
 struct json_document *json_parse(const char *text, size_t length, struct error *error);
 
 /* The same of what Python wrote, which knows Infinity, too: a number that no double holds. Configurations of Mamba have
@@ -34,6 +34,9 @@ const struct json *json_root(const struct json_document *document);
 
 enum json_type json_type(const struct json *value);          /* JSON_NULL for NULL */
 bool json_is(const struct json *value, enum json_type type); /* false for NULL, whatever the type */
+
+/* The line that a value is in, or begins in, from 1 on; 0 for NULL. */
+unsigned json_line(const struct json *value);
 
 /* The number of elements or members. */
 size_t json_count(const struct json *value);

@@ -57,6 +57,29 @@ static void validity(void)
     }
 }
 
+static void lines(void)
+{
+    static const char text[] = "{\"a\": 1,\n \"b\": [\"\\n\",\n\n  2], \"c\":\n{}}\n";
+    static const struct {
+        const char *text, *message;
+    } wrong[] = {
+        {"{\n\"a\": 1,\n\"b\" 2}", "line 3: invalid JSON at offset 15"},
+        {"[1,\n", "line 2: invalid JSON at offset 4"},
+        {"{\n\"a\": 1,\n\"a\":\n2}", "line 4: key 'a' appears twice in one object"},
+    };
+    struct error error;
+    struct json_document *document = json_parse(text, strlen(text), &error);
+    const struct json *root = json_root(document), *b = json_get(root, "b");
+    CHECK(json_line(root) == 1 && json_line(json_get(root, "a")) == 1 && json_line(b) == 2);
+    CHECK(json_line(json_first(b)) == 2 && json_line(json_at(b, 1)) == 4);
+    CHECK(json_line(json_get(root, "c")) == 5 && json_line(NULL) == 0);
+    json_free(document);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        CHECK(json_parse(wrong[i].text, strlen(wrong[i].text), &error) == NULL);
+        CHECK_NAMED(strncmp(error.message, wrong[i].message, strlen(wrong[i].message)) == 0, error.message);
+    }
+}
+
 /* What Python writes of a float that is not finite, and reads. */
 static void infinity(void)
 {
@@ -153,6 +176,7 @@ static void values(void)
 int main(void)
 {
     validity();
+    lines();
     infinity();
     depth();
     number_of_values();

@@ -132,7 +132,7 @@ static const struct {
      SHARD_2 ": tensor 'c' is also in link.safetensors"},
     {"a shard that is not a string", "{\"weight_map\":{\"a\":1}}", INDEX ": the shard of tensor 'a' is not a string"},
     {"a tensor twice", "{\"weight_map\":{\"a\":\"" SHARD_1 "\",\"a\":\"" SHARD_1 "\"}}",
-     INDEX ": key 'a' appears twice in one object"},
+     INDEX ": line 1: key 'a' appears twice in one object"},
     {"an empty map", "{\"weight_map\":{}}", INDEX ": weight_map is empty"},
     {"no map", "{\"metadata\":{}}", INDEX ": there is no object weight_map"},
     {"a list", "[]", INDEX ": there is no object weight_map"},

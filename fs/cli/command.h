@@ -61,6 +61,9 @@ const struct command *command_find(const char *name);
 /* Whether the command has a flag of that letter; -h is --help where it has none. */
 bool command_has_letter(const struct command *command, char letter);
 
+/* A source as the options have it, with the adapters that are to be merged. */
+struct checkpoint *command_open_checkpoint(const char *source, const struct options *options, struct error *error);
+
 /* The tree of a source; where it cannot be opened, NULL, and the error has been reported. command_close() frees the
  * checkpoint as well. */
 struct tree *command_open(const char *source, const struct options *options);

@@ -31,15 +31,21 @@ bool command_has_letter(const struct command *command, char letter)
     return false;
 }
 
+struct checkpoint *command_open_checkpoint(const char *source, const struct options *options, struct error *error)
+{
+    struct checkpoint *checkpoint = checkpoint_open(source, &options->open, error);
+    if (checkpoint != NULL && !lora_merge(checkpoint, &options->loras, error)) {
+        checkpoint_close(checkpoint);
+        checkpoint = NULL;
+        error_prefix(error, "option lora");
+    }
+    return checkpoint;
+}
+
 struct tree *command_open(const char *source, const struct options *options)
 {
     struct error error;
-    struct checkpoint *checkpoint = checkpoint_open(source, &options->open, &error);
-    if (checkpoint != NULL && !lora_merge(checkpoint, &options->loras, &error)) {
-        checkpoint_close(checkpoint);
-        checkpoint = NULL;
-        error_prefix(&error, "option lora");
-    }
+    struct checkpoint *checkpoint = command_open_checkpoint(source, options, &error);
     struct tree *tree = checkpoint != NULL ? tree_new(checkpoint, &options->content, &error) : NULL;
     if (tree == NULL) {
         report("%s", error.message);

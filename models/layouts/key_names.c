@@ -11,22 +11,54 @@ struct translation {
     unsigned n_names;
 };
 
-/* What the last dictionary that has it says of a key. */
-static const struct json *value_of(const struct key_names *keys, const char *key)
+static bool fail(struct error *error, const struct key_entry *entry, const char *reason)
 {
-    const struct json *value = NULL;
-    for (unsigned i = 0; i < keys->n_dictionaries; i++)
-        if (json_get(keys->dictionaries[i], key) != NULL)
-            value = json_get(keys->dictionaries[i], key);
-    return value;
+    return error_set(error, "%s:%u: '%.100s' %s", entry->file, json_line(entry->value), entry->key, reason);
 }
 
-static bool is_in_earlier(const struct key_names *keys, unsigned dictionary, const char *key)
+static struct key_entry *find_entry(const struct key_names *keys, const char *key, size_t length)
 {
-    for (unsigned i = 0; i < dictionary; i++)
-        if (json_get(keys->dictionaries[i], key) != NULL)
-            return true;
-    return false;
+    for (size_t i = 0; i < keys->n_entries; i++)
+        if (strncmp(keys->entries[i].key, key, length) == 0 && keys->entries[i].key[length] == '\0')
+            return &keys->entries[i];
+    return NULL;
+}
+
+static bool is_of_texts(const struct json *value)
+{
+    bool is_list = json_is(value, JSON_ARRAY);
+    const struct json *text = is_list ? json_first(value) : value;
+    size_t length;
+    if (text == NULL)
+        return false;
+    for (; text != NULL; text = is_list ? json_next(text) : NULL)
+        if (json_string(text, &length) == NULL || strlen(json_string(text, NULL)) != length)
+            return false;
+    return true;
+}
+
+bool key_names_add(struct key_names *keys, const struct json *dictionary, const char *file, struct arena *arena,
+                   struct error *error)
+{
+    struct key_names merged = *keys;
+    size_t most = keys->n_entries + json_count(dictionary);
+    if (!json_is(dictionary, JSON_OBJECT))
+        return error_set(error, "%s:%u: not an object", file, json_line(dictionary));
+    if (most > KEY_ENTRIES_MAX)
+        return error_set(error, "%s:%u: more than %d names", file, json_line(dictionary), KEY_ENTRIES_MAX);
+    merged.entries = arena_array(arena, most + 1, sizeof *merged.entries);
+    if (keys->n_entries > 0)
+        memcpy(merged.entries, keys->entries, keys->n_entries * sizeof *keys->entries);
+    for (const struct json *member = json_first(dictionary); member != NULL; member = json_next(member)) {
+        size_t length;
+        const struct key_entry entry = {json_key(member, &length), member, file};
+        struct key_entry *earlier = find_entry(keys, entry.key, strlen(entry.key));
+        if (strlen(entry.key) != length || !is_of_texts(member))
+            return fail(error, &entry, "is neither a text nor a list of texts");
+        merged.entries[earlier != NULL ? (size_t)(earlier - keys->entries) : merged.n_entries++] = entry;
+    }
+    *keys = merged;
+    return true;
 }
 
 /* Whether `key` is whole sections of `name`. */
@@ -48,11 +80,11 @@ static const char *replace_all(struct arena *arena, const char *text, const char
 }
 
 /* As many names as the value has texts; name k gets text k modulo their number. */
-static bool multiply(struct translation *translation, const struct json *value, const char *key)
+static bool multiply(struct translation *translation, const struct key_entry *entry)
 {
-    size_t count = json_is(value, JSON_ARRAY) ? json_count(value) : 1;
-    if (count == 0 || translation->n_names * count > KEY_NAMES_MAX)
-        return error_set(translation->error, "'%.100s' makes no name, or more than %d", key, KEY_NAMES_MAX);
+    size_t count = json_is(entry->value, JSON_ARRAY) ? json_count(entry->value) : 1;
+    if (translation->n_names * count > KEY_NAMES_MAX)
+        return fail(translation->error, entry, "makes more than 16 names of one");
     for (size_t i = translation->n_names * count; i-- > 0;)
         translation->names[i] = translation->names[i / count];
     translation->n_names *= (unsigned)count;
@@ -64,34 +96,23 @@ static const char *text_for(const struct json *value, unsigned k)
     return json_string(json_is(value, JSON_ARRAY) ? json_at(value, k % json_count(value)) : value, NULL);
 }
 
-static bool replace_key(struct translation *translation, const struct json *value, const char *key)
-{
-    if (!multiply(translation, value, key))
-        return false;
-    for (unsigned k = 0; k < translation->n_names; k++) {
-        const char *text = text_for(value, k);
-        if (text == NULL)
-            return error_set(translation->error, "'%.100s' is neither a text nor a list of texts", key);
-        translation->names[k] = replace_all(translation->arena, translation->names[k], key, text);
-        if (strlen(translation->names[k]) > MAX_LENGTH)
-            return error_set(translation->error, "'%.100s' makes a name longer than %d bytes", key, MAX_LENGTH);
-    }
-    return true;
-}
-
 static bool translate_substrings(const struct key_names *keys, const char *name, struct translation *translation)
 {
     translation->names[0] = name;
     translation->n_names = 1;
-    for (unsigned i = 0; i < keys->n_dictionaries; i++)
-        for (const struct json *member = json_first(keys->dictionaries[i]); member != NULL;
-             member = json_next(member)) {
-            const char *key = json_key(member, NULL);
-            if (*key == '\0' || is_in_earlier(keys, i, key) || !has_sections(name, key))
-                continue;
-            if (!replace_key(translation, value_of(keys, key), key))
-                return false;
+    for (size_t i = 0; i < keys->n_entries; i++) {
+        const struct key_entry *entry = &keys->entries[i];
+        if (*entry->key == '\0' || !has_sections(name, entry->key))
+            continue;
+        if (!multiply(translation, entry))
+            return false;
+        for (unsigned k = 0; k < translation->n_names; k++) {
+            translation->names[k] =
+                replace_all(translation->arena, translation->names[k], entry->key, text_for(entry->value, k));
+            if (strlen(translation->names[k]) > MAX_LENGTH)
+                return fail(translation->error, entry, "makes a name longer than 1024 bytes");
         }
+    }
     return true;
 }
 
@@ -101,15 +122,15 @@ static bool translate_sections(const struct key_names *keys, const char *name, s
     translation->n_names = 1;
     for (size_t length; *name != '\0'; name += length + (name[length] == '.')) {
         length = strcspn(name, ".");
+        const struct key_entry *entry = find_entry(keys, name, length);
         const char *section = arena_strndup(translation->arena, name, length);
-        const struct json *value = value_of(keys, section);
-        if (value != NULL && !multiply(translation, value, section))
+        if (entry != NULL && !multiply(translation, entry))
             return false;
         for (unsigned k = 0; k < translation->n_names; k++) {
-            const char *text = value != NULL ? text_for(value, k) : section;
-            if (text == NULL)
-                return error_set(translation->error, "'%.100s' is neither a text nor a list of texts", section);
+            const char *text = entry != NULL ? text_for(entry->value, k) : section;
             translation->names[k] = arena_printf(translation->arena, "%s.%s", translation->names[k], text);
+            if (strlen(translation->names[k]) > MAX_LENGTH)
+                return error_set(translation->error, "the name is longer than %d bytes", MAX_LENGTH);
         }
     }
     return true;

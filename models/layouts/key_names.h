@@ -13,16 +13,25 @@
 #include "base/error.h"
 #include "formats/json.h"
 
-enum { KEY_NAMES_MAX = 16, KEY_DICTIONARIES_MAX = 4 };
+enum { KEY_NAMES_MAX = 16, KEY_ENTRIES_MAX = 16384 };
 
-/* Dictionaries in the order in which they are merged: what a later one says of a key takes the place of what is there.
- */
+struct key_entry {
+    const char *key;
+    const struct json *value; /* a text, or a list of texts */
+    const char *file;         /* that it is in, for errors */
+};
+
 struct key_names {
-    const struct json *dictionaries[KEY_DICTIONARIES_MAX];
-    unsigned n_dictionaries;
+    struct key_entry *entries;
+    size_t n_entries;
     bool by_sections; /* the older rules */
 };
 
-/* Fails where a value is neither a text nor a list of texts, and where there are more than KEY_NAMES_MAX names. */
+/* Merges a dictionary into those before it: what it says of a key takes the place of what is there. Fails where a value
+ * is neither a text nor a list of texts, or there are too many. An error has the file and the line. */
+bool key_names_add(struct key_names *keys, const struct json *dictionary, const char *file, struct arena *arena,
+                   struct error *error);
+
+/* Fails where there are more than KEY_NAMES_MAX names, or one is too long. An error has the file and the line. */
 bool key_names_translate(const struct key_names *keys, const char *name, struct arena *arena,
                          const char *ret_names[KEY_NAMES_MAX], unsigned *ret_count, struct error *error);

@@ -3,7 +3,9 @@
 #include "base/text.h"
 #include "formats/documents.h"
 #include "models/layouts/expression.h"
+#include "models/layouts/key_names.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum { MAX_SOURCES = AXES_MAX_TENSORS, MAX_ROWS = 4096 };
@@ -11,13 +13,36 @@ enum { MAX_SOURCES = AXES_MAX_TENSORS, MAX_ROWS = 4096 };
 struct reading {
     struct arena *arena;
     struct error *error;
-    const char *path;
+    const struct layout_file *file;
 };
+
+/* The innermost value on the way to "tensors[0].axes" that there is. */
+static const struct json *value_at(const struct json *root, const char *place)
+{
+    const struct json *value = root, *next = root;
+    for (size_t length; next != NULL; place += length) {
+        value = next;
+        place += *place == '.';
+        length = strcspn(place, *place == '[' ? "]" : ".[");
+        if (length == 0)
+            break;
+        next = *place == '[' ? json_at(value, strtoul(place + 1, NULL, 10)) : json_get_n(value, place, length);
+        length += place[length] == ']';
+    }
+    return value;
+}
+
+const char *layout_file_place(const struct layout_file *file, const char *place, struct arena *arena)
+{
+    const char *colon = *place != '\0' ? ": " : "";
+    return arena_printf(arena, "%s:%u%s%s", file->path, json_line(value_at(file->root, place)), colon, place);
+}
 
 static bool fail_at(const struct reading *reading, const char *place, const char *key, const char *reason)
 {
-    const char *dot = *place != '\0' && *key != '\0' ? "." : "", *end = *place != '\0' || *key != '\0' ? ": " : "";
-    return error_set(reading->error, "%s: %s%s%s%s%s", reading->path, place, dot, key, end, reason);
+    const char *dot = *place != '\0' && *key != '\0' ? "." : "";
+    const char *member = arena_printf(reading->arena, "%s%s%s", place, dot, key);
+    return error_set(reading->error, "%s: %s", layout_file_place(reading->file, member, reading->arena), reason);
 }
 
 static bool prefix_at(const struct reading *reading, const char *place, const char *key)
@@ -129,6 +154,12 @@ static bool read_row_axes(const struct reading *reading, const struct json *obje
            fail_at(reading, row->place, "axes", "more than one tensor is made");
 }
 
+static bool check_keys(const struct reading *reading, const struct json *keys)
+{
+    struct key_names names = {0};
+    return keys == NULL || key_names_add(&names, keys, reading->file->path, reading->arena, reading->error);
+}
+
 static bool is_constant(const struct json *constant)
 {
     const struct json *number = json_is(constant, JSON_ARRAY) ? json_first(constant) : constant;
@@ -160,8 +191,7 @@ static bool read_row_values(const struct reading *reading, const struct json *ob
         return fail_at(reading, row->place, "optional", "not true or false");
     if (row->constant != NULL && !is_constant(row->constant))
         return fail_at(reading, row->place, "constant", "neither a number nor some numbers");
-    return row->keys == NULL || json_is(row->keys, JSON_OBJECT) ||
-           fail_at(reading, row->place, "keys", "not an object");
+    return check_keys(reading, row->keys);
 }
 
 /* {"when": ..., "scales": ...} */
@@ -417,11 +447,12 @@ static bool read_root(const struct reading *reading, const struct json *root, st
     file->parameters = json_get(root, "parameters");
     file->keys = json_get(root, "keys");
     file->side_files = json_bool(json_get(root, "side_files"), false);
-    const char *const objects[] = {"parameters", "let", "axes", "keys"};
+    const char *const objects[] = {"parameters", "let", "axes"};
     for (size_t i = 0; i < sizeof objects / sizeof *objects; i++)
         if (json_get(root, objects[i]) != NULL && !json_is(json_get(root, objects[i]), JSON_OBJECT))
             return fail_at(reading, "", objects[i], "not an object");
-    return read_texts(reading, json_get(root, "dtype"), "", "dtype", &file->dtypes, &file->n_dtypes) &&
+    return check_keys(reading, file->keys) &&
+           read_texts(reading, json_get(root, "dtype"), "", "dtype", &file->dtypes, &file->n_dtypes) &&
            read_files(reading, root, file) && read_lets(reading, root, file) && read_axes(reading, root, file) &&
            read_refusals(reading, root, file) && read_documents(reading, root, file) &&
            read_blocks(reading, root, file);
@@ -440,7 +471,9 @@ const struct layout_file *layout_file_read(const struct source *source, const ch
     if (document == NULL)
         return NULL;
     arena_on_free(arena, release, document);
-    *file = (struct layout_file){.path = arena_strdup(arena, source_name(source)), .name = arena_strdup(arena, name)};
-    const struct reading reading = {arena, error, file->path};
-    return read_root(&reading, json_root(document), file) ? file : NULL;
+    *file = (struct layout_file){.path = arena_strdup(arena, source_name(source)),
+                                 .name = arena_strdup(arena, name),
+                                 .root = json_root(document)};
+    const struct reading reading = {arena, error, file};
+    return read_root(&reading, file->root, file) ? file : NULL;
 }

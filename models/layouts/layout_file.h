@@ -9,8 +9,8 @@
  *           "axes": "(tp row) column -> row column", "dtype": "BF16"}]}]}
  *
  * Here they are read and checked, but for what depends on a model: names, expressions and rearrangements are of their
- * notations, every member has the type that it must have, and there are no others. Errors have the file and the place
- * in it: "my.json: tensors[0].axes: '...': column 5: ...". Everything lives in the arena. */
+ * notations, every member has the type that it must have, and there are no others. Errors have the file, the line and
+ * the place in it: "my.json:7: tensors[0].axes: '...': column 5: ...". Everything lives in the arena. */
 #pragma once
 
 #include "formats/json.h"
@@ -76,7 +76,8 @@ struct layout_refusal {
 };
 
 struct layout_file {
-    const char *path, *name;       /* "layouts/NAME/" */
+    const char *path, *name; /* "layouts/NAME/" */
+    const struct json *root;
     const struct json *parameters; /* their defaults; NULL: none */
     struct layout_value *lets;
     struct layout_axis *axes;
@@ -90,6 +91,9 @@ struct layout_file {
     struct layout_files files;
     bool side_files; /* those of the model beside them */
 };
+
+/* "my.json:7: tensors[0]", for errors: the line is that of the innermost value there is on the way to the place. */
+const char *layout_file_place(const struct layout_file *file, const char *place, struct arena *arena);
 
 const struct layout_file *layout_file_read(const struct source *source, const char *name, struct arena *arena,
                                            struct error *error);

@@ -32,7 +32,7 @@ struct making {
 
 static bool fail_at(const struct making *making, const char *place)
 {
-    return error_prefix(making->error, "%s: %s", making->file->path, place);
+    return error_prefix(making->error, "%s", layout_file_place(making->file, place, making->arena));
 }
 
 static void add_tensor(struct making *making, const struct layout_tensor *tensor)
@@ -180,8 +180,8 @@ static bool make_translated(struct making *making, const struct layout_row *row)
     const char *filled, **names = arena_array(making->arena, KEY_NAMES_MAX, sizeof *names);
     unsigned n_names;
     struct key_names keys = making->scope.keys;
-    if (row->keys != NULL)
-        keys.dictionaries[keys.n_dictionaries++] = row->keys;
+    if (row->keys != NULL && !key_names_add(&keys, row->keys, making->file->path, making->arena, making->error))
+        return false;
     if (!scope_fill(&making->scope, row->translated, &filled, making->error) ||
         !key_names_translate(&keys, filled, making->arena, names, &n_names, making->error))
         return false;
@@ -461,7 +461,7 @@ static bool add_output(struct making *making, const char *name, struct layout_te
 {
     struct layout_product *product = making->product;
     if (*name == '\0' || *name == '.' || strchr(name, '/') != NULL || strlen(name) > MAX_NAME)
-        return error_set(making->error, "%s: files: '%.300s' cannot be the name of a file", making->file->path, name);
+        return error_set(making->error, "'%.300s' cannot be the name of a file", name) || fail_at(making, "files.name");
     if (product->n_outputs == product->capacity) {
         size_t capacity = product->capacity * 2 + 16;
         struct layout_output *outputs = arena_array(making->arena, capacity, sizeof *outputs);
@@ -498,7 +498,7 @@ static bool add_parts(struct making *making, struct layout_tensor *tensors)
         uint64_t bytes = convert_bytes(tensors[i].view, tensors[i].encoding.dtype), sum;
         if (!checked_add(size, bytes, &sum) || sum > limit) {
             if (part == MAX_PARTS)
-                return error_set(making->error, "%s: files.part_size: too many parts", making->file->path);
+                return error_set(making->error, "too many parts") || fail_at(making, "files.part_size");
             if (!add_part(making, part++, tensors + first, i - first))
                 return false;
             first = i;
@@ -529,12 +529,60 @@ static bool add_raw(struct making *making, struct layout_tensor *tensors)
     return true;
 }
 
+static int compare_names(const void *a, const void *b)
+{
+    const struct layout_tensor *const *x = a, *const *y = b;
+    int order = strcmp((*x)->name, (*y)->name);
+    return order != 0 ? order : (*x > *y) - (*x < *y);
+}
+
+/* Fails where two tensors of a file have one name. */
+static bool check_names(struct making *making)
+{
+    const struct layout_tensor **sorted = memory_alloc((making->n_tensors + 1) * sizeof *sorted);
+    bool differ = true;
+    for (size_t i = 0; i < making->n_tensors; i++)
+        sorted[i] = &making->tensors[i];
+    qsort(sorted, making->n_tensors, sizeof *sorted, compare_names);
+    for (size_t i = 1; differ && i < making->n_tensors; i++)
+        if (strcmp(sorted[i - 1]->name, sorted[i]->name) == 0)
+            differ = error_set(making->error, "tensor '%.200s' has been made by %s", sorted[i]->name,
+                               sorted[i - 1]->row->place) ||
+                     fail_at(making, sorted[i]->row->place);
+    free(sorted);
+    return differ;
+}
+
+static int compare_texts(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Fails where two files have one name. */
+static bool check_files(struct making *making)
+{
+    const struct layout_product *product = making->product;
+    size_t count = product->n_outputs + product->n_texts;
+    const char **names = memory_alloc((count + 1) * sizeof *names);
+    bool differ = true;
+    for (size_t i = 0; i < count; i++)
+        names[i] = i < product->n_outputs ? product->outputs[i].name : product->texts[i - product->n_outputs].name;
+    qsort(names, count, sizeof *names, compare_texts);
+    for (size_t i = 1; differ && i < count; i++)
+        if (strcmp(names[i - 1], names[i]) == 0)
+            differ = error_set(making->error, "two files are called '%s'", names[i]) || fail_at(making, "files");
+    free(names);
+    return differ;
+}
+
 static bool make_file(struct making *making)
 {
     making->n_tensors = 0;
     for (size_t i = 0; i < making->file->n_blocks; i++)
         if (!make_block(making, &making->file->blocks[i]))
             return false;
+    if (!check_names(making))
+        return false;
     struct layout_tensor *tensors = arena_copy(making->arena, making->tensors, making->n_tensors * sizeof *tensors);
     return making->file->files.raw ? add_raw(making, tensors) : add_parts(making, tensors);
 }
@@ -559,14 +607,15 @@ static bool make_files(struct making *making)
 static bool check_refusals(struct making *making)
 {
     for (size_t i = 0; i < making->file->n_refusals; i++) {
+        const struct layout_refusal *refusal = &making->file->refusals[i];
         bool holds;
         const char *because;
-        if (!scope_holds(&making->scope, making->file->refusals[i].when, &holds, making->error))
-            return error_prefix(making->error, "%s: refuse[%zu]", making->file->path, i);
+        if (!scope_holds(&making->scope, refusal->when, &holds, making->error))
+            return fail_at(making, arena_printf(making->arena, "refuse[%zu].when", i));
         if (!holds)
             continue;
-        if (!scope_fill(&making->scope, making->file->refusals[i].because, &because, making->error))
-            return error_prefix(making->error, "%s: refuse[%zu]", making->file->path, i);
+        if (!scope_fill(&making->scope, refusal->because, &because, making->error))
+            return fail_at(making, arena_printf(making->arena, "refuse[%zu].because", i));
         return error_set(making->error, "layout %s: %s", making->file->name, because);
     }
     return true;
@@ -581,7 +630,7 @@ static bool add_documents(struct making *making, const struct checkpoint *checkp
         if (!scope_holds(&making->scope, document->when, &holds, making->error) ||
             (holds && !layout_json_document(document, &making->scope, checkpoint, &text, making->error))) {
             buffer_free(&text);
-            return error_prefix(making->error, "%s: documents[%zu]", making->file->path, i);
+            return fail_at(making, arena_printf(making->arena, "documents[%zu]", i));
         }
         if (holds)
             making->product->texts[making->product->n_texts++] =
@@ -596,8 +645,9 @@ static bool read_keys(struct making *making, struct json_document **ret_document
 {
     struct scope *scope = &making->scope;
     struct value path = {.kind = VALUE_NULL}, rules = {.kind = VALUE_NULL};
-    if (making->file->keys != NULL)
-        scope->keys.dictionaries[scope->keys.n_dictionaries++] = making->file->keys;
+    if (making->file->keys != NULL &&
+        !key_names_add(&scope->keys, making->file->keys, making->file->path, making->arena, making->error))
+        return false;
     if (scope_knows(scope, "keymap") && !scope_value(scope, "keymap", &path, making->error))
         return false;
     if (scope_knows(scope, "keymap_rules") && !scope_value(scope, "keymap_rules", &rules, making->error))
@@ -608,12 +658,8 @@ static bool read_keys(struct making *making, struct json_document **ret_document
     struct source *source = source_open(AT_FDCWD, path.text, path.text, making->error);
     *ret_document = source != NULL ? document_parse(source, making->error) : NULL;
     source_close(source);
-    if (*ret_document == NULL)
-        return false;
-    if (!json_is(json_root(*ret_document), JSON_OBJECT))
-        return error_set(making->error, "%.200s: not an object", path.text);
-    scope->keys.dictionaries[scope->keys.n_dictionaries++] = json_root(*ret_document);
-    return true;
+    return *ret_document != NULL &&
+           key_names_add(&scope->keys, json_root(*ret_document), path.text, making->arena, making->error);
 }
 
 static bool make_all(struct making *making, const char *parameters, const struct canonical_model *model)
@@ -626,7 +672,8 @@ static bool make_all(struct making *making, const char *parameters, const struct
         return false;
     bool made = cutter_init(&making->cutter, &making->scope, making->arena, making->error) &&
                 scope_read_parameters(&making->scope, parameters, making->error) && read_keys(making, &keys) &&
-                check_refusals(making) && make_files(making) && add_documents(making, model->checkpoint);
+                check_refusals(making) && make_files(making) && add_documents(making, model->checkpoint) &&
+                check_files(making);
     json_free(keys);
     hparams_free(making->scope.hparams);
     return made;

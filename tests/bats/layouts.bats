@@ -74,6 +74,8 @@ JSON
     run -0 "$WFS" layout check "$OWN:tp=2" "$MODEL"
     [[ $output == *"block1.qk BF16 [48, 64] <- model.layers.0.self_attn.q_proj.weight, model.layers.0.self_attn.k_proj.weight  (tensors[1])"* ]]
     [[ $output == *"not used:"*"model.layers.0.self_attn.o_proj.weight"* ]]
+    run -1 "$WFS" layout check -o "lora=$OUT" "$OWN:tp=2" "$MODEL"
+    [[ $output == "wfs: option lora: "* ]]
 }
 
 # refused PLACE-AND-REASON COMMAND...: edits own.json by sed, and is refused in one line.
@@ -81,19 +83,25 @@ refused() {
     own_layout
     sed -i "$2" "$OWN"
     run -1 "$WFS" layout check "$OWN:tp=2" "$MODEL"
-    [ "$output" = "wfs: $OWN: $1" ] || { echo "$output"; return 1; }
+    [ "$output" = "wfs: $OWN:$1" ] || { echo "$output"; return 1; }
 }
 
 @test "a layout file that is wrong or does not fit: one line with the place" {
-    refused "tensors[1].axes: '(tp q c, (tp k) c -> (q + k) c': column 8: expected a name, 1, ... or (" 's/(tp q) c/(tp q c/'
-    refused "tensors[2].form: unknown" 's/"all_down", "from"/"all_down", "form"/'
-    refused "tensors[0]: the model has no tensor 'model.embed_token.weight'" 's/model.embed_tokens/model.embed_token/'
-    refused "axes.padding: 'ceil(rows, tp * tp - rows': column 26: expected , or )" 's/ceil(rows, tp)/ceil(rows, tp/'
-    refused "tensors[0]: 'ceil(row, tp) * tp - rows': column 6: unknown name 'row'" 's/ceil(rows/ceil(row/'
-    refused "tensors[4].optional: not true or false" 's/"optional": true/"optional": 1/'
+    refused "14: tensors[1].axes: '(tp q c, (tp k) c -> (q + k) c': column 8: expected a name, 1, ... or (" 's/(tp q) c/(tp q c/'
+    refused "15: tensors[2].form: unknown" 's/"all_down", "from"/"all_down", "form"/'
+    refused "11: tensors[0]: the model has no tensor 'model.embed_token.weight'" 's/model.embed_tokens/model.embed_token/'
+    refused "3: axes.padding: 'ceil(rows, tp * tp - rows': column 26: expected , or )" 's/ceil(rows, tp)/ceil(rows, tp/'
+    refused "11: tensors[0]: 'ceil(row, tp) * tp - rows': column 6: unknown name 'row'" 's/ceil(rows/ceil(row/'
+    refused "17: tensors[4].optional: not true or false" 's/"optional": true/"optional": 1/'
+    refused "16: tensors[3]: tensor 'all_down' has been made by tensors[2]" 's/"to": "one"/"to": "all_down"/'
+    refused "4: files: two files are called 'same'" 's/part-{rank}.safetensors/same/'
     echo '[]' >"$OWN"
     run -1 "$WFS" layout check "$OWN" "$MODEL"
-    [ "$output" = "wfs: $OWN: not an object" ]
+    [ "$output" = "wfs: $OWN:1: not an object" ]
+    own_layout
+    sed -i '14s/}/]/' "$OWN"
+    run -1 "$WFS" layout check "$OWN" "$MODEL"
+    [[ $output == "wfs: $OWN: line 14: invalid JSON at offset "* ]]
     own_layout
     run -1 "$WFS" layout check "$OWN:tq=2" "$MODEL"
     [ "$output" = "wfs: own: unknown parameter 'tq'" ]
@@ -146,7 +154,7 @@ refused() {
     [ "$output" = "wfs: layout trtllm: pp=9 is more than the 3 layers" ]
     run -1 "$WFS" ls -o shards=trtllm:dtype=int8 "$MODEL"
     [[ $output == *"dtype is none of float16, bfloat16, float32" ]]
-    echo '{"qkv": 3}' >"$OUT.json"
+    printf '{"dense": "o",\n"qkv": 3}' >"$OUT.json"
     run -1 "$WFS" ls -o "shards=trtllm:keymap=$OUT.json" "$MODEL"
-    [[ $output == *"tensors[1].tensors[2]: 'qkv' is neither a text nor a list of texts" ]]
+    [ "$output" = "wfs: $OUT.json:2: 'qkv' is neither a text nor a list of texts" ]
 }

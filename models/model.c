@@ -39,7 +39,7 @@ static struct parameter_count count_parameters(const struct gguf_model *model)
         const char *name = model->tensors->tensors[i].name;
         unsigned axis = strstr(name, ".bias") != NULL ? 2 : 3;
         count.total += view->n_elements;
-        if (strstr(name, "_exps.") == NULL || view->rank < axis || view->shape[view->rank - axis] == 0) {
+        if (strstr(name, "_exps.") == NULL || view->rank < 3 || view->shape[view->rank - axis] == 0) {
             count.shared += view->n_elements;
             continue;
         }

@@ -346,7 +346,9 @@ void hf_index_named_specials(const struct hf_vocabulary *vocabulary, struct text
 static int compare_ids(const void *a, const void *b)
 {
     const struct added_token *x = a, *y = b;
-    return (x->id > y->id) - (x->id < y->id);
+    if (x->id != y->id)
+        return x->id < y->id ? -1 : 1;
+    return (x->rank > y->rank) - (x->rank < y->rank);
 }
 
 /* A token of added_tokens.json: {"<pad>": 3}. False where it has no id. */
@@ -365,30 +367,52 @@ static bool read_decoder(const struct json *token, struct added_token *ret_added
     return ret_added->text != NULL;
 }
 
-/* added_tokens_decoder of tokenizer_config.json, by id; where there is none, what older files have: added_tokens.json.
- */
+/* A token of tokenizer.json's added_tokens: {"id": 3, "content": "<pad>"}. */
+static bool read_serialized(const struct json *token, struct added_token *ret_added)
+{
+    *ret_added = read_token(token, false);
+    return ret_added->text != NULL && json_u64(json_get(token, "id"), &ret_added->id);
+}
+
+/* Appends to `list` the tokens of one file; those that have names are special. */
+static size_t collect(const struct json *tokens, bool (*read)(const struct json *, struct added_token *),
+                      const struct text_index *specials, struct added_token *list, size_t n_list)
+{
+    size_t number;
+    for (const struct json *token = json_first(tokens); token != NULL; token = json_next(token)) {
+        struct added_token *added = &list[n_list];
+        if (!read(token, added))
+            continue;
+        bool named = text_index_find(specials, added->text, added->length, &number);
+        added->special |= named;
+        added->normalized &= !(read == read_legacy && named);
+        added->rank = n_list++;
+    }
+    return n_list;
+}
+
+/* added_tokens_decoder of tokenizer_config.json, by id; where there is none, what older files have: added_tokens.json,
+ * and tokenizer.json's own once more, which are taken where both have an id. */
 static void add_decoder_tokens(struct hf_vocabulary *vocabulary)
 {
-    const struct json *decoder = json_get(vocabulary->files->config, "added_tokens_decoder");
-    bool legacy = decoder == NULL;
-    const struct json *tokens = legacy ? vocabulary->files->added_tokens : decoder;
-    size_t n_tokens = 0, number;
+    const struct tokenizer_files *files = vocabulary->files;
+    const struct json *decoder = json_get(files->config, "added_tokens_decoder");
+    const struct json *serialized = json_get(files->tokenizer, "added_tokens");
+    size_t n_tokens, most = json_count(decoder) + json_count(files->added_tokens) + json_count(serialized);
     struct text_index specials = {0};
-    struct added_token *sorted = arena_array(vocabulary->arena, json_count(tokens) + 1, sizeof *sorted);
+    struct added_token *sorted = arena_array(vocabulary->arena, most + 1, sizeof *sorted);
     hf_index_named_specials(vocabulary, &specials);
-    for (const struct json *token = json_first(tokens); token != NULL; token = json_next(token)) {
-        struct added_token *added = &sorted[n_tokens];
-        if (!(legacy ? read_legacy(token, added) : read_decoder(token, added)))
-            continue;
-        bool named = text_index_find(&specials, added->text, added->length, &number);
-        added->special |= named;
-        added->normalized &= !(legacy && named);
-        n_tokens++;
+    if (decoder != NULL) {
+        n_tokens = collect(decoder, read_decoder, &specials, sorted, 0);
+    } else {
+        n_tokens = collect(files->added_tokens, read_legacy, &specials, sorted, 0);
+        n_tokens = collect(serialized, read_serialized, &specials, sorted, n_tokens);
     }
     text_index_free(&specials);
     qsort(sorted, n_tokens, sizeof *sorted, compare_ids);
     for (size_t i = 0; i < n_tokens; i++)
-        add_token(vocabulary, &sorted[i]);
+        if (i + 1 == n_tokens || sorted[i + 1].id != sorted[i].id)
+            add_token(vocabulary, &sorted[i]);
 }
 
 static void add_special(struct hf_vocabulary *vocabulary, const struct json *token, const char *text, size_t length)

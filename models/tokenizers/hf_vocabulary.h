@@ -18,6 +18,7 @@ struct added_token {
     const char *text;
     size_t length;
     uint64_t id;
+    size_t rank; /* among those that are sorted: where it was read */
     bool special, normalized, left_strip, right_strip, single_word;
 };
 

@@ -96,9 +96,38 @@ static void many_in_array(void)
     buffer_free(&config);
 }
 
+static void check_older(const struct hf_vocabulary *vocabulary, const struct token_list *list)
+{
+    CHECK(vocabulary->n_added == 4);
+    CHECK(token_is(list, 1, "<end>", TOKEN_CONTROL) && !vocabulary->added[0].normalized);
+    CHECK(token_is(list, 2, "<tool>", TOKEN_USER_DEFINED));
+    CHECK(token_is(list, 3, "<call>", TOKEN_CONTROL) && vocabulary->added[2].normalized);
+    CHECK(token_is(list, 4, "<begin>", TOKEN_CONTROL));
+}
+
+/* Without added_tokens_decoder the tokens of tokenizer.json are added once more, and are special where they have a
+ * name; their other flags stay. Compared with PreTrainedTokenizerFast. */
+static void specials_of_older_files(void)
+{
+    static const char tokenizer_text[] =
+        "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":[]},\"added_tokens\":["
+        "{\"id\":1,\"content\":\"<end>\",\"special\":true,\"normalized\":false},"
+        "{\"id\":2,\"content\":\"<tool>\",\"special\":false,\"normalized\":false},"
+        "{\"id\":3,\"content\":\"<call>\",\"special\":false,\"normalized\":true},"
+        "{\"id\":4,\"content\":\"<begin>\",\"special\":false,\"normalized\":false}]}";
+    struct buffer tokenizer = {0}, config = {0};
+    buffer_append_text(&tokenizer, tokenizer_text);
+    buffer_append_text(&config, "{\"tokenizer_class\":\"PreTrainedTokenizerFast\",\"eos_token\":\"<call>\","
+                                "\"bos_token\":{\"content\":\"<begin>\"}}");
+    with_vocabulary(&tokenizer, &config, check_older);
+    buffer_free(&tokenizer);
+    buffer_free(&config);
+}
+
 int main(void)
 {
     many_specials();
+    specials_of_older_files();
     many_in_array();
     return check_done();
 }

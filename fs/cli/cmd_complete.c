@@ -126,7 +126,7 @@ static int complete_paths(const struct typed *typed)
     const char *slash = strrchr(typed->current, '/');
     char *above = strndup(typed->current, slash != NULL ? (size_t)(slash + 1 - typed->current) : 0);
     if (tree_walk(tree, above, &directory, &error) && directory.directory)
-        tree_list(tree, directory.id, 0, print_entry, &(struct listing){typed->current, above});
+        tree_list_names(tree, directory.id, 0, print_entry, &(struct listing){typed->current, above});
     free(above);
     command_close(tree);
     return EXIT_SUCCESS;

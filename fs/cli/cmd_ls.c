@@ -98,7 +98,10 @@ static void list_directory(struct tree *tree, node_id directory, const char *pat
         add_entry(&listing, 0, ".", &attributes);
     if (invocation->flags[FLAG_ALL] && tree_attributes(tree, tree_parent(tree, directory), &attributes))
         add_entry(&listing, 0, "..", &attributes);
-    tree_list(tree, directory, 0, add_entry, &listing);
+    if (invocation->flags[FLAG_LONG])
+        tree_list(tree, directory, 0, add_entry, &listing);
+    else
+        tree_list_names(tree, directory, 0, add_entry, &listing);
     print_listing(&listing, invocation);
     for (size_t i = 0; i < listing.n_entries && invocation->flags[FLAG_RECURSIVE]; i++) {
         const struct entry *entry = &listing.entries[i];

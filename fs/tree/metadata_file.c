@@ -1,5 +1,5 @@
 /* metadata.json: the whole checkpoint for jq. What comes before the tensors is kept; each tensor's entry is written
- * when it is read. It tells the size of every file, so who asks for it waits until all are planned. */
+ * when it is read. It tells the size of every file, so who asks for its own waits until all are planned. */
 #include "fs/tree/content.h"
 #include "fs/tree/content_options.h"
 #include "fs/tree/pool.h"
@@ -222,7 +222,7 @@ static bool plan(const void *context, struct arena *arena, struct vfile *ret_fil
 static bool add(struct tree *tree, struct error *error)
 {
     (void)error;
-    return tree_add_file(tree, TREE_ROOT, "metadata.json", plan, tree);
+    return tree_add_certain_file(tree, TREE_ROOT, "metadata.json", plan, tree);
 }
 
 const struct content metadata_file_content = {

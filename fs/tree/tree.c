@@ -19,7 +19,7 @@ struct node {
     const char *name, *alias;                               /* NULL: no other name */
     uint32_t parent, first_child, last_child, next_sibling; /* indices; 0 (the root is nobody's child) ends a list */
     uint32_t n_directories;                                 /* among its children */
-    bool directory;
+    bool directory, certain;
     uint16_t collection; /* 1 + the number of the collection whose directory it is; 0: none */
 
     plan_function *plan;
@@ -145,6 +145,15 @@ bool tree_add_file(struct tree *tree, node_id parent, const char *name, plan_fun
     struct node *node = tree->nodes[index];
     node->plan = plan;
     node->context = context;
+    return true;
+}
+
+bool tree_add_certain_file(struct tree *tree, node_id parent, const char *name, plan_function *plan,
+                           const void *context)
+{
+    if (!tree_add_file(tree, parent, name, plan, context))
+        return false;
+    tree->nodes[tree->n_nodes - 1]->certain = true;
     return true;
 }
 
@@ -346,7 +355,7 @@ bool tree_prepare(struct tree *tree, node_id directory, const char *name)
     if (node == NULL || node->collection != 0)
         return true;
     for (uint32_t child = node->first_child; child != 0; child = tree->nodes[child]->next_sibling)
-        if (name == NULL || strcmp(tree->nodes[child]->name, name) == 0)
+        if (name == NULL ? !tree->nodes[child]->certain : strcmp(tree->nodes[child]->name, name) == 0)
             prepared &= prepare_node(tree, tree->nodes[child]);
     return prepared;
 }
@@ -527,7 +536,7 @@ static bool is_absent(struct tree *tree, node_id directory, const char *name, co
         return error_set(error, "%s", reason);
     if (reason != NULL)
         return error_set(error, "%s: there is no '%.*s': %s", path, (int)length, path, reason);
-    tree_list(tree, directory, 0, guess_name, &nearest);
+    tree_list_names(tree, directory, 0, guess_name, &nearest);
     return error_set(error, "%s: there is no '%.*s'%s%s%s", path, (int)length, path,
                      *nearest.best != '\0' ? "; did you mean " : "", nearest.best, *nearest.best != '\0' ? "?" : "");
 }
@@ -615,17 +624,22 @@ static void list_slots(const struct tree *tree, struct computed *item, uint64_t 
     }
 }
 
-/* The attributes of a child; with `wait` it is planned first. */
-static bool child_attributes(struct tree *tree, uint32_t index, bool wait, struct node_attributes *ret_attributes)
+/* Which children are planned before they are listed. */
+enum waiting { WAIT_FOR_ALL, WAIT_FOR_UNCERTAIN, WAIT_FOR_NONE };
+
+static bool child_attributes(struct tree *tree, uint32_t index, enum waiting waiting,
+                             struct node_attributes *ret_attributes)
 {
     const struct node *node = tree->nodes[index];
+    bool wait = waiting == WAIT_FOR_ALL || (waiting == WAIT_FOR_UNCERTAIN && !node->certain);
     if (wait || node->directory || plan_state(node) >= PLANNED)
         return node_attributes(tree, index, ret_attributes);
     *ret_attributes = (struct node_attributes){.id = (node_id)index + 1, .pending = true};
     return true;
 }
 
-static void list(struct tree *tree, node_id directory, uint64_t first, bool wait, tree_emit *emit, void *context)
+static void list(struct tree *tree, node_id directory, uint64_t first, enum waiting waiting, tree_emit *emit,
+                 void *context)
 {
     struct computed computed;
     const struct node *node = find_node(tree, directory);
@@ -641,7 +655,7 @@ static void list(struct tree *tree, node_id directory, uint64_t first, bool wait
     uint64_t index = 0;
     for (uint32_t child = node->first_child; child != 0; child = tree->nodes[child]->next_sibling, index++) {
         struct node_attributes attributes;
-        if (index >= first && child_attributes(tree, child, wait, &attributes) &&
+        if (index >= first && child_attributes(tree, child, waiting, &attributes) &&
             !emit(context, index, tree->nodes[child]->name, &attributes))
             return;
     }
@@ -649,12 +663,17 @@ static void list(struct tree *tree, node_id directory, uint64_t first, bool wait
 
 void tree_list(struct tree *tree, node_id directory, uint64_t first, tree_emit *emit, void *context)
 {
-    list(tree, directory, first, true, emit, context);
+    list(tree, directory, first, WAIT_FOR_ALL, emit, context);
+}
+
+void tree_list_names(struct tree *tree, node_id directory, uint64_t first, tree_emit *emit, void *context)
+{
+    list(tree, directory, first, WAIT_FOR_UNCERTAIN, emit, context);
 }
 
 void tree_list_prepared(struct tree *tree, node_id directory, uint64_t first, tree_emit *emit, void *context)
 {
-    list(tree, directory, first, false, emit, context);
+    list(tree, directory, first, WAIT_FOR_NONE, emit, context);
 }
 
 void tree_number_files(const struct tree *tree, tree_emit_number *emit, void *context)

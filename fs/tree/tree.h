@@ -55,9 +55,12 @@ bool tree_walk(struct tree *tree, const char *path, struct node_attributes *ret_
 typedef bool tree_emit(void *context, uint64_t index, const char *name, const struct node_attributes *attributes);
 void tree_list(struct tree *tree, node_id directory, uint64_t first, tree_emit *emit, void *context);
 
+/* The same for who wants no attributes: files that are certain are not planned for it, and may be pending. */
+void tree_list_names(struct tree *tree, node_id directory, uint64_t first, tree_emit *emit, void *context);
+
 /* For a server, which must not wait. Begins to plan, in threads of their own, the files that tree_lookup() of `name`,
- * or tree_list() where `name` is NULL, would plan. True once none of them is being planned any more: these return at
- * once then. */
+ * or tree_list_names() where `name` is NULL, would plan. True once none of them is being planned any more: these return
+ * at once then. */
 bool tree_prepare(struct tree *tree, node_id directory, const char *name);
 
 /* As tree_list(), but plans nothing: what is not planned yet is pending, and may turn out to be absent. */
@@ -92,6 +95,10 @@ node_id tree_add_directory(struct tree *tree, node_id parent, const char *name);
  * in the directory is refused: false. */
 typedef bool plan_function(const void *context, struct arena *arena, struct vfile *ret_file, struct error *error);
 bool tree_add_file(struct tree *tree, node_id parent, const char *name, plan_function *plan, const void *context);
+
+/* The same of a file whose plan does not fail: who lists the directory need not wait for it. */
+bool tree_add_certain_file(struct tree *tree, node_id parent, const char *name, plan_function *plan,
+                           const void *context);
 
 /* Another name that a file of the directory is found by, but not listed under. */
 void tree_add_alias(struct tree *tree, node_id parent, const char *name, const char *alias);

@@ -72,14 +72,16 @@ static void one_slow_plan(struct tree *tree)
 }
 
 struct seen {
-    int n_pending, n_slow, n_absent;
+    int n_pending, n_slow, n_absent, n_certain;
 };
 
 static bool see(void *context, uint64_t index, const char *name, const struct node_attributes *attributes)
 {
     (void)index;
     struct seen *seen = context;
-    seen->n_pending += attributes->pending;
+    bool is_certain = strcmp(name, "certain") == 0 || strcmp(name, "metadata.json") == 0;
+    seen->n_pending += attributes->pending && !is_certain;
+    seen->n_certain += is_certain;
     seen->n_slow += strcmp(name, "later") == 0;
     seen->n_absent += strcmp(name, "absent") == 0;
     return true;
@@ -110,6 +112,24 @@ static void prepared_listing(struct tree *tree)
     CHECK(seen.n_slow == 1 && seen.n_pending == 0);
     tree_on_planned(tree, NULL, NULL);
     CHECK(n_plans == 2);
+}
+
+static bool is_planned;
+
+static bool certain(const void *context, struct arena *arena, struct vfile *ret_file, struct error *error)
+{
+    is_planned = true;
+    return quick(context, arena, ret_file, error);
+}
+
+/* A file that cannot turn out to be absent is not planned for a listing, but for its size. */
+static void certain_file(struct tree *tree)
+{
+    struct seen seen = {0};
+    tree_list_names(tree, TREE_ROOT, 0, see, &seen);
+    CHECK(seen.n_certain == 2 && seen.n_slow == 1 && seen.n_absent == 0 && seen.n_pending == 0);
+    CHECK(tree_prepare(tree, TREE_ROOT, NULL) && !is_planned);
+    CHECK(look_up(tree, "certain", 7) && is_planned);
 }
 
 static bool lead_back(struct tree *tree, const char *path)
@@ -144,8 +164,10 @@ int main(void)
         tree_add_file(tree, TREE_ROOT, "later", slow, "later");
         tree_add_file(tree, TREE_ROOT, "quick", quick, "quick");
         tree_add_file(tree, TREE_ROOT, "absent", quick, NULL);
+        tree_add_certain_file(tree, TREE_ROOT, "certain", certain, "certain");
         one_slow_plan(tree);
         prepared_listing(tree);
+        certain_file(tree);
         paths(tree);
     }
     tree_free(tree);

@@ -74,13 +74,11 @@ static bool is_stacked(const struct tensor *tensor)
     return tensor->rank >= 3 && tensor->shape[tensor->rank - 3] > 1;
 }
 
-static bool may_be_quantized(const struct tensor *tensor, const struct quantize_options *options)
+static bool may_be_quantized(const struct tensor *tensor)
 {
     static const char weight[] = "weight";
     size_t length = strlen(tensor->name), suffix = sizeof weight - 1;
     if (rank_of(tensor) < 2 || length < suffix || strcmp(tensor->name + length - suffix, weight) != 0)
-        return false;
-    if (options->leave_output_tensor && strcmp(tensor->name, "output.weight") == 0)
         return false;
     for (const char *const *name = never_names; *name != NULL; name++)
         if (strcmp(tensor->name, *name) == 0)
@@ -111,6 +109,11 @@ static enum tensor_role role_of(const char *name)
         if (strstr(name, roles[i].part) != NULL)
             return roles[i].role;
     return OTHER;
+}
+
+struct mix_traits mix_traits(const struct tensor *tensor)
+{
+    return (struct mix_traits){(uint16_t)role_of(tensor->name), may_be_quantized(tensor)};
 }
 
 /* Options. */
@@ -316,9 +319,9 @@ static bool find_position(struct choice *choice, const struct tensor *tensor, en
     return true;
 }
 
-static const struct dtype *type_by_rules(struct choice *choice, const struct tensor *tensor, struct error *error)
+static const struct dtype *type_by_rules(struct choice *choice, const struct tensor *tensor, enum tensor_role role,
+                                         struct error *error)
 {
-    enum tensor_role role = role_of(tensor->name);
     if (role == TOKEN_EMBD && choice->is_tied)
         role = OUTPUT;
     if (role == OUTPUT && choice->options->output_tensor_type != NULL)
@@ -339,7 +342,7 @@ static const struct dtype *type_by_rules(struct choice *choice, const struct ten
     if (role == ATTN_V && !choice->mix->is_lowest && is_70b(choice->model) &&
         (strcmp(type, "Q3_K") == 0 || strcmp(type, "Q4_K") == 0))
         type = "Q5_K";
-    return dtype_by_name(type);
+    return type == choice->mix->default_type ? choice->default_type : dtype_by_name(type);
 }
 
 /* What takes the place of a type whose blocks a row does not fill. */
@@ -378,9 +381,8 @@ static const struct dtype *type_that_fits(const struct tensor *tensor, const str
 }
 
 /* A type that the user names for one tensor is taken at its word: nothing takes its place. */
-static const struct dtype *type_by_name_options(const struct choice *choice, const struct tensor *tensor)
+static const struct dtype *type_by_name_options(const struct choice *choice, enum tensor_role role)
 {
-    enum tensor_role role = role_of(tensor->name);
     return role == TOKEN_EMBD ? choice->options->token_embedding_type
            : role == OUTPUT   ? choice->options->output_tensor_type
                               : NULL;
@@ -393,11 +395,11 @@ static bool is_uniform(const struct choice *choice)
 }
 
 /* *ret_type is the tensor's before and becomes the answer. */
-static bool choose_type(struct choice *choice, const struct tensor *tensor, const struct dtype **ret_type,
-                        struct error *error)
+static bool choose_type(struct choice *choice, const struct tensor *tensor, struct mix_traits traits,
+                        const struct dtype **ret_type, struct error *error)
 {
-    const struct dtype *input = *ret_type, *type = type_by_name_options(choice, tensor);
-    if (!may_be_quantized(tensor, choice->options)) {
+    const struct dtype *input = *ret_type, *type = type_by_name_options(choice, traits.role);
+    if (!traits.may_be_quantized || (traits.role == OUTPUT && choice->options->leave_output_tensor)) {
         type = input;
     } else if (type != NULL) {
         if (!fits(tensor, type))
@@ -405,7 +407,7 @@ static bool choose_type(struct choice *choice, const struct tensor *tensor, cons
     } else {
         type = overridden(&choice->overrides, tensor->name);
         if (type == NULL)
-            type = is_uniform(choice) ? choice->default_type : type_by_rules(choice, tensor, error);
+            type = is_uniform(choice) ? choice->default_type : type_by_rules(choice, tensor, traits.role, error);
         if (type != NULL)
             type = type_that_fits(tensor, type, error);
         if (type == NULL)
@@ -419,8 +421,8 @@ static bool choose_type(struct choice *choice, const struct tensor *tensor, cons
 }
 
 bool mix_choose_types(const struct mix *mix, const struct quantize_options *options, const struct mix_model *model,
-                      const struct tensor *const *tensors, const struct dtype **types, size_t n_tensors,
-                      struct error *error)
+                      const struct tensor *const *tensors, const struct mix_traits *traits, const struct dtype **types,
+                      size_t n_tensors, struct error *error)
 {
     struct choice choice = {.mix = mix,
                             .options = options,
@@ -431,13 +433,12 @@ bool mix_choose_types(const struct mix *mix, const struct quantize_options *opti
     if (!overrides_read(options->tensor_types, &choice.overrides, error))
         return false;
     for (size_t i = 0; i < n_tensors; i++) {
-        enum tensor_role role = role_of(tensors[i]->name);
-        choice.n_values += role == ATTN_V;
-        choice.is_tied &= role != OUTPUT;
+        choice.n_values += traits[i].role == ATTN_V;
+        choice.is_tied &= traits[i].role != OUTPUT;
     }
     bool chosen = true;
     for (size_t i = 0; chosen && i < n_tensors; i++)
-        chosen = choose_type(&choice, tensors[i], &types[i], error);
+        chosen = choose_type(&choice, tensors[i], traits[i], &types[i], error);
     overrides_free(&choice.overrides);
     return chosen;
 }
@@ -453,12 +454,11 @@ static bool is_demanding(const struct mix *mix, const char *type)
     return strcmp(mix->name, "Q2_K_S") == 0 && strcmp(type, "Q2_K") == 0;
 }
 
-bool mix_needs_importance(const struct mix *mix, const char *name, const struct dtype *type)
+bool mix_needs_importance(const struct mix *mix, struct mix_traits traits, const struct dtype *type)
 {
-    enum tensor_role role = role_of(name);
     if (type->kind == DTYPE_BLOCK && dtype_kernels(type).encode == NULL)
         return true;
-    return role != OUTPUT && role != TOKEN_EMBD && is_demanding(mix, type->name);
+    return (traits.role & (OUTPUT | TOKEN_EMBD)) == 0 && is_demanding(mix, type->name);
 }
 
 bool mix_wants_imatrix(const struct mix *mix)

@@ -56,16 +56,23 @@ struct mix_model {
     uint64_t n_layers, n_heads, n_kv_heads, n_experts; /* heads: of the first layer */
 };
 
+/* What a tensor's name and rank say to every mix, without the number of its layer: found once for all of them. */
+struct mix_traits {
+    uint16_t role; /* enum tensor_role */
+    bool may_be_quantized;
+};
+struct mix_traits mix_traits(const struct tensor *tensor);
+
 /* Chooses the types of the tensors of a file, given in its order: of each, types[i] is what it is before, which it
  * stays where it is not quantized, and becomes the answer. Fails, with the reason, where the tool refuses: nothing is
  * said about the types then. */
 bool mix_choose_types(const struct mix *mix, const struct quantize_options *options, const struct mix_model *model,
-                      const struct tensor *const *tensors, const struct dtype **types, size_t n_tensors,
-                      struct error *error);
+                      const struct tensor *const *tensors, const struct mix_traits *traits, const struct dtype **types,
+                      size_t n_tensors, struct error *error);
 
-/* Whether the tool refuses to write the tensor of that name as `type` without knowing the importance of its columns, or
- * nobody could; and whether that may be so of any tensor of a model. */
-bool mix_needs_importance(const struct mix *mix, const char *name, const struct dtype *type);
+/* Whether the tool refuses to write the tensor of those traits as `type` without knowing the importance of its columns,
+ * or nobody could; and whether that may be so of any tensor of a model. */
+bool mix_needs_importance(const struct mix *mix, struct mix_traits traits, const struct dtype *type);
 bool mix_wants_imatrix(const struct mix *mix);
 
 /* The N of a tensor's name "blk.N."; false for a name of another kind. */

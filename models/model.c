@@ -278,7 +278,7 @@ static struct gguf_model *make(const struct checkpoint *checkpoint, bool (*fill)
     bool filled = fill(model, error);
     documents_release(checkpoint);
     if (filled) {
-        model->by_layer = quantize_order(model->tensors, arena);
+        model->outline = quantize_outline(model->tensors, arena);
         return model;
     }
     gguf_model_free(model);

@@ -24,7 +24,7 @@ static int compare_by_layer(const void *a, const void *b)
     return strcmp(x->name, y->name);
 }
 
-const uint32_t *quantize_order(const struct tensor_set *set, struct arena *arena)
+static const uint32_t *order_of(const struct tensor_set *set, struct arena *arena)
 {
     struct place_in_order *places = memory_alloc((set->n_tensors + 1) * sizeof *places);
     for (size_t i = 0; i < set->n_tensors; i++) {
@@ -41,6 +41,16 @@ const uint32_t *quantize_order(const struct tensor_set *set, struct arena *arena
     return order;
 }
 
+const struct quantize_outline *quantize_outline(const struct tensor_set *set, struct arena *arena)
+{
+    struct quantize_outline *outline = arena_alloc(arena, sizeof *outline);
+    struct mix_traits *traits = arena_array(arena, set->n_tensors, sizeof *traits);
+    for (size_t i = 0; i < set->n_tensors; i++)
+        traits[i] = mix_traits(&set->tensors[i]);
+    *outline = (struct quantize_outline){order_of(set, arena), traits};
+    return outline;
+}
+
 static int compare_by_place(const void *a, const void *b)
 {
     const struct tensor *x = ((const struct kept_tensor *)a)->original, *y = ((const struct kept_tensor *)b)->original;
@@ -55,13 +65,13 @@ struct kept_tensors {
 };
 
 /* Takes the model's in the tool's order or in their own, without the layers that are pruned. */
-static bool keep_tensors(const struct gguf_model *model, const struct quantize_options *options, struct arena *arena,
-                         struct kept_tensors *ret_kept, struct error *error)
+static bool keep_tensors(const struct gguf_model *model, const uint32_t *by_layer,
+                         const struct quantize_options *options, struct arena *arena, struct kept_tensors *ret_kept,
+                         struct error *error)
 {
     const struct tensor_set *set = model->tensors;
     struct kept_tensors kept = {.items = arena_array(arena, set->n_tensors, sizeof *kept.items),
                                 .n_items = set->n_tensors};
-    const uint32_t *by_layer = model->by_layer != NULL ? model->by_layer : quantize_order(set, arena);
     bool is_pruned = options->pruned.n_layers > 0, in_order = options->keep_split && !is_pruned;
     for (size_t i = 0; i < set->n_tensors; i++) {
         const struct tensor *tensor = &set->tensors[in_order ? i : by_layer[i]];
@@ -113,7 +123,8 @@ static const struct dtype *input_type(const struct gguf_model *model, const stru
 /* What the matrix says of a tensor that is quantized: it has to fit, and where it says nothing the type has to do
  * without. */
 static bool find_importance(const struct mix *mix, const struct quantize_options *options,
-                            const struct kept_tensor *kept, struct gguf_place *place, struct error *error)
+                            const struct kept_tensor *kept, struct mix_traits traits, struct gguf_place *place,
+                            struct error *error)
 {
     const struct tensor *tensor = kept->tensor;
     const struct dtype *type = place->encoding.dtype;
@@ -126,7 +137,7 @@ static bool find_importance(const struct mix *mix, const struct quantize_options
             error, "%s has %" PRIu64 " values for tensor '%s', which has %" PRIu64 " columns in %" PRIu64 " matrices",
             options->imatrix->file, entry->n_values, tensor->name, importance.n_columns, importance.n_matrices);
     place->encoding.importance = importance;
-    if (importance.columns != NULL || !mix_needs_importance(mix, tensor->name, type))
+    if (importance.columns != NULL || !mix_needs_importance(mix, traits, type))
         return true;
     if (options->imatrix == NULL)
         return error_set(error, "tensor '%s' as %s needs an importance matrix (-o imatrix=FILE)", tensor->name,
@@ -186,16 +197,20 @@ static bool plan_tensors(const struct gguf_model *model, const char *architectur
                          const struct quantize_options *options, struct gguf_plan *plan, struct error *error)
 {
     struct kept_tensors kept;
-    if (!keep_tensors(model, options, plan->arena, &kept, error))
+    const struct quantize_outline *outline =
+        model->outline != NULL ? model->outline : quantize_outline(model->tensors, plan->arena);
+    if (!keep_tensors(model, outline->order, options, plan->arena, &kept, error))
         return false;
     const struct tensor **tensors = arena_array(plan->arena, kept.n_items, sizeof *tensors);
+    struct mix_traits *traits = arena_array(plan->arena, kept.n_items, sizeof *traits);
     const struct dtype **types = arena_array(plan->arena, kept.n_items, sizeof *types);
     for (size_t i = 0; i < kept.n_items; i++) {
         tensors[i] = kept.items[i].tensor;
+        traits[i] = outline->traits[kept.items[i].original - model->tensors->tensors];
         types[i] = input_type(model, kept.items[i].original);
     }
     struct mix_model mix_model = describe_model(&plan->kvs, architecture);
-    if (!mix_choose_types(mix, options, &mix_model, tensors, types, kept.n_items, error))
+    if (!mix_choose_types(mix, options, &mix_model, tensors, traits, types, kept.n_items, error))
         return false;
     if (options->pruned.n_layers > 0)
         move_number(&plan->kvs, arena_printf(plan->arena, "%s.block_count", architecture), kept.n_layers);
@@ -206,7 +221,7 @@ static bool plan_tensors(const struct gguf_model *model, const char *architectur
         plan->places[i] = (struct gguf_place){.tensor = tensors[i], .encoding = encoding_of(types[i])};
         plan->places[i].encoding.rule = types[i] == &q4_0_dtype ? options->q4_0_rule : NULL;
         found = types[i] == input_type(model, kept.items[i].original) ||
-                find_importance(mix, options, &kept.items[i], &plan->places[i], error);
+                find_importance(mix, options, &kept.items[i], traits[i], &plan->places[i], error);
     }
     return found;
 }

@@ -10,9 +10,12 @@
 #include "models/mix.h"
 #include "models/model.h"
 
-/* Places in the set in the tool's order: by the layer of "blk.N.", those of no layer first, then by name. Of two dozen
- * files of a model that is asked once. */
-const uint32_t *quantize_order(const struct tensor_set *set, struct arena *arena);
+/* What the tool makes of the tensors' names, for all the dozens of files of a model. */
+struct quantize_outline {
+    const uint32_t *order; /* places in the set: by the layer of "blk.N.", those of no layer first, then by name */
+    const struct mix_traits *traits; /* of each tensor of the set */
+};
+const struct quantize_outline *quantize_outline(const struct tensor_set *set, struct arena *arena);
 
 /* Whether the tool takes a model that is a GGUF: the error says why not. */
 bool quantize_takes(const struct gguf_model *model, struct error *error);

@@ -79,10 +79,13 @@ static void check_mix(struct model *m, size_t column)
     struct quantize_options options;
     const struct mix *mix = read_mix(m->mixes[column], &options, tensor_types);
     const struct dtype *types[MAX_TENSORS];
-    for (size_t i = 0; i < m->n_tensors; i++)
+    struct mix_traits traits[MAX_TENSORS];
+    for (size_t i = 0; i < m->n_tensors; i++) {
         types[i] = &f32_dtype;
+        traits[i] = mix_traits(m->tensors[i]);
+    }
     struct error error;
-    if (mix == NULL || !mix_choose_types(mix, &options, &m->model, m->tensors, types, m->n_tensors, &error)) {
+    if (mix == NULL || !mix_choose_types(mix, &options, &m->model, m->tensors, traits, types, m->n_tensors, &error)) {
         CHECK_NAMED(false, name);
         return;
     }
@@ -169,10 +172,11 @@ static void single_tensors(void)
         const uint64_t shape[] = {8, 2, singles[i].row_elements};
         const struct tensor tensor = {
             .name = singles[i].name, .rank = (uint8_t)singles[i].rank, .shape = shape + 3 - singles[i].rank};
+        const struct mix_traits traits = mix_traits(&tensor);
         const struct dtype *type = dtype_by_name(singles[i].input);
         struct error error = {""};
         bool chosen = mix_choose_types(find_mix(singles[i].mix), &(struct quantize_options){0}, &model,
-                                       (const struct tensor *const[]){&tensor}, &type, 1, &error);
+                                       (const struct tensor *const[]){&tensor}, &traits, &type, 1, &error);
         if (singles[i].error != NULL)
             CHECK_NAMED(!chosen && strstr(error.message, singles[i].error) != NULL, singles[i].what);
         else

@@ -88,7 +88,7 @@ void json_put_text_n(struct json_writer *writer, const char *key, const char *te
 void json_put_number(struct json_writer *writer, const char *key, uint64_t number)
 {
     begin_text(writer, key);
-    buffer_printf(writer->out, "%" PRIu64, number);
+    buffer_append_decimal(writer->out, number);
 }
 
 void json_put_i64(struct json_writer *writer, const char *key, int64_t number)
@@ -100,7 +100,7 @@ void json_put_i64(struct json_writer *writer, const char *key, int64_t number)
 void json_put_number_of(struct json_writer *writer, const char *key, size_t key_length, uint64_t number)
 {
     begin(writer, key, key_length);
-    buffer_printf(writer->out, "%" PRIu64, number);
+    buffer_append_decimal(writer->out, number);
 }
 
 void json_put_bool(struct json_writer *writer, const char *key, bool value)

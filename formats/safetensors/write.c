@@ -4,7 +4,6 @@
 #include "base/text.h"
 #include "formats/layout.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,9 +41,8 @@ const char *safetensors_refusal(const char *name, size_t name_length, const stru
 static int compare_places(const void *a, const void *b)
 {
     const struct safetensors_place *x = a, *y = b;
-    unsigned x_order = dtype_order(x->type), y_order = dtype_order(y->type);
-    if (x_order != y_order)
-        return x_order < y_order ? -1 : 1;
+    if (x->order != y->order)
+        return x->order < y->order ? -1 : 1;
     return text_compare(x->tensor->name, x->tensor->name_length, y->tensor->name, y->tensor->name_length);
 }
 
@@ -65,9 +63,15 @@ static void append_place(const struct safetensors_place *place, uint64_t end, st
     const struct tensor *tensor = place->tensor;
     buffer_append_json_text(out, tensor->name, tensor->name_length, JSON_UTF8);
     buffer_printf(out, ":{\"dtype\":\"%s\",\"shape\":[", place->type->name);
-    for (unsigned i = 0; i < tensor->rank; i++)
-        buffer_printf(out, "%s%" PRIu64, i ? "," : "", tensor->shape[i]);
-    buffer_printf(out, "],\"data_offsets\":[%" PRIu64 ",%" PRIu64 "]}", place->offset, end);
+    for (unsigned i = 0; i < tensor->rank; i++) {
+        buffer_append_text(out, i ? "," : "");
+        buffer_append_decimal(out, tensor->shape[i]);
+    }
+    buffer_append_text(out, "],\"data_offsets\":[");
+    buffer_append_decimal(out, place->offset);
+    buffer_append_text(out, ",");
+    buffer_append_decimal(out, end);
+    buffer_append_text(out, "]}");
 }
 
 /* Sets the offsets; *ret_size is where the last tensor ends. */
@@ -91,6 +95,8 @@ bool safetensors_lay_out(struct safetensors_place *places, size_t n_places, cons
 {
     struct buffer header = {0};
     uint64_t size = 0;
+    for (size_t i = 0; i < n_places; i++)
+        places[i].order = dtype_order(places[i].type);
     if (n_places > 0)
         qsort(places, n_places, sizeof *places, compare_places);
     if (!set_offsets(places, n_places, &size, error))

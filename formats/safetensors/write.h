@@ -10,7 +10,9 @@
 struct safetensors_place {
     const struct tensor *tensor;
     const struct dtype *type; /* what it is written as: one that the format has */
-    uint64_t offset;          /* from the start of the data; for safetensors_lay_out() to say */
+    /* for safetensors_lay_out() to say */
+    unsigned order;  /* of the dtype, in which the format sorts */
+    uint64_t offset; /* from the start of the data */
 };
 
 /* Why a file cannot have a tensor of that name as that dtype; NULL where it can. A tensor "__metadata__" is refused:

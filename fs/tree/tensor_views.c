@@ -71,24 +71,48 @@ static void put_list(struct json_writer *writer, const char *key, const uint64_t
     json_end(writer);
 }
 
+/* "tensors/NAME/" as JSON has it, once for all the paths of a tensor, the quote before it included. */
+struct path_text {
+    struct buffer text;
+    size_t directory_length;
+};
+
+static void begin_paths(struct path_text *paths, const char *directory)
+{
+    char path[TREE_MAX_NAME + 32];
+    size_t length = (size_t)snprintf(path, sizeof path, "tensors/%s/", directory);
+    buffer_append_json_text(&paths->text, path, length, JSON_UTF8);
+    paths->directory_length = paths->text.length - 1; /* of the quotes, the second one comes after the file's name */
+}
+
+static void put_path(struct path_text *paths, const struct tensor_file *file, struct json_writer *writer)
+{
+    paths->text.length = paths->directory_length;
+    buffer_append_text(&paths->text, file->name);
+    buffer_append_text(&paths->text, file->numpy ? ".npy\"" : "\"");
+    buffer_append(&paths->text, "", 1);
+    json_put_raw(writer, "path", (const char *)paths->text.bytes);
+}
+
 static void put_views(const struct shown *shown, size_t index, const struct content_options *options,
                       const char *directory, struct json_writer *writer)
 {
+    struct path_text paths = {0};
+    begin_paths(&paths, directory);
     json_begin_array(writer, "views");
     for (unsigned slot = SLOT_RAW, n_slots = tensor_slots(); slot < n_slots; slot++) {
         struct tensor_file file;
-        char path[TREE_MAX_NAME + 32];
         if (!tensor_file_at(shown, index, options, slot, &file))
             continue;
-        snprintf(path, sizeof path, "tensors/%s/%s%s", directory, file.name, file.numpy ? ".npy" : "");
         json_begin_object(writer, NULL);
-        json_put_text(writer, "path", path);
+        put_path(&paths, &file, writer);
         json_put_text(writer, "dtype", file.encoding.dtype->name);
         json_put_number(writer, "size", file.size);
         json_put_bool(writer, "stored", file.stored);
         json_end(writer);
     }
     json_end(writer);
+    buffer_free(&paths.text);
 }
 
 /* What a weight is put together of, and what that gives. */

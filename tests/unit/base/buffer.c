@@ -43,10 +43,24 @@ static void printed(void)
     buffer_free(&buffer);
 }
 
+static void decimals(void)
+{
+    struct buffer buffer = {0};
+    const uint64_t numbers[] = {0, 9, 10, 1234567890, UINT64_MAX};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        buffer_append_decimal(&buffer, numbers[i]);
+        buffer_append_text(&buffer, " ");
+    }
+    buffer_append(&buffer, "", 1);
+    CHECK_TEXT((const char *)buffer.bytes, "0 9 10 1234567890 18446744073709551615 ");
+    buffer_free(&buffer);
+}
+
 int main(void)
 {
     json_texts();
     printed();
+    decimals();
     struct buffer buffer = {0};
     buffer_append_le(&buffer, 0x0102030405060708, 8);
     buffer_append_le(&buffer, 0xfffe, 2);

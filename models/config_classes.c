@@ -289,6 +289,8 @@ static const struct config_class classes[] = {
      .defaults = GLM4_MOE_DEFAULTS ", 'max_position_embeddings': 131072, 'vocab_size': 151552}"},
     {.model_type = "glm4v_moe_text",
      .defaults = GLM4_MOE_DEFAULTS ", 'max_position_embeddings': 65536, 'vocab_size': 151424}"},
+    {.model_type = "Glm4vMoe_text", /* as transformers 4.57 saves it */
+     .defaults = GLM4_MOE_DEFAULTS ", 'max_position_embeddings': 65536, 'vocab_size': 151424}"},
     {.model_type = "glm4v_moe", .defaults = "{}", .text_class = "glm4v_moe_text", .vision_class = "glm4v_vision"},
     {
         .model_type = "qwen3_next",
@@ -484,7 +486,10 @@ static const struct config_class classes[] = {
     {.model_type = "janus", .defaults = "{}", .text_class = "llama"},
     {.model_type = "smolvlm", .defaults = SMOLVLM_DEFAULTS, .text_class = "llama", .vision_class = "smolvlm_vision"},
     {.model_type = "idefics3", .defaults = SMOLVLM_DEFAULTS, .text_class = "llama", .vision_class = "idefics3_vision"},
-    {.model_type = "internvl", .defaults = "{}", .text_class = "qwen2", .vision_class = "internvl_vision"},
+    {.model_type = "internvl",
+     .defaults = "{'downsample_ratio': 0.5}",
+     .text_class = "qwen2",
+     .vision_class = "internvl_vision"},
     {.model_type = "qwen2_audio", .defaults = "{}", .text_class = "qwen2", .audio_class = "qwen2_audio_encoder"},
     {
         .model_type = "phi3",

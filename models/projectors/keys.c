@@ -7,6 +7,15 @@
 
 enum { MAX_CHANNELS = 64 };
 
+static bool all_are_whole(const struct json *array)
+{
+    int64_t whole;
+    for (const struct json *item = json_first(array); item != NULL; item = json_next(item))
+        if (!json_i64(item, &whole))
+            return false;
+    return true;
+}
+
 /* An array of F32 from one that the preprocessor has. */
 static bool set_channels(struct draft *draft, const char *key, const char *from, struct error *error)
 {
@@ -18,6 +27,11 @@ static bool set_channels(struct draft *draft, const char *key, const char *from,
     channels.values = arena_array(draft->model->arena, channels.n, sizeof *channels.values);
     layers_fill(&channels, array);
     layers_set(draft, key, GGUF_F32, &channels);
+    if (all_are_whole(array))
+        checkpoint_note(draft->model->checkpoint,
+                        "mmproj.gguf: %s are numbers of F32, as llama.cpp reads them, where"
+                        " the converter writes those of I32",
+                        from + strlen("preprocessor."));
     return true;
 }
 

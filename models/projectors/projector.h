@@ -52,6 +52,21 @@ bool emit_activation(struct draft *draft, struct error *error);
 /* SigLIP as transformers names it, after the prefix of the projector. */
 extern const struct relation_row siglip_tensors[];
 
+/* Whisper's encoder. */
+extern const struct relation_row whisper_tensors[];
+
+/* What sees of Qwen2-VL and Qwen2.5-VL, the latter with the fact "gated"; every how many layers of that attention is
+ * over all of the image, not a window. */
+extern const struct relation_row qwen2_vision_tensors[];
+bool compute_window_pattern(const struct draft *draft, double *ret_value, struct error *error);
+
+/* What sees of Qwen3-VL: the layers whose results the text model is given besides the last one's. */
+extern const struct relation_row qwen3_vision_tensors[];
+void add_deepstack_facts(struct facts *facts, const struct hparams *hparams);
+const char *rename_deepstack(struct arena *arena, const struct facts *facts, enum direction direction,
+                             const char *name);
+bool emit_deepstack(struct draft *draft, struct error *error);
+
 /* A key that is `true`. */
 #define FLAG(name)                                                                                                     \
     {                                                                                                                  \

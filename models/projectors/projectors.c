@@ -12,8 +12,11 @@ extern const struct family minicpmv_projector;
 extern const struct family mistral_vision_projector;
 extern const struct family pixtral_projector;
 extern const struct family qwen2_audio_projector;
+extern const struct family qwen2_5_omni_projector;
 extern const struct family qwen2vl_projector;
 extern const struct family qwen2_5vl_projector;
+extern const struct family qwen3_asr_projector;
+extern const struct family qwen3_omni_projector;
 extern const struct family qwen3vl_projector;
 extern const struct family smolvlm_projector;
 extern const struct family ultravox_projector;
@@ -32,8 +35,11 @@ const struct family *const projectors[] = {
     &mistral_vision_projector,
     &pixtral_projector,
     &qwen2_audio_projector,
+    &qwen2_5_omni_projector,
     &qwen2vl_projector,
     &qwen2_5vl_projector,
+    &qwen3_asr_projector,
+    &qwen3_omni_projector,
     &qwen3vl_projector,
     &smolvlm_projector,
     &ultravox_projector,

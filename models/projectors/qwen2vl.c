@@ -6,7 +6,7 @@
 static const struct family_name names[] = {
     {"Qwen2VLModel"}, {"Qwen2VLForConditionalGeneration"}, {"Qwen2_5_VLForConditionalGeneration"}, {0}};
 
-static const struct relation_row tensors[] = {
+const struct relation_row qwen2_vision_tensors[] = {
     {"visual.patch_embed.proj.weight", "v.patch_embd.weight, v.patch_embd.weight.1", TWO_FRAMES},
     {"visual.blocks.{}.attn.qkv", "v.blk.{}.attn_q, v.blk.{}.attn_k, v.blk.{}.attn_v", THIRDS},
     {"visual.blocks.{}.attn.proj", "v.blk.{}.attn_out"},
@@ -54,8 +54,7 @@ static bool adjust_second(struct draft *draft, struct error *error)
     return hparams_default(draft->model->hparams, "{'image_size': 560}", error);
 }
 
-/* Every how many layers attention is over all of the image, not a window. */
-static bool compute_window_pattern(const struct draft *draft, double *ret_value, struct error *error)
+bool compute_window_pattern(const struct draft *draft, double *ret_value, struct error *error)
 {
     const struct json *full = json_first(hparams_get(draft->model->hparams, "fullatt_block_indexes"));
     uint64_t first, index, previous;
@@ -94,7 +93,7 @@ const struct family qwen2vl_projector = {
     .architecture = "clip",
     .summary = "the vision tower of Qwen2-VL",
     .hf = names,
-    .tensors = {tensors},
+    .tensors = {qwen2_vision_tensors},
     .keys = {tower_keys, vision_keys, first_keys},
     .dropped_prefixes = dropped_prefixes,
     .tower = &tower,
@@ -107,7 +106,7 @@ const struct family qwen2_5vl_projector = {
     .architecture = "clip",
     .summary = "the vision tower of Qwen2.5-VL",
     .hf = names,
-    .tensors = {tensors},
+    .tensors = {qwen2_vision_tensors},
     .keys = {tower_keys, vision_keys, second_keys},
     .dropped_prefixes = dropped_prefixes,
     .tower = &tower,

@@ -12,7 +12,7 @@ static const struct family_name names[] = {{"Qwen3VLForConditionalGeneration"},
                                            {0}};
 
 /* deepstack_merger_list counts on its own in a checkpoint, and by the layers that feed it in a GGUF: `rename`. */
-static const struct relation_row tensors[] = {
+const struct relation_row qwen3_vision_tensors[] = {
     {"visual.patch_embed.proj.weight", "v.patch_embd.weight, v.patch_embd.weight.1", TWO_FRAMES},
     {"visual.patch_embed.proj.bias", "v.patch_embd.bias"},
     {"visual.pos_embed", "v.position_embd"},
@@ -36,7 +36,7 @@ static const char *const deepstack_facts[] = {"deepstack 0", "deepstack 1", "dee
                                               "deepstack 4", "deepstack 5", "deepstack 6", "deepstack 7"};
 enum { MAX_DEEPSTACK = sizeof deepstack_facts / sizeof *deepstack_facts };
 
-static void add_facts(struct facts *facts, const struct hparams *hparams)
+void add_deepstack_facts(struct facts *facts, const struct hparams *hparams)
 {
     const struct json *item = json_first(hparams_get(hparams, "deepstack_visual_indexes"));
     for (size_t i = 0; item != NULL && i < MAX_DEEPSTACK; item = json_next(item), i++) {
@@ -46,8 +46,7 @@ static void add_facts(struct facts *facts, const struct hparams *hparams)
     }
 }
 
-static const char *rename_deepstack(struct arena *arena, const struct facts *facts, enum direction direction,
-                                    const char *name)
+const char *rename_deepstack(struct arena *arena, const struct facts *facts, enum direction direction, const char *name)
 {
     static const char pattern[] = "visual.deepstack_merger_list.{}.*";
     uint64_t numbers[PATTERN_NUMBERS];
@@ -63,7 +62,7 @@ static const char *rename_deepstack(struct arena *arena, const struct facts *fac
     return name;
 }
 
-static bool emit_deepstack(struct draft *draft, struct error *error)
+bool emit_deepstack(struct draft *draft, struct error *error)
 {
     struct hparams *hparams = draft->model->hparams;
     struct layers layers;
@@ -104,11 +103,11 @@ const struct family qwen3vl_projector = {
     .architecture = "clip",
     .summary = "the vision tower of Qwen3-VL",
     .hf = names,
-    .tensors = {tensors},
+    .tensors = {qwen3_vision_tensors},
     .keys = {tower_keys, vision_keys, keys},
     .dropped_prefixes = dropped_prefixes,
     .tower = &tower,
     .rename = rename_deepstack,
-    .add_facts = add_facts,
+    .add_facts = add_deepstack_facts,
     .adjust = adjust_image_of_positions,
 };

@@ -6,7 +6,7 @@ static const struct family_name ultravox_names[] = {{"UltravoxModel"}, {0}};
 static const struct family_name voxtral_names[] = {{"VoxtralForConditionalGeneration"}, {0}};
 
 /* Biases of the convolutions are columns there. */
-static const struct relation_row tensors[] = {
+const struct relation_row whisper_tensors[] = {
     {"audio_tower.conv1.weight", "a.conv1d.1.weight"},
     {"audio_tower.conv1.bias", "a.conv1d.1.bias", "c -> c 1"},
     {"audio_tower.conv2.weight", "a.conv1d.2.weight"},
@@ -21,12 +21,13 @@ static const struct relation_row tensors[] = {
     {"audio_tower.layers.{}.self_attn.out_proj", "a.blk.{}.attn_out"},
     {"audio_tower.layers.{}.fc1", "a.blk.{}.ffn_up"},
     {"audio_tower.layers.{}.fc2", "a.blk.{}.ffn_down"},
-    {"multi_modal_projector.linear", "mm.a.fc"},
-    {"multi_modal_projector.linear_1", "mm.a.mlp.1"},
-    {"multi_modal_projector.linear_2", "mm.a.mlp.2"},
-    {"multi_modal_projector.ln_pre", "mm.a.norm_pre"},
-    {"multi_modal_projector.ln_mid", "mm.a.norm_mid"},
     {0},
+};
+
+static const struct relation_row tensors[] = {
+    {"multi_modal_projector.linear", "mm.a.fc"},       {"multi_modal_projector.linear_1", "mm.a.mlp.1"},
+    {"multi_modal_projector.linear_2", "mm.a.mlp.2"},  {"multi_modal_projector.ln_pre", "mm.a.norm_pre"},
+    {"multi_modal_projector.ln_mid", "mm.a.norm_mid"}, {0},
 };
 
 static const struct stored_type stored_types[] = {
@@ -55,8 +56,9 @@ static const struct tower tower = {
 
 #define WHISPER_PROJECTOR(label, people, hf_names, key_rows)                                                           \
     {                                                                                                                  \
-        .name = label, .architecture = "clip", .summary = people, .hf = hf_names, .tensors = {tensors},                \
-        .keys = {tower_keys, audio_keys, key_rows}, .dropped_prefixes = dropped_prefixes, .tower = &tower              \
+        .name = label, .architecture = "clip", .summary = people, .hf = hf_names,                                      \
+        .tensors = {tensors, whisper_tensors}, .keys = {tower_keys, audio_keys, key_rows},                             \
+        .dropped_prefixes = dropped_prefixes, .tower = &tower                                                          \
     }
 
 const struct family qwen2_audio_projector =

@@ -1,6 +1,7 @@
 /* mmproj.gguf of every projector, to the last byte: small checkpoints described in lines. Expected values: SHA-256 of
  * what convert_hf_to_gguf.py --mmproj of llama.cpp f5b9bd39b wrote for the same files; for Llama 4 without the row in
- * its table of names that takes ln2 for another. */
+ * its table of names that takes ln2 for another, for Qwen2.5-Omni and Qwen3-Omni with "thinker." taken off names before
+ * they are looked at, and with a.position_embd of numpy, by sines and cosines in F64. */
 #include "base/sha256.h"
 #include "fs/tree/content_options.h"
 #include "fs/tree/tree.h"

@@ -1,0 +1,176 @@
+/* Qwen2.5-Omni, Qwen3-Omni and Qwen3-ASR: what sees, and what hears, an encoder of Whisper whose positions are
+ * computed. conversion/qwenvl.py, Qwen25OmniModel, and conversion/qwen3vl.py, Qwen3OmniMmprojModel.
+ *
+ * The converter fails for the part of Qwen3-Omni that sees, by a name that it gives the tensors itself: here they are
+ * what they are in Qwen3-VL. */
+#include "models/projectors/projector.h"
+
+#include <math.h>
+#include <string.h>
+
+static const struct family_name second_names[] = {{"Qwen2_5OmniModel"}, {0}};
+static const struct family_name third_names[] = {{"Qwen3OmniMoeForConditionalGeneration"}, {0}};
+static const struct family_name asr_names[] = {{"Qwen3ASRForConditionalGeneration"}, {0}};
+
+static const struct relation_row second_tensors[] = {
+    {"visual.blocks.{}.attn.q", "v.blk.{}.attn_q"},
+    {"visual.blocks.{}.attn.k", "v.blk.{}.attn_k"},
+    {"visual.blocks.{}.attn.v", "v.blk.{}.attn_v"},
+    {"audio_tower.ln_post", "a.post_ln"},
+    {"audio_tower.proj", "mm.a.fc"},
+    {"audio_tower.audio_bos_eos_token.*", NULL},
+    {0},
+};
+
+/* Sound is a picture first, to three convolutions. */
+static const struct relation_row third_tensors[] = {
+    {"audio_tower.conv2d{}.weight", "a.conv2d.{}.weight"},
+    {"audio_tower.conv2d{}.bias", "a.conv2d.{}.bias", "c -> c 1 1"},
+    {"audio_tower.conv_out", "a.conv_out"},
+    {"audio_tower.ln_post", "a.post_ln"},
+    {"audio_tower.proj{}", "mm.a.mlp.{}"},
+    {0},
+};
+
+static const struct stored_type stored_types[] = {
+    {"a.conv1d.{}.weight", &f16_dtype},
+    {"a.conv2d.{}.weight", &f16_dtype},
+    {"a.conv_out.weight", &f16_dtype},
+    {0},
+};
+
+enum { N_POSITIONS = 1500, LEAST_WIDTH = 4, MOST_WIDTH = 1 << 13 }; /* of the largest model it is 1280 */
+
+/* Sines of each position and then cosines, at frequencies from 1 down to 1/10000. Rounded where torch rounds, while its
+ * functions are MKL's, which are not rounded correctly in the last bit for some values in a hundred. */
+static void compute_positions(float *positions, uint64_t width)
+{
+    uint64_t n = width / 2;
+    float step = (float)-(log(10000) / (double)(n - 1));
+    for (uint64_t i = 0; i < n; i++) {
+        float frequency = (float)exp((double)(step * (float)i));
+        for (uint64_t at = 0; at < N_POSITIONS; at++) {
+            float angle = (float)at * frequency;
+            positions[at * 2 * n + i] = (float)sin((double)angle);
+            positions[at * 2 * n + n + i] = (float)cos((double)angle);
+        }
+    }
+}
+
+static bool add_positions(struct draft *draft, struct error *error)
+{
+    struct arena *arena = draft->model->arena;
+    uint64_t width;
+    if (!hparams_count(draft->model->hparams, "audio.d_model", LEAST_WIDTH, MOST_WIDTH, &width, error))
+        return false;
+    uint64_t shape[] = {N_POSITIONS, width / 2 * 2};
+    float *positions = arena_array(arena, N_POSITIONS * width, sizeof *positions);
+    compute_positions(positions, width);
+    draft_add_tensor(draft, "a.position_embd.weight", view_literal(arena, &f32_dtype, 2, shape, positions), NULL);
+    return true;
+}
+
+/* Names of the later ones are those of Qwen2.5-VL in the part that sees. */
+static const char *rename_merger(struct arena *arena, const struct facts *facts, enum direction direction,
+                                 const char *name)
+{
+    static const char *const here[] = {"ln_q.", "mlp.0.", "mlp.2."}, *const there[] = {"norm.", "linear_fc1.",
+                                                                                       "linear_fc2."};
+    static const char list[] = "visual.merger_list.", merger[] = "visual.merger.";
+    if (direction == FORWARD && strncmp(name, list, strlen(list)) == 0)
+        name = arena_printf(arena, "visual.deepstack_merger_list.%s", name + strlen(list));
+    bool is_merger = strncmp(name, merger, strlen(merger)) == 0 || strstr(name, "_merger_list.") != NULL;
+    for (size_t i = 0; direction == FORWARD && is_merger && i < sizeof here / sizeof *here; i++) {
+        const char *found = strstr(name, here[i]);
+        if (found != NULL)
+            name = arena_printf(arena, "%.*s%s%s", (int)(found - name), name, there[i], found + strlen(here[i]));
+    }
+    return rename_deepstack(arena, facts, direction, name);
+}
+
+static bool adjust_second(struct draft *draft, struct error *error)
+{
+    facts_set(&draft->facts, "gated", 1);
+    return hparams_default(draft->model->hparams, "{'image_size': 560}", error);
+}
+
+static bool adjust_third(struct draft *draft, struct error *error)
+{
+    checkpoint_note(draft->model->checkpoint, "mmproj.gguf: the part that sees is written as that of Qwen3-VL is, "
+                                              "where the converter fails");
+    return adjust_image_of_positions(draft, error);
+}
+
+static const struct key_row sound_keys[] = {
+    {"audio.num_mel_bins", GGUF_U32, REQUIRED, "audio.num_mel_bins"},
+    {"audio.attention.layer_norm_epsilon", GGUF_F32, OR_DEFAULT, "audio.layer_norm_eps", 1e-5},
+    {0},
+};
+
+static const struct key_row second_keys[] = {
+    PROJECTOR_TYPE("qwen2.5o"),
+    FLAG("use_silu"),
+    {"vision.n_wa_pattern", GGUF_U32, .compute = compute_window_pattern},
+    {"vision.attention.layer_norm_epsilon", GGUF_F32, OR_DEFAULT, "outer.rms_norm_eps", 1e-6},
+    {0},
+};
+
+static const struct key_row third_keys[] = {
+    FLAG("use_gelu"),
+    {"vision.spatial_merge_size", GGUF_U32, IF_PRESENT, "spatial_merge_size"},
+    {"vision.attention.layer_norm_epsilon", GGUF_F32, OR_DEFAULT, "text.rms_norm_eps", 1e-6},
+    {.emit = emit_deepstack},
+    {"vision.projector_type", GGUF_STRING, ALWAYS, .text = "qwen3vl_merger"},
+    {0},
+};
+
+static const struct key_row asr_keys[] = {{"audio.projector_type", GGUF_STRING, ALWAYS, .text = "qwen3a"}, {0}};
+
+static const char *const parts[] = {"thinker.visual.", "thinker.audio_tower.", "visual.", "audio_tower.", NULL};
+static const char *const dropped_prefixes[] = {"thinker.", NULL};
+
+#define AUDIO_CONFIG "thinker_config.audio_config"
+static const struct tower both = {.config = {.vision = "thinker_config.vision_config", .audio = AUDIO_CONFIG},
+                                  .parts = parts,
+                                  .stored_types = stored_types};
+static const struct tower sound = {.config = {.audio = AUDIO_CONFIG}, .parts = parts, .stored_types = stored_types};
+
+const struct family qwen2_5_omni_projector = {
+    .name = "qwen2.5o",
+    .architecture = "clip",
+    .summary = "the vision and audio towers of Qwen2.5-Omni",
+    .hf = second_names,
+    .tensors = {second_tensors, qwen2_vision_tensors, whisper_tensors},
+    .keys = {tower_keys, vision_keys, audio_keys, sound_keys, second_keys},
+    .dropped_prefixes = dropped_prefixes,
+    .tower = &both,
+    .add_extras = add_positions,
+    .adjust = adjust_second,
+};
+
+const struct family qwen3_omni_projector = {
+    .name = "qwen3o",
+    .architecture = "clip",
+    .summary = "the vision and audio towers of Qwen3-Omni",
+    .hf = third_names,
+    .tensors = {third_tensors, qwen3_vision_tensors, whisper_tensors},
+    .keys = {tower_keys, vision_keys, audio_keys, sound_keys, third_keys, asr_keys},
+    .dropped_prefixes = dropped_prefixes,
+    .tower = &both,
+    .add_extras = add_positions,
+    .add_facts = add_deepstack_facts,
+    .rename = rename_merger,
+    .adjust = adjust_third,
+};
+
+const struct family qwen3_asr_projector = {
+    .name = "qwen3a",
+    .architecture = "clip",
+    .summary = "the audio tower of Qwen3-ASR",
+    .hf = asr_names,
+    .tensors = {third_tensors, whisper_tensors},
+    .keys = {tower_keys, audio_keys, sound_keys, asr_keys},
+    .dropped_prefixes = dropped_prefixes,
+    .tower = &sound,
+    .add_extras = add_positions,
+};

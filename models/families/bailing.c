@@ -25,7 +25,7 @@ static const struct relation_row tensors[] = {
 };
 
 static const struct relation_row tensors2[] = {
-    {"model.layers.{}.attention.query_key_value", "blk.{}.attn_qkv", "(head d + kv_head d + kv_head d) ...",
+    {"model.layers.{}.attention.query_key_value", "blk.{}.attn_qkv", "(head d + kv_head k + kv_head v) ...",
      "head kv_head"},
     {"model.layers.{}.attention.query_layernorm", "blk.{}.attn_q_norm"},
     {"model.layers.{}.attention.key_layernorm", "blk.{}.attn_k_norm"},

@@ -7,7 +7,7 @@ static const struct family_name names[] = {
     {"GlmForCausalLM"}, {"ChatGLMModel"}, {"ChatGLMForConditionalGeneration"}, {0}};
 
 static const struct relation_row tensors[] = {
-    {"encoder.layers.{}.self_attention.query_key_value", "blk.{}.attn_qkv", "(head d + kv_head d + kv_head d) ...",
+    {"encoder.layers.{}.self_attention.query_key_value", "blk.{}.attn_qkv", "(head d + kv_head k + kv_head v) ...",
      "head kv_head"},
     {"encoder.layers.{}.self_attention.dense", "blk.{}.attn_output", .parallel = "column", .when = "!hf_names"},
     {"encoder.layers.{}.mlp.dense_h_to_4h", "blk.{}.ffn_up", "(gate + up) ...", "gate up", .when = "!hf_names"},

@@ -9,7 +9,7 @@ static const struct relation_row tensors[] = {
     {"transformer.norm_f", "output_norm"},
     {"lm_head", "output", .parallel = "row"},
     {"transformer.blocks.{}.norm_1", "blk.{}.attn_norm"},
-    {"transformer.blocks.{}.attn.Wqkv", "blk.{}.attn_qkv", "(head d + kv_head d + kv_head d) ...", "head kv_head"},
+    {"transformer.blocks.{}.attn.Wqkv", "blk.{}.attn_qkv", "(head d + kv_head k + kv_head v) ...", "head kv_head"},
     {"transformer.blocks.{}.attn.q_ln", "blk.{}.attn_q_norm"},
     {"transformer.blocks.{}.attn.k_ln", "blk.{}.attn_k_norm"},
     {"transformer.blocks.{}.attn.out_proj", "blk.{}.attn_output", .parallel = "column"},

@@ -10,7 +10,7 @@ enum { MAX_FACTORS = 65536 };
 static const struct family_name names[] = {{"Phi3ForCausalLM"}, {"Phi4ForCausalLMV"}, {0}};
 
 static const struct relation_row tensors[] = {
-    {"model.layers.{}.self_attn.qkv_proj", "blk.{}.attn_qkv", "(head d + kv_head d + kv_head d) ...", "head kv_head"},
+    {"model.layers.{}.self_attn.qkv_proj", "blk.{}.attn_qkv", "(head d + kv_head k + kv_head v) ...", "head kv_head"},
     {"model.layers.{}.mlp.gate_up_proj", "blk.{}.ffn_up", "(gate + up) ...", "gate up"},
     {0},
 };

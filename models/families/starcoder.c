@@ -9,7 +9,7 @@ static const struct relation_row tensors[] = {
     {"transformer.ln_f", "output_norm"},
     {"lm_head", "output", .parallel = "row"},
     {"transformer.h.{}.ln_1", "blk.{}.attn_norm"},
-    {"transformer.h.{}.attn.c_attn", "blk.{}.attn_qkv", "(head d + kv_head d + kv_head d) ...", "head kv_head",
+    {"transformer.h.{}.attn.c_attn", "blk.{}.attn_qkv", "(head d + kv_head k + kv_head v) ...", "head kv_head",
      .when = "multi_query"},
     {"transformer.h.{}.attn.c_attn", "blk.{}.attn_qkv", "(head part d) ...", "head", .when = "!multi_query"},
     {"transformer.h.{}.attn.c_proj", "blk.{}.attn_output", .parallel = "column"},

@@ -10,7 +10,11 @@ enum { MAX_SIZE = INT32_MAX };
 
 bool cutter_init(struct cutter *cutter, struct scope *scope, struct arena *arena, struct error *error)
 {
+    const struct family *of_keys = scope->file->family;
     *cutter = (struct cutter){.scope = scope, .arena = arena};
+    if (of_keys != NULL &&
+        (cutter->of_keys = relation_new(arena, of_keys->name, of_keys->prefix, of_keys->tensors, error)) == NULL)
+        return false;
     if (scope->hparams == NULL)
         return true;
     facts_read(&scope->facts, scope->hparams);
@@ -170,49 +174,76 @@ static const struct rearrangement *source_axes(struct cutter *cutter, const stru
     return NULL;
 }
 
-/* The part of the rank, as the family's relation divides that tensor. */
-static bool cut_parallel(struct cutter *cutter, const char *name, const struct view *view, const struct view **ret_view,
-                         struct error *error)
+/* What a relation says of a source. */
+static bool find_match(struct cutter *cutter, const struct layout_sources *sources, unsigned which,
+                       struct relation_match *ret_match, struct error *error)
+{
+    const struct facts *facts = &cutter->scope->facts;
+    const struct relation *relation = sources->by_keys != NULL ? cutter->of_keys : cutter->relation;
+    const char *name = sources->names[which], *own;
+    if (relation == NULL)
+        return error_set(error, "no family is known that says how ranks divide '%.200s'", name);
+    if (sources->by_keys != NULL)
+        own = sources->by_keys[which];
+    else
+        own = family_tensor_name(cutter->family, cutter->hf, facts, name, cutter->arena);
+    return (own != NULL && relation_find(relation, FORWARD, facts, NULL, own, ret_match)) ||
+           error_set(error, "tensor '%.200s' is unknown to the family %s", name, relation->name);
+}
+
+/* The part of the rank, as the relation divides that tensor. */
+static bool cut_parallel(struct cutter *cutter, const struct layout_sources *sources, unsigned which,
+                         const struct view **view, struct error *error)
 {
     struct relation_match match;
     struct division division = {0};
     bool is_known;
-    *ret_view = view;
     if (!size_of(cutter, "tp", &division.tp, &is_known, error))
         return false;
     if (!is_known || division.tp.size <= 1)
         return true;
-    if (cutter->relation == NULL)
-        return error_set(error, "no family is known that says how ranks divide '%.200s'", name);
-    const char *own = family_tensor_name(cutter->family, cutter->hf, &cutter->scope->facts, name, cutter->arena);
-    if (own == NULL || !relation_find(cutter->relation, FORWARD, &cutter->scope->facts, NULL, own, &match))
-        return error_set(error, "tensor '%.200s' is unknown to the family %s", name, cutter->relation->name);
+    if (!find_match(cutter, sources, which, &match, error))
+        return false;
     const struct relation_row *row = match.entry->row;
-    if (row->parallel == NULL || (strcmp(row->parallel, "column") == 0 && view->rank == 1))
+    if (row->parallel == NULL || (strcmp(row->parallel, "column") == 0 && (*view)->rank == 1))
         return true;
-    const struct rearrangement *axes = source_axes(cutter, row, view, error);
+    const struct rearrangement *axes = source_axes(cutter, row, *view, error);
     if (axes != NULL)
         division.text = axes->sides[FORWARD][axes->n_tensors[FORWARD] > 1 ? match.which : 0].text;
-    return (axes != NULL && divide(cutter, &division, axes, row->parallel, view, ret_view, error)) ||
-           error_prefix(error, "tensor '%.200s'", name);
+    return (axes != NULL && divide(cutter, &division, axes, row->parallel, *view, view, error)) ||
+           error_prefix(error, "tensor '%.200s'", sources->names[which]);
 }
 
-bool cutter_cut(struct cutter *cutter, const struct layout_row *row, const char *const *names,
-                const struct view *const *views, unsigned n_views, const struct view **ret_view, struct error *error)
+/* The parts of the rank of all sources. */
+static bool cut_all(struct cutter *cutter, const struct layout_sources *sources, const struct view **views,
+                    unsigned n_views, struct error *error)
+{
+    if (n_views != sources->count)
+        return error_set(error, "axes: parallel is of %u tensors, and there are %u", sources->count, n_views);
+    for (unsigned i = 0; i < n_views; i++)
+        if (!cut_parallel(cutter, sources, i, &views[i], error))
+            return false;
+    return true;
+}
+
+bool cutter_cut(struct cutter *cutter, const struct layout_row *row, const struct layout_sources *sources,
+                const struct view **ret_view, struct error *error)
 {
     const struct view *now[AXES_MAX_TENSORS] = {NULL}, *next[AXES_MAX_TENSORS];
-    for (unsigned i = 0; i < n_views; i++) {
-        now[i] = views[i];
-        if (row->parallel && !cut_parallel(cutter, names[i], views[i], &now[i], error))
-            return false;
-    }
+    unsigned n_views = sources->count;
+    memcpy(now, sources->views, n_views * sizeof *now);
     for (unsigned i = 0; i < row->n_axes; i++) {
-        if (row->axes[i]->n_tensors[FORWARD] != n_views)
-            return error_set(error, "axes: '%.200s' is of %u tensors, and there are %u", row->axes[i]->text,
-                             row->axes[i]->n_tensors[FORWARD], n_views);
-        if (!apply(cutter, row->axes[i], now, next, error))
+        const struct rearrangement *axes = row->axes[i];
+        if (axes == NULL && !cut_all(cutter, sources, now, n_views, error))
             return false;
-        n_views = row->axes[i]->n_tensors[BACKWARD];
+        if (axes == NULL)
+            continue;
+        if (axes->n_tensors[FORWARD] != n_views)
+            return error_set(error, "axes: '%.200s' is of %u tensors, and there are %u", axes->text,
+                             axes->n_tensors[FORWARD], n_views);
+        if (!apply(cutter, axes, now, next, error))
+            return false;
+        n_views = axes->n_tensors[BACKWARD];
         memcpy(now, next, n_views * sizeof *now);
     }
     *ret_view = now[0];

@@ -15,11 +15,20 @@ struct cutter {
     const struct family *family; /* NULL: none is known */
     const struct family_name *hf;
     const struct relation *relation;
+    const struct relation *of_keys; /* of the family whose names the keys of the layout make; NULL: none is known */
 };
 
 /* Reads the facts of the model into the scope, too. */
 bool cutter_init(struct cutter *cutter, struct scope *scope, struct arena *arena, struct error *error);
 
+/* What a row makes a tensor of. */
+struct layout_sources {
+    const char *const *names;
+    const char *const *by_keys; /* what they are called by the keys of the layout alone; NULL: not translated */
+    const struct view **views;
+    unsigned count;
+};
+
 /* The one tensor that a row makes of its sources. */
-bool cutter_cut(struct cutter *cutter, const struct layout_row *row, const char *const *names,
-                const struct view *const *views, unsigned n_views, const struct view **ret_view, struct error *error);
+bool cutter_cut(struct cutter *cutter, const struct layout_row *row, const struct layout_sources *sources,
+                const struct view **ret_view, struct error *error);

@@ -137,20 +137,23 @@ static bool read_row_axes(const struct reading *reading, const struct json *obje
     unsigned count;
     if (!read_texts(reading, json_get(object, "axes"), row->place, "axes", &texts, &count))
         return false;
-    row->parallel = count > 0 && strcmp(texts[0], "parallel") == 0;
-    texts += row->parallel;
-    count -= row->parallel;
-    const struct rearrangement **axes = arena_array(reading->arena, count + 1, sizeof *axes);
+    const struct rearrangement **axes = arena_array(reading->arena, count + 1, sizeof *axes), *before = NULL;
     for (unsigned i = 0; i < count; i++) {
+        axes[i] = NULL;
+        if (strcmp(texts[i], "parallel") == 0) {
+            row->is_parallel = true;
+            continue;
+        }
         axes[i] = rearrangement_parse(reading->arena, texts[i], reading->error);
         if (axes[i] == NULL)
             return prefix_at(reading, row->place, "axes");
-        if (i > 0 && axes[i]->n_tensors[FORWARD] != axes[i - 1]->n_tensors[BACKWARD])
+        if (before != NULL && axes[i]->n_tensors[FORWARD] != before->n_tensors[BACKWARD])
             return fail_at(reading, row->place, "axes", "one takes other tensors than the one before it makes");
+        before = axes[i];
     }
     row->axes = axes;
     row->n_axes = count;
-    return count == 0 || axes[count - 1]->n_tensors[BACKWARD] == 1 ||
+    return before == NULL || before->n_tensors[BACKWARD] == 1 ||
            fail_at(reading, row->place, "axes", "more than one tensor is made");
 }
 
@@ -438,10 +441,19 @@ static bool read_files(const struct reading *reading, const struct json *root, s
     return true;
 }
 
+static bool read_family(const struct reading *reading, const struct json *root, struct layout_file *file)
+{
+    const struct json *name = json_get(root, "family");
+    for (const struct family *const *family = families; name != NULL && *family != NULL; family++)
+        if (json_string_is(name, (*family)->name))
+            file->family = *family;
+    return name == NULL || file->family != NULL || fail_at(reading, "", "family", "unknown");
+}
+
 static bool read_root(const struct reading *reading, const struct json *root, struct layout_file *file)
 {
-    static const char *const known[] = {"about", "parameters", "let",   "axes",       "refuse",  "documents",
-                                        "files", "keys",       "dtype", "side_files", "tensors", NULL};
+    static const char *const known[] = {"about", "parameters", "let",   "axes",       "refuse",  "documents", "files",
+                                        "keys",  "family",     "dtype", "side_files", "tensors", NULL};
     if (!check_members(reading, root, "", known))
         return false;
     file->parameters = json_get(root, "parameters");
@@ -451,7 +463,7 @@ static bool read_root(const struct reading *reading, const struct json *root, st
     for (size_t i = 0; i < sizeof objects / sizeof *objects; i++)
         if (json_get(root, objects[i]) != NULL && !json_is(json_get(root, objects[i]), JSON_OBJECT))
             return fail_at(reading, "", objects[i], "not an object");
-    return check_keys(reading, file->keys) &&
+    return check_keys(reading, file->keys) && read_family(reading, root, file) &&
            read_texts(reading, json_get(root, "dtype"), "", "dtype", &file->dtypes, &file->n_dtypes) &&
            read_files(reading, root, file) && read_lets(reading, root, file) && read_axes(reading, root, file) &&
            read_refusals(reading, root, file) && read_documents(reading, root, file) &&

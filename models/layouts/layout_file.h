@@ -17,6 +17,7 @@
 #include "formats/source.h"
 #include "models/axes.h"
 #include "models/elementwise.h"
+#include "models/families/family.h"
 
 /* A name and an expression. */
 struct layout_value {
@@ -37,9 +38,9 @@ struct layout_row {
     unsigned n_from;
     const char *translated;                  /* instead of `from`: the name whose translation by the keys they are */
     const struct json *keys;                 /* that go before those of the file; NULL: none */
-    const struct rearrangement *const *axes; /* one after the other */
+    const struct rearrangement *const *axes; /* one after the other; NULL: what a rank has, by a family's relation */
     unsigned n_axes;
-    bool parallel;             /* cut as ranks of tensor parallelism do by the model's family */
+    bool is_parallel;          /* one of them is NULL */
     const char *const *dtypes; /* the first that the shape allows; names or expressions */
     unsigned n_dtypes;         /* 0: those of the file */
     const struct rule *rule;
@@ -86,6 +87,7 @@ struct layout_file {
     struct layout_document *documents;
     size_t n_lets, n_axes, n_refusals, n_blocks, n_documents;
     const struct json *keys;
+    const struct family *family; /* whose names the keys make; NULL: none that is known */
     const char *const *dtypes;
     unsigned n_dtypes; /* 0: as the source has it */
     struct layout_files files;

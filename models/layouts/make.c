@@ -21,6 +21,7 @@ enum { MAX_FILES = 4096, MAX_PARTS = 65536, MAX_COUNT = 1 << 20, MAX_NAME = 255 
 struct making {
     struct scope scope;
     struct cutter cutter;
+    struct key_names layout_keys; /* without those of a user */
     const struct layout_file *file;
     const struct tensor_set *set;
     struct arena *arena;
@@ -126,16 +127,15 @@ static bool add_scaled(struct making *making, const struct layout_row *row, cons
     return true;
 }
 
-/* Makes the tensor of a row from the views of its sources. */
-static bool make_tensor(struct making *making, const struct layout_row *row, const struct view **views,
-                        const char *const *names, unsigned n_views)
+/* Makes the tensor of a row from its sources. */
+static bool make_tensor(struct making *making, const struct layout_row *row, const struct layout_sources *sources)
 {
     struct scope *scope = &making->scope;
-    struct layout_tensor tensor = {.row = row, .sources = names, .n_sources = n_views};
-    const struct view *first = views[0];
+    struct layout_tensor tensor = {.row = row, .sources = sources->names, .n_sources = sources->count};
+    const struct view *first = sources->views[0];
     scope_push(scope, "rows", value_of_number(first->rank > 0 ? (int64_t)first->shape[0] : 1));
     scope_push(scope, "columns", value_of_number((int64_t)view_row_elements(first)));
-    bool made = cutter_cut(&making->cutter, row, names, views, n_views, &tensor.view, making->error);
+    bool made = cutter_cut(&making->cutter, row, sources, &tensor.view, making->error);
     if (made && row->constant != NULL)
         tensor.view = constant_view(making, row->constant);
     if (made && row->map != NULL)
@@ -148,19 +148,20 @@ static bool make_tensor(struct making *making, const struct layout_row *row, con
 }
 
 /* Makes the tensor of a row whose sources have these names, if its condition holds. */
-static bool make_named(struct making *making, const struct layout_row *row, const char *const *names, unsigned n_names)
+static bool make_named(struct making *making, const struct layout_row *row, struct layout_sources *sources)
 {
     const struct view *views[KEY_NAMES_MAX];
     bool holds = false;
-    scope_push(&making->scope, "sources", value_of_number(n_names));
+    sources->views = views;
+    scope_push(&making->scope, "sources", value_of_number(sources->count));
     bool made = scope_holds(&making->scope, row->when, &holds, making->error);
-    for (unsigned i = 0; made && holds && i < n_names; i++) {
-        made = read_source(making, names[i], &views[i]);
+    for (unsigned i = 0; made && holds && i < sources->count; i++) {
+        made = read_source(making, sources->names[i], &views[i]);
         if (made && views[i] == NULL && !row->optional)
-            made = error_set(making->error, "the model has no tensor '%.200s'", names[i]);
+            made = error_set(making->error, "the model has no tensor '%.200s'", sources->names[i]);
         holds = made && views[i] != NULL;
     }
-    made = made && (!holds || make_tensor(making, row, views, names, n_names));
+    made = made && (!holds || make_tensor(making, row, sources));
     scope_pop(&making->scope);
     return made;
 }
@@ -175,18 +176,33 @@ static void find_below(struct making *making, const char **names, unsigned n_nam
     }
 }
 
+/* The names of a row's sources by the keys of the layout alone, where these say how ranks divide them. */
+static bool translate_by_layout(struct making *making, const struct layout_row *row, const char *filled,
+                                struct layout_sources *sources)
+{
+    unsigned count;
+    const char **names = arena_array(making->arena, KEY_NAMES_MAX, sizeof *names);
+    if (!row->is_parallel || making->file->family == NULL)
+        return true;
+    if (!key_names_translate(&making->layout_keys, filled, making->arena, names, &count, making->error))
+        return false;
+    sources->by_keys = count == sources->count ? names : NULL;
+    return true;
+}
+
 static bool make_translated(struct making *making, const struct layout_row *row)
 {
     const char *filled, **names = arena_array(making->arena, KEY_NAMES_MAX, sizeof *names);
-    unsigned n_names;
+    struct layout_sources sources = {.names = names};
     struct key_names keys = making->scope.keys;
     if (row->keys != NULL && !key_names_add(&keys, row->keys, making->file->path, making->arena, making->error))
         return false;
     if (!scope_fill(&making->scope, row->translated, &filled, making->error) ||
-        !key_names_translate(&keys, filled, making->arena, names, &n_names, making->error))
+        !key_names_translate(&keys, filled, making->arena, names, &sources.count, making->error) ||
+        !translate_by_layout(making, row, filled, &sources))
         return false;
-    find_below(making, names, n_names);
-    return make_named(making, row, names, n_names);
+    find_below(making, names, sources.count);
+    return make_named(making, row, &sources);
 }
 
 /* A name with those {names} filled in that have a meaning; the others stand for numbers. */
@@ -330,10 +346,11 @@ static bool make_stacked(struct search *search, size_t n_members)
     const struct layout_row *row = search->row;
     const struct view *views[KEY_NAMES_MAX];
     const char **names = arena_array(search->making->arena, row->n_from, sizeof *names);
+    const struct layout_sources sources = {names, NULL, views, row->n_from};
     for (unsigned i = 0; i < row->n_from; i++)
         if (!stack_members(search, row->from[i], n_members, &views[i], &names[i]))
             return false;
-    return make_tensor(search->making, row, views, names, row->n_from);
+    return make_tensor(search->making, row, &sources);
 }
 
 /* The tensors of found[first, end), which differ in the number of the member at most. */
@@ -355,7 +372,8 @@ static bool make_found(struct search *search, size_t first, size_t end)
         names[0] = search->found[first].tensor->name;
         for (unsigned i = 1; made && i < row->n_from; i++)
             made = scope_fill(&making->scope, row->from[i], &names[i], making->error);
-        made = made && make_named(making, row, names, row->n_from);
+        struct layout_sources sources = {.names = names, .count = row->n_from};
+        made = made && make_named(making, row, &sources);
     }
     making->scope.n_locals = n_locals;
     return made;
@@ -427,7 +445,8 @@ static bool make_row(struct making *making, const struct layout_row *row)
     for (unsigned i = 0; i < row->n_from; i++)
         if (!scope_fill(&making->scope, row->from[i], &names[i], making->error))
             return false;
-    return make_named(making, row, names, row->n_from);
+    struct layout_sources sources = {.names = names, .count = row->n_from};
+    return make_named(making, row, &sources);
 }
 
 static bool make_rows(struct making *making, const struct layout_block *block)
@@ -648,6 +667,7 @@ static bool read_keys(struct making *making, struct json_document **ret_document
     if (making->file->keys != NULL &&
         !key_names_add(&scope->keys, making->file->keys, making->file->path, making->arena, making->error))
         return false;
+    making->layout_keys = scope->keys;
     if (scope_knows(scope, "keymap") && !scope_value(scope, "keymap", &path, making->error))
         return false;
     if (scope_knows(scope, "keymap_rules") && !scope_value(scope, "keymap_rules", &rules, making->error))

@@ -131,8 +131,8 @@ refused() {
     diff -r "$OUT" "$OUT.2"
 }
 
-@test "TensorRT-LLM: Falcon's key heads, rows that are filled up, shared experts, names below language_model" {
-    for what in falcon filled shared below; do
+@test "ranks of Falcon's key heads, packed q, k and v, rows and a vocabulary that are filled up, shared experts, names below language_model" {
+    for what in falcon phi filled vocabulary shared below; do
         layouts "$what" "$WFS" "$BATS_TEST_TMPDIR"
     done
 }

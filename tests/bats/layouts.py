@@ -4,7 +4,7 @@
     antigravity SOURCE OUT    what the layout made, by the engine's own rules
     own SOURCE OUT            what own.json made
     rename SOURCE DIRECTORY   the same model under other names
-    falcon|filled|shared|below WFS DIRECTORY   TensorRT-LLM's ranks of such models, by the rules of its converters
+    falcon|filled|vocabulary|phi|shared|below WFS DIRECTORY   ranks of such models, by the rules of the engines
     torch WFS SOURCE DIRECTORY    ranks of the model in a torch file are those of SOURCE
     sizes WFS DIRECTORY       of the shape of Llama 3.2 1B
     ranks WFS DIRECTORY SEED  ranks of TensorRT-LLM and vLLM of a model of random shape, put together again: the model
@@ -308,6 +308,47 @@ def below(wfs, directory):
     assert len(ranks[0]) == 2 and ranks[0] == ranks[1]
 
 
+def vocabulary(wfs, directory):
+    """Fewer rows than vocab_size: zeros in their place, at the end of each rank's part of the head."""
+    source = pathlib.Path(directory) / "vocabulary"
+    made = write_model(source, llama_shapes(48), {**LLAMA, "vocab_size": 57})
+    whole = numpy.pad(made["model.embed_tokens.weight"], ((0, 7), (0, 0)))
+    for options, part in (("tp=2", lambda i: whole), ("tp=2,parallel-embedding", lambda i: numpy.pad(whole[i * 25:i * 25 + 25][:25], ((0, 4), (0, 0)))),
+                          ("tp=2,parallel-embedding=1", lambda i: whole[:, i * 16:i * 16 + 16])):
+        out = shown(wfs, source, "trtllm", options)
+        for i in range(2):
+            rank = read(out / f"rank{i}.safetensors")
+            same(rank, "transformer.vocab_embedding.weight", part(i))
+            same(rank, "lm_head.weight", numpy.pad(made["lm_head.weight"][i * 25:i * 25 + 25], ((0, 4), (0, 0))))
+    (source / "config.json").write_text(json.dumps({**LLAMA, "vocab_size": 49}))
+    refused = subprocess.run([wfs, "layout", "check", "trtllm:tp=1", source], capture_output=True, text=True)
+    assert refused.returncode == 1 and "more rows than vocab_size" in refused.stderr, refused.stderr
+
+
+def phi(wfs, directory):
+    """q, k and v that are one tensor, gate and up that are one: a rank has its part of each."""
+    heads, width, hidden, inner = 12, 4, 24, 60
+    for keys, tp in ((12, 3), (6, 2), (3, 6), (2, 4), (1, 2), (12, 1)):
+        source, layer = pathlib.Path(directory) / f"phi{keys}-{tp}", "model.layers.0."
+        made = write_model(source, {
+            "model.embed_tokens.weight": [70, hidden], "lm_head.weight": [70, hidden], "model.norm.weight": [hidden],
+            layer + "input_layernorm.weight": [hidden], layer + "post_attention_layernorm.weight": [hidden],
+            layer + "self_attn.qkv_proj.weight": [(heads + 2 * keys) * width, hidden], layer + "self_attn.o_proj.weight": [hidden, heads * width],
+            layer + "mlp.gate_up_proj.weight": [2 * inner, hidden], layer + "mlp.down_proj.weight": [hidden, inner]},
+            {"architectures": ["Phi3ForCausalLM"], "model_type": "phi3", "hidden_size": hidden, "num_attention_heads": heads, "head_dim": width,
+             "num_key_value_heads": keys, "num_hidden_layers": 1, "intermediate_size": inner, "vocab_size": 70, "torch_dtype": "bfloat16"})
+        copies = max(1, tp // keys)
+        q, k, v = numpy.split(made[layer + "self_attn.qkv_proj.weight"], [heads * width, (heads + keys) * width])
+        k, v = (numpy.repeat(part.reshape(keys, width, hidden), copies, 0).reshape(-1, hidden) for part in (k, v))
+        out = shown(wfs, source, "vllm", f"tp={tp}")
+        for i in range(tp):
+            rank = read(out / f"model-rank-{i}-part-0.safetensors")
+            same(rank, layer + "self_attn.qkv_proj.weight", numpy.concatenate([numpy.split(part, tp)[i] for part in (q, k, v)]))
+            same(rank, layer + "mlp.gate_up_proj.weight", numpy.concatenate(
+                [numpy.split(half, tp)[i] for half in numpy.split(made[layer + "mlp.gate_up_proj.weight"], 2)]))
+            same(rank, layer + "self_attn.o_proj.weight", numpy.split(made[layer + "self_attn.o_proj.weight"], tp, 1)[i])
+
+
 def shared(wfs, directory):
     shapes = {name: shape for name, shape in llama_shapes(48).items() if ".mlp." not in name}
     mlp = "model.layers.0.mlp."
@@ -384,4 +425,5 @@ def sizes(wfs, directory):
 
 if __name__ == "__main__":
     {"make": make, "antigravity": antigravity, "own": own, "ranks": ranks, "rename": rename, "falcon": falcon, "filled": filled,
+     "vocabulary": vocabulary, "phi": phi,
      "shared": shared, "below": below, "torch": torch, "sizes": sizes}[sys.argv[1]](*sys.argv[2:])

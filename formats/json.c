@@ -2,6 +2,7 @@
 
 #include "base/arena.h"
 #include "base/binary_search.h"
+#include "base/sort.h"
 #include "base/text.h"
 
 #include <errno.h>
@@ -185,16 +186,10 @@ static int on_end_array(void *context)
     return 1;
 }
 
-static int compare_keys(const char *a, size_t a_length, const char *b, size_t b_length)
+static int compare_members(const void *context, uint32_t a, uint32_t b)
 {
-    int order = memcmp(a, b, a_length < b_length ? a_length : b_length);
-    return order != 0 ? order : (a_length > b_length) - (a_length < b_length);
-}
-
-static int compare_members(const void *a, const void *b, void *context)
-{
-    const struct json *object = context, *x = object + *(const uint32_t *)a, *y = object + *(const uint32_t *)b;
-    return compare_keys(x->key, x->key_length, y->key, y->key_length);
+    const struct json *object = context, *x = object + a, *y = object + b;
+    return text_compare(x->key, x->key_length, y->key, y->key_length);
 }
 
 static int refuse_duplicate(struct parser *parser, const struct json *member)
@@ -211,16 +206,16 @@ static int on_end_object(void *context)
     if (object->count < INDEXED_MEMBERS) {
         for (const struct json *member = json_first(object); member != NULL; member = json_next(member))
             for (const struct json *other = json_first(object); other != member; other = json_next(other))
-                if (compare_keys(member->key, member->key_length, other->key, other->key_length) == 0)
+                if (text_compare(member->key, member->key_length, other->key, other->key_length) == 0)
                     return refuse_duplicate(parser, member);
         return 1;
     }
     uint32_t *order = arena_array(parser->document->arena, object->count, sizeof *order), n = 0;
     for (const struct json *member = json_first(object); member != NULL; member = json_next(member))
         order[n++] = (uint32_t)(member - object);
-    qsort_r(order, n, sizeof *order, compare_members, object);
+    sort_indices(order, n, compare_members, object);
     for (uint32_t i = 1; i < n; i++)
-        if (compare_members(&order[i - 1], &order[i], object) == 0)
+        if (compare_members(object, order[i - 1], order[i]) == 0)
             return refuse_duplicate(parser, object + order[i]);
     object->order = order;
     return 1;
@@ -437,7 +432,7 @@ static bool member_comes_before(const void *context, size_t index)
 {
     const struct wanted_member *wanted = context;
     const struct json *member = wanted->object + wanted->object->order[index];
-    return compare_keys(member->key, member->key_length, wanted->key, wanted->length) < 0;
+    return text_compare(member->key, member->key_length, wanted->key, wanted->length) < 0;
 }
 
 const struct json *json_get_n(const struct json *object, const char *key, size_t key_length)
@@ -446,7 +441,7 @@ const struct json *json_get_n(const struct json *object, const char *key, size_t
         return NULL;
     if (object->count < INDEXED_MEMBERS) {
         for (const struct json *member = json_first(object); member != NULL; member = json_next(member))
-            if (compare_keys(member->key, member->key_length, key, key_length) == 0)
+            if (text_compare(member->key, member->key_length, key, key_length) == 0)
                 return member;
         return NULL;
     }
@@ -455,7 +450,7 @@ const struct json *json_get_n(const struct json *object, const char *key, size_t
     if (found == object->count)
         return NULL;
     const struct json *member = object + object->order[found];
-    return compare_keys(member->key, member->key_length, key, key_length) == 0 ? member : NULL;
+    return text_compare(member->key, member->key_length, key, key_length) == 0 ? member : NULL;
 }
 
 const struct json *json_get(const struct json *object, const char *key)

@@ -1,6 +1,7 @@
 #include "formats/tensor_set.h"
 
 #include "base/binary_search.h"
+#include "base/sort.h"
 #include "base/text.h"
 
 #include <assert.h>
@@ -12,6 +13,7 @@ static void release(void *context)
     struct tensor_set *set = context;
     free(set->tensors);
     free(set->by_name);
+    free(set->ranks);
 }
 
 struct tensor_set *tensor_set_new(struct arena *arena)
@@ -43,11 +45,10 @@ void tensor_set_add_view(struct tensor_set *set, const char *name, const struct 
     tensor_set_add(set, &tensor);
 }
 
-static int compare_tensors(const void *a, const void *b, void *context)
+static int compare_tensors(const void *context, uint32_t a, uint32_t b)
 {
-    const struct tensor *tensors = context, *x = &tensors[*(const uint32_t *)a], *y = &tensors[*(const uint32_t *)b];
-    int order = text_compare(x->name, x->name_length, y->name, y->name_length);
-    return order != 0 ? order : (x > y) - (x < y);
+    const struct tensor *tensors = context, *x = &tensors[a], *y = &tensors[b];
+    return text_compare(x->name, x->name_length, y->name, y->name_length);
 }
 
 static bool refuse_twins(const struct tensor *first, const struct tensor *second, struct error *error)
@@ -66,7 +67,7 @@ bool tensor_set_seal(struct tensor_set *set, struct error *error)
     uint32_t *by_name = memory_alloc(n * sizeof *by_name);
     for (size_t i = 0; i < n; i++)
         by_name[i] = (uint32_t)i;
-    qsort_r(by_name, n, sizeof *by_name, compare_tensors, set->tensors);
+    sort_indices(by_name, n, compare_tensors, set->tensors);
     for (size_t i = 1; i < n; i++) {
         const struct tensor *first = &set->tensors[by_name[i - 1]], *second = &set->tensors[by_name[i]];
         if (text_compare(first->name, first->name_length, second->name, second->name_length) == 0) {
@@ -75,6 +76,9 @@ bool tensor_set_seal(struct tensor_set *set, struct error *error)
         }
     }
     set->tensors = memory_resize(set->tensors, n * sizeof *set->tensors);
+    set->ranks = memory_alloc(n * sizeof *set->ranks);
+    for (size_t i = 0; i < n; i++)
+        set->ranks[by_name[i]] = (uint32_t)i;
     set->by_name = by_name;
     return true;
 }
@@ -83,24 +87,51 @@ struct wanted {
     const struct tensor_set *set;
     const char *name;
     size_t length;
+    size_t first; /* rank of the first that is searched */
 };
+
+/* As the tensor of that rank comes before, is or comes after what is wanted. */
+static int compare_wanted(const struct wanted *wanted, size_t rank)
+{
+    const struct tensor *tensor = &wanted->set->tensors[wanted->set->by_name[rank]];
+    return text_compare(tensor->name, tensor->name_length, wanted->name, wanted->length);
+}
 
 static bool comes_before(const void *context, size_t index)
 {
     const struct wanted *wanted = context;
-    const struct tensor *tensor = &wanted->set->tensors[wanted->set->by_name[index]];
-    return text_compare(tensor->name, tensor->name_length, wanted->name, wanted->length) < 0;
+    return compare_wanted(wanted, wanted->first + index) < 0;
+}
+
+static const struct tensor *check_found(const struct wanted *wanted, size_t rank)
+{
+    bool is_there = rank < wanted->set->n_tensors && compare_wanted(wanted, rank) == 0;
+    return is_there ? &wanted->set->tensors[wanted->set->by_name[rank]] : NULL;
 }
 
 const struct tensor *tensor_set_find(const struct tensor_set *set, const char *name, size_t name_length)
 {
     assert(set->by_name != NULL);
-    const struct wanted wanted = {set, name, name_length};
-    size_t found = search_first(set->n_tensors, comes_before, &wanted);
-    if (found == set->n_tensors)
-        return NULL;
-    const struct tensor *tensor = &set->tensors[set->by_name[found]];
-    return text_compare(tensor->name, tensor->name_length, name, name_length) == 0 ? tensor : NULL;
+    const struct wanted wanted = {set, name, name_length, 0};
+    return check_found(&wanted, search_first(set->n_tensors, comes_before, &wanted));
+}
+
+const struct tensor *tensor_set_find_near(const struct tensor_set *set, const struct tensor *near, const char *name,
+                                          size_t name_length)
+{
+    struct wanted wanted = {set, name, name_length, 0};
+    size_t low = set->ranks[near - set->tensors], high = low, step = 1;
+    bool is_after = comes_before(&wanted, low);
+    for (; is_after && high < set->n_tensors && comes_before(&wanted, high); step *= 2) {
+        low = high + 1;
+        high = set->n_tensors - low > step ? low + step : set->n_tensors;
+    }
+    for (; !is_after && low > 0 && !comes_before(&wanted, low - 1); step *= 2) {
+        high = low - 1;
+        low = high > step ? high - step : 0;
+    }
+    wanted.first = low;
+    return check_found(&wanted, low + search_first(high - low, comes_before, &wanted));
 }
 
 const struct tensor *tensor_set_find_text(const struct tensor_set *set, const char *name)

@@ -7,7 +7,7 @@
  * views of its tensors live there, or in an arena that is freed later. Sources belong to the checkpoint and live longer
  * than all.
  *
- * Memory is counted, since 100,000 tensors are ordinary: a sealed set costs 92 bytes a tensor besides names and shapes.
+ * Memory is counted, since 100,000 tensors are ordinary: a sealed set costs 96 bytes a tensor besides names and shapes.
  * A view of a stored tensor is made when somebody asks for it. */
 #pragma once
 
@@ -45,6 +45,7 @@ struct tensor_set {
     struct tensor *tensors; /* in the order in which they were added */
     size_t n_tensors;
     uint32_t *by_name; /* indices sorted by name, as bytes; NULL until the set is sealed */
+    uint32_t *ranks;   /* of each tensor its place in by_name */
 };
 
 /* An empty set. */
@@ -62,6 +63,11 @@ bool tensor_set_seal(struct tensor_set *set, struct error *error);
 /* The tensor of that name in a sealed set, or NULL. */
 const struct tensor *tensor_set_find(const struct tensor_set *set, const char *name, size_t name_length);
 const struct tensor *tensor_set_find_text(const struct tensor_set *set, const char *name); /* NUL-terminated */
+
+/* The same of a name that is like that of `near`, a tensor of the set: found in as many steps as the logarithm of the
+ * number of names between the two. */
+const struct tensor *tensor_set_find_near(const struct tensor_set *set, const struct tensor *near, const char *name,
+                                          size_t name_length);
 
 /* The values of a tensor as a view, made in `arena` where there is none yet: row-major, of the tensor's dtype and
  * shape. Not for a tensor that has a refusal. */

@@ -22,21 +22,26 @@ static bool is_file_name(const char *name, size_t length)
            strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
 }
 
+static bool refuse_shard(const struct shard_index *index, const struct json *entry, struct error *error)
+{
+    size_t length;
+    const char *key = json_key(entry, &length), *shard = json_string(entry, NULL);
+    char tensor[SHOWN_NAME];
+    text_printable(key, length, tensor, sizeof tensor);
+    if (shard == NULL)
+        return error_set(error, "%s: the shard of tensor '%s' is not a string", index->name, tensor);
+    return error_set(error, "%s: the shard '%.200s' of tensor '%s' is not the name of a file in this directory",
+                     index->name, shard, tensor);
+}
+
 /* The shards of all entries, as often as they are named. */
 static bool collect_shards(const struct shard_index *index, const char **names, struct error *error)
 {
     for (const struct json *entry = json_first(index->weight_map); entry != NULL; entry = json_next(entry)) {
         size_t length;
         const char *shard = json_string(entry, &length);
-        char tensor[SHOWN_NAME];
-        size_t tensor_length;
-        const char *key = json_key(entry, &tensor_length);
-        text_printable(key, tensor_length, tensor, sizeof tensor);
-        if (shard == NULL)
-            return error_set(error, "%s: the shard of tensor '%s' is not a string", index->name, tensor);
-        if (!is_file_name(shard, length))
-            return error_set(error, "%s: the shard '%.200s' of tensor '%s' is not the name of a file in this directory",
-                             index->name, shard, tensor);
+        if (shard == NULL || !is_file_name(shard, length))
+            return refuse_shard(index, entry, error);
         *names++ = shard;
     }
     return true;
@@ -131,10 +136,13 @@ bool index_check(const struct shard_index *index, struct checkpoint *checkpoint,
 {
     if (!tensor_set_seal(checkpoint->tensors, error))
         return false;
+    const struct tensor_set *set = checkpoint->tensors;
+    const struct tensor *near = set->tensors;
     for (const struct json *entry = json_first(index->weight_map); entry != NULL; entry = json_next(entry)) {
         size_t length;
         const char *name = json_key(entry, &length), *wanted = json_string(entry, NULL);
-        const struct tensor *tensor = tensor_set_find(checkpoint->tensors, name, length);
+        const struct tensor *tensor = set->n_tensors > 0 ? tensor_set_find_near(set, near, name, length) : NULL;
+        near = tensor != NULL ? tensor : near;
         const char *found = tensor != NULL ? shards->names[shard_of(checkpoint, shards, tensor)] : NULL;
         if (found != NULL && strcmp(found, wanted) == 0)
             continue;

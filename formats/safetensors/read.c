@@ -5,6 +5,7 @@
  * that only the crate's JSON library understands (a tensor as an array, a dtype as an object), names of more than
  * TENSOR_MAX_NAME bytes, and more than LAYOUT_MAX_RANK dimensions. */
 #include "base/checked.h"
+#include "base/sort.h"
 #include "base/text.h"
 #include "formats/format.h"
 #include "formats/json.h"
@@ -165,27 +166,19 @@ static bool parse_header(struct reader *reader, const struct json *header, struc
     return true;
 }
 
-static int compare_offsets(const void *a, const void *b, void *tensors)
+static int compare_offsets(const void *tensors, uint32_t a, uint32_t b)
 {
-    const struct tensor *x = (const struct tensor *)tensors + *(const uint32_t *)a;
-    const struct tensor *y = (const struct tensor *)tensors + *(const uint32_t *)b;
+    const struct tensor *x = (const struct tensor *)tensors + a, *y = (const struct tensor *)tensors + b;
     if (x->offset != y->offset)
         return x->offset < y->offset ? -1 : 1;
     return (x->length > y->length) - (x->length < y->length);
 }
 
 /* Code points sort as the bytes of UTF-8 do. */
-static int compare_names(const void *a, const void *b, void *tensors)
+static int compare_names(const void *tensors, uint32_t a, uint32_t b)
 {
-    const struct tensor *x = (const struct tensor *)tensors + *(const uint32_t *)a;
-    const struct tensor *y = (const struct tensor *)tensors + *(const uint32_t *)b;
-    int order = memcmp(x->name, y->name, x->name_length < y->name_length ? x->name_length : y->name_length);
-    return order != 0 ? order : (x->name_length > y->name_length) - (x->name_length < y->name_length);
-}
-
-static void sort(struct reader *reader, int (*compare)(const void *, const void *, void *))
-{
-    qsort_r(reader->order, reader->n_tensors, sizeof *reader->order, compare, reader->tensors);
+    const struct tensor *x = (const struct tensor *)tensors + a, *y = (const struct tensor *)tensors + b;
+    return text_compare(x->name, x->name_length, y->name, y->name_length);
 }
 
 /* Whether the tensor begins at `offset`, where the one before it ends, and is as long as its dtype and shape say. */
@@ -280,11 +273,11 @@ static bool safetensors_read_file(struct checkpoint *checkpoint, struct source *
     bool valid = parse_header(&reader, json_root(header), error);
     json_free(header);
     if (valid) {
-        sort(&reader, compare_offsets);
+        sort_indices(reader.order, reader.n_tensors, compare_offsets, reader.tensors);
         valid = check_data(&reader, source_size(file) - data, options, error);
     }
     if (valid)
-        sort(&reader, compare_names);
+        sort_indices(reader.order, reader.n_tensors, compare_names, reader.tensors);
     for (size_t i = 0; valid && i < reader.n_tensors; i++) {
         struct tensor *tensor = &reader.tensors[reader.order[i]];
         tensor->offset += data;

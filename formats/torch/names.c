@@ -1,5 +1,6 @@
 #include "base/binary_search.h"
 #include "base/buffer.h"
+#include "base/sort.h"
 #include "base/text.h"
 #include "formats/torch/tensors.h"
 
@@ -438,11 +439,10 @@ static void strip_module(const struct walk *walk)
     }
 }
 
-static int compare_tensors(const void *a, const void *b, void *context)
+static int compare_tensors(const void *context, uint32_t a, uint32_t b)
 {
-    const struct tensor *tensors = context, *x = &tensors[*(const uint32_t *)a], *y = &tensors[*(const uint32_t *)b];
-    int order = text_compare(x->name, x->name_length, y->name, y->name_length);
-    return order != 0 ? order : (x > y) - (x < y);
+    const struct tensor *tensors = context, *x = &tensors[a], *y = &tensors[b];
+    return text_compare(x->name, x->name_length, y->name, y->name_length);
 }
 
 struct wanted_name {
@@ -482,7 +482,7 @@ static void tell_apart(const struct walk *walk)
         sorted[i] = (uint32_t)i;
         names[i] = NULL;
     }
-    qsort_r(sorted, n, sizeof *sorted, compare_tensors, tensors);
+    sort_indices(sorted, n, compare_tensors, tensors);
     for (size_t i = 1, number = 1; i < n; i++) {
         const struct tensor *tensor = &tensors[sorted[i]], *before = &tensors[sorted[i - 1]];
         if (text_compare(tensor->name, tensor->name_length, before->name, before->name_length) != 0) {

@@ -53,6 +53,31 @@ static void order_and_names(struct source *source)
     arena_free(arena);
 }
 
+/* From every tensor to every name, and to names between them. */
+static void near(void)
+{
+    enum { N = 40 };
+    char names[N][8];
+    struct arena *arena = arena_new();
+    struct tensor_set *set = tensor_set_new(arena);
+    struct error error;
+    for (int i = 0; i < N; i++) {
+        snprintf(names[i], sizeof names[i], "%03d", i * 7 % N * 2 + 1);
+        add(set, names[i], 3, NULL);
+    }
+    CHECK(tensor_set_seal(set, &error));
+    bool good = true;
+    for (int i = 0; i < N; i++)
+        for (int wanted = 0; wanted <= 2 * N; wanted++) {
+            char name[8];
+            snprintf(name, sizeof name, "%03d", wanted);
+            const struct tensor *found = tensor_set_find_near(set, &set->tensors[i], name, 3);
+            good &= wanted % 2 == 0 ? found == NULL : found != NULL && strcmp(found->name, name) == 0;
+        }
+    CHECK_NAMED(good, "a name is found from wherever it is looked for");
+    arena_free(arena);
+}
+
 static void values(struct source *source)
 {
     struct arena *arena = arena_new();
@@ -119,6 +144,7 @@ int main(void)
     CHECK_NAMED(sizeof(struct tensor) + sizeof(uint32_t) <= 100, "a tensor costs at most 100 bytes");
     arena_free(arena);
     order_and_names(first);
+    near();
     values(first);
     twins(first, second);
     many();

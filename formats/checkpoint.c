@@ -1,5 +1,6 @@
 #include "formats/checkpoint.h"
 
+#include "base/attempt.h"
 #include "formats/documents.h"
 #include "formats/open.h"
 
@@ -19,6 +20,18 @@ struct notes {
     size_t n_texts;
 };
 
+struct made {
+    checkpoint_maker *make;
+    struct arena *arena; /* that it is in itself */
+    const void *value;
+    struct made *next;
+};
+
+struct once {
+    pthread_mutex_t lock;
+    struct made *first;
+};
+
 /* Room for one more element after `count` of them, in a heap array that doubles. */
 static void *grow(void *array, size_t count, size_t element_bytes)
 {
@@ -36,13 +49,56 @@ struct checkpoint *checkpoint_new(const char *path)
     checkpoint->documents = documents_new();
     checkpoint->notes = arena_alloc(arena, sizeof *checkpoint->notes);
     pthread_mutex_init(&checkpoint->notes->lock, NULL);
+    checkpoint->once = arena_alloc(arena, sizeof *checkpoint->once);
+    pthread_mutex_init(&checkpoint->once->lock, NULL);
     return checkpoint;
+}
+
+struct making {
+    const struct checkpoint *checkpoint;
+    checkpoint_maker *make;
+    struct made *made;
+};
+
+static void run_maker(void *context)
+{
+    struct making *making = context;
+    struct arena *arena = arena_new();
+    struct made *made = arena_alloc(arena, sizeof *made);
+    *made =
+        (struct made){making->make, arena, making->make(making->checkpoint, arena), making->checkpoint->once->first};
+    making->made = making->checkpoint->once->first = made;
+}
+
+const void *checkpoint_once(const struct checkpoint *checkpoint, checkpoint_maker *make)
+{
+    struct making making = {checkpoint, make, NULL};
+    size_t lacking = 0;
+    attempt_lock(&checkpoint->once->lock);
+    for (struct made *made = checkpoint->once->first; made != NULL && making.made == NULL; made = made->next)
+        making.made = made->make == make ? made : NULL;
+    if (making.made == NULL)
+        lacking = attempt_lacking(run_maker, &making);
+    attempt_unlock(&checkpoint->once->lock);
+    if (making.made == NULL)
+        memory_exhausted(lacking);
+    return making.made->value;
+}
+
+static void free_made(struct once *once)
+{
+    for (struct made *made = once->first, *next; made != NULL; made = next) {
+        next = made->next;
+        arena_free(made->arena);
+    }
+    pthread_mutex_destroy(&once->lock);
 }
 
 void checkpoint_close(struct checkpoint *checkpoint)
 {
     if (checkpoint == NULL)
         return;
+    free_made(checkpoint->once);
     documents_free(checkpoint->documents);
     for (size_t i = 0; i < checkpoint->n_side_files; i++)
         source_close(checkpoint->side_files[i].source);

@@ -40,6 +40,7 @@ struct checkpoint {
 
     struct documents *documents; /* documents.h */
     struct notes *notes;
+    struct once *once;       /* checkpoint_once() */
     struct checkpoint *kept; /* what it holds views of (checkpoint_keep()); NULL: nothing */
 };
 
@@ -75,6 +76,11 @@ void checkpoint_note(const struct checkpoint *checkpoint, const char *format, ..
 /* The number of notes so far, and each of them. */
 size_t checkpoint_notes(const struct checkpoint *checkpoint);
 const char *checkpoint_note_text(const struct checkpoint *checkpoint, size_t index);
+
+/* What is made of a checkpoint once, for all who ask: by make(checkpoint, arena), in an arena that is freed with the
+ * checkpoint. Who asks meanwhile waits. Safe from any thread. */
+typedef const void *checkpoint_maker(const struct checkpoint *checkpoint, struct arena *arena);
+const void *checkpoint_once(const struct checkpoint *checkpoint, checkpoint_maker *make);
 
 /* For readers, while a checkpoint is being opened. */
 

@@ -137,13 +137,11 @@ static struct source *whole_source(const struct checkpoint *checkpoint)
     return end == source_size(source) ? source : NULL;
 }
 
-static bool take_stored(struct canonical_model *model, const struct dtype *wanted, struct error *error)
+static bool take_plain(struct canonical_model *model, const struct plain_set *plain, const struct dtype *wanted,
+                       struct error *error)
 {
     const struct checkpoint *checkpoint = model->checkpoint;
-    struct plain_set plain;
-    if (!packings_undo(checkpoint, model->arena, &plain, error))
-        return false;
-    const struct tensor_set *set = plain.set;
+    const struct tensor_set *set = plain->set;
     struct left_out left_out[LEFT_OUT_MAX + 1] = {{0}};
     bool *tied = memory_alloc(set->n_tensors + 1);
     memset(tied, 0, set->n_tensors + 1);
@@ -167,8 +165,19 @@ static bool take_stored(struct canonical_model *model, const struct dtype *wante
     if (model->tensors->n_tensors == 0 && set->n_tensors > 0)
         return error_set(error, "none of the tensors can be in it: '%.200s': %s", left_out->first, left_out->reason);
     left_out_note(left_out, checkpoint, "model.safetensors");
-    model->whole = is_all && plain.unpacked == NULL ? whole_source(checkpoint) : NULL;
+    model->whole = is_all && plain->unpacked == NULL ? whole_source(checkpoint) : NULL;
     return tensor_set_seal(model->tensors, error);
+}
+
+static bool take_stored(struct canonical_model *model, const struct dtype *wanted, struct error *error)
+{
+    struct arena *scratch = arena_new();
+    const struct plain_wish wish = {.arena = model->arena, .is_saved_again = true};
+    struct plain_set plain;
+    bool taken = packings_unpack(packings_of(model->checkpoint), &wish, scratch, &plain, error) &&
+                 take_plain(model, &plain, wanted, error);
+    arena_free(scratch);
+    return taken;
 }
 
 struct canonical_model *canonical_model_new(const struct checkpoint *checkpoint, const struct dtype *type,

@@ -92,43 +92,33 @@ static const char *family_name(const struct draft *draft, const struct tensor *t
     return family_tensor_name(draft->family, draft->hf, &draft->facts, tensor->name, arena);
 }
 
-static int compare_tensors(const void *a, const void *b)
+/* The order of the converter, in which it takes the tensors of each safetensors file by name: their order in the header
+ * means nothing, while that of a pickled dictionary is kept. */
+static uint32_t *converter_order(const struct tensor_set *stored, struct arena *arena)
 {
-    return strcmp((*(const struct tensor *const *)a)->name, (*(const struct tensor *const *)b)->name);
-}
-
-/* Sorts the tensors of each safetensors file by name: their order in the header means nothing, while that of a pickled
- * dictionary is kept. */
-static void sort_files(const struct tensor **tensors, size_t n_tensors)
-{
-    for (size_t first = 0, end; first < n_tensors; first = end) {
-        const struct source *source = tensors[first]->source;
-        for (end = first + 1; end < n_tensors && tensors[end]->source == source; end++)
-            continue;
-        if (source != NULL && text_ends_with(source_name(source), ".safetensors"))
-            qsort(tensors + first, end - first, sizeof *tensors, compare_tensors);
+    const struct tensor *tensors = stored->tensors;
+    size_t n_tensors = stored->n_tensors;
+    uint32_t *order = arena_array(arena, n_tensors, sizeof *order), *next = arena_array(arena, n_tensors, sizeof *next);
+    uint32_t *first_of = arena_array(arena, n_tensors, sizeof *first_of);
+    for (size_t i = 0; i < n_tensors; i++) {
+        const struct source *source = tensors[i].source;
+        bool is_named = source != NULL && text_ends_with(source_name(source), ".safetensors");
+        first_of[i] = i > 0 && is_named && source == tensors[i - 1].source ? first_of[i - 1] : (uint32_t)i;
+        next[i] = (uint32_t)i;
     }
-}
-
-/* The checkpoint's tensors in the order of the converter. */
-static struct tensor_set *stored_in_order(const struct draft *draft, struct arena *arena)
-{
-    const struct tensor_set *stored = draft->model->checkpoint->tensors;
-    const struct tensor **ordered = arena_array(arena, stored->n_tensors, sizeof *ordered);
-    struct tensor_set *set = tensor_set_new(arena);
-    for (size_t i = 0; i < stored->n_tensors; i++)
-        ordered[i] = &stored->tensors[i];
-    sort_files(ordered, stored->n_tensors);
-    for (size_t i = 0; i < stored->n_tensors; i++)
-        tensor_set_add(set, ordered[i]);
-    return set;
+    for (size_t i = 0; i < n_tensors; i++) {
+        uint32_t index = stored->by_name[i];
+        order[next[first_of[index]]++] = index;
+    }
+    return order;
 }
 
 /* --outtype auto: the first matrix in one of the two types decides, as stored. */
-static const struct dtype *guess_type(const struct draft *draft, const struct tensor_set *stored, struct arena *arena)
+static const struct dtype *guess_type(const struct draft *draft, const struct tensor_set *set, const uint32_t *order,
+                                      struct arena *arena)
 {
-    for (size_t i = 0; i < stored->n_tensors; i++) {
-        const struct tensor *tensor = &stored->tensors[i];
+    for (size_t i = 0; i < set->n_tensors; i++) {
+        const struct tensor *tensor = &set->tensors[order != NULL ? order[i] : i];
         bool is_sixteen = tensor->dtype == &bf16_dtype || tensor->dtype == &f16_dtype;
         if (tensor->rank >= 2 && is_sixteen && family_name(draft, tensor, arena) != NULL)
             return tensor->dtype;
@@ -353,26 +343,28 @@ static uint32_t file_type_of_blocks(const struct gguf_model *model)
     return 0;
 }
 
-static bool add_unpacked(struct draft *draft, const struct packing_config *config, struct arena *scratch,
-                         struct error *error)
+static bool add_unpacked(struct draft *draft, struct arena *scratch, struct error *error)
 {
     enum { FILE_TYPE_MXFP4 = 38, FILE_TYPE_NVFP4 = 39 };
     struct gguf_model *model = draft->model;
-    struct tensor_set *stored = stored_in_order(draft, scratch);
-    const struct packing_input input = {model->arena,
-                                        stored,
-                                        config->quantization,
-                                        config->method,
-                                        config->dtype,
-                                        .keeps_blocks = model->is_repacked,
-                                        .keeps_mxfp4 = draft->family->keeps_mxfp4};
+    const struct tensor_set *stored = model->checkpoint->tensors;
+    const struct packed_weights *packed = packings_of(model->checkpoint);
+    const struct plain_wish wish = {
+        .arena = model->arena,
+        .order = converter_order(stored, scratch),
+        .keeps_blocks = model->is_repacked,
+        .keeps_mxfp4 = draft->family->keeps_mxfp4,
+    };
     struct plain_set plain;
-    if (!tensor_set_seal(stored, error) || !packings_unpack(&input, &plain, error))
+    if (packed->unread != NULL)
+        return error_set(error, "%s", packed->unread);
+    if (!packings_unpack(packed, &wish, scratch, &plain, error))
         return false;
-    model->auto_type = guess_type(draft, plain.is_saved_again ? plain.set : stored, scratch);
-    if (strcmp(config->method, "mxfp4") == 0)
+    model->auto_type = plain.is_saved_again ? guess_type(draft, plain.set, NULL, scratch)
+                                            : guess_type(draft, stored, wish.order, scratch);
+    if (strcmp(packed->method, "mxfp4") == 0)
         model->packed_file_type = FILE_TYPE_MXFP4;
-    else if (config->is_nvfp4)
+    else if (packed->is_nvfp4)
         model->packed_file_type = FILE_TYPE_NVFP4;
     if (!model->is_repacked)
         note_beyond(model->checkpoint, &plain);
@@ -387,12 +379,7 @@ static bool add_unpacked(struct draft *draft, const struct packing_config *confi
 bool tensors_add(struct draft *draft, struct error *error)
 {
     struct arena *scratch = arena_new();
-    struct packing_config config;
-    bool added = packing_config_open(draft->model->checkpoint, scratch, &config, error);
-    if (added) {
-        added = add_unpacked(draft, &config, scratch, error);
-        packing_config_close(&config);
-    }
+    bool added = add_unpacked(draft, scratch, error);
     arena_free(scratch);
     return added || error_prefix(error, draft->family->tower != NULL ? "mmproj.gguf" : "model.gguf");
 }

@@ -104,9 +104,10 @@ static const struct view *contained(struct gguf_model *model, const struct tenso
 /* The tensors with packed weights put together; as they are stored where one of them does not fit. */
 static const struct tensor_set *unpacked(const struct gguf_model *model)
 {
+    const struct plain_wish wish = {.arena = model->arena, .is_saved_again = true};
     struct plain_set plain;
     struct error error;
-    if (packings_undo(model->checkpoint, model->arena, &plain, &error))
+    if (packings_unpack(packings_of(model->checkpoint), &wish, model->arena, &plain, &error))
         return plain.set;
     checkpoint_note(model->checkpoint, "model.gguf: packed weights stay in their parts: %s", error.message);
     return model->checkpoint->tensors;

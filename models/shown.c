@@ -3,11 +3,11 @@
 #include "models/canonical.h"
 #include "models/from_gguf.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 struct showing {
     const struct checkpoint *checkpoint;
-    struct arena *arena;
     const struct tensor_set *stored;
     const struct unpacked **in_place; /* of each stored tensor */
     const struct unpacked **unpacked; /* of the result */
@@ -46,12 +46,18 @@ static void add_weight(struct showing *showing, const struct unpacked *unpacked,
     tensor_set_add(showing->set, &tensor);
 }
 
+/* The stored tensor that is called as the weight; NULL: none. */
+static const struct tensor *find_stored(const struct tensor_set *stored, const struct unpacked *unpacked)
+{
+    return tensor_set_find_near(stored, unpacked->parts[0], unpacked->name, strlen(unpacked->name));
+}
+
 /* Finds the places of weights that are called as a part of them. */
 static void find_places(struct showing *showing, const struct unpacked_weights *found)
 {
     for (size_t i = 0; i < found->n_weights; i++) {
         const struct unpacked *unpacked = &found->weights[i];
-        const struct tensor *stored = tensor_set_find_text(showing->stored, unpacked->name);
+        const struct tensor *stored = find_stored(showing->stored, unpacked);
         if (stored == NULL)
             continue;
         if (is_part(unpacked, stored))
@@ -73,34 +79,29 @@ static bool add_all(struct showing *showing, const struct unpacked_weights *foun
         else
             tensor_set_add(showing->set, &stored->tensors[i]);
     for (size_t i = 0; i < found->n_weights; i++)
-        if (!found->weights[i].is_twin && tensor_set_find_text(stored, found->weights[i].name) == NULL)
+        if (!found->weights[i].is_twin && find_stored(stored, &found->weights[i]) == NULL)
             add_weight(showing, &found->weights[i], NULL);
     return tensor_set_seal(showing->set, &error);
 }
 
 struct shown shown_of(const struct checkpoint *checkpoint, struct arena *arena)
 {
-    struct packing_config config;
-    struct error error;
-    struct arena *scratch = arena_new();
-    if (!packing_config_open(checkpoint, scratch, &config, &error))
-        config = (struct packing_config){.method = "", .dtype = &f16_dtype};
-    const struct packing_input input = {arena, checkpoint->tensors, config.quantization, config.method, config.dtype};
-    struct unpacked_weights found = packings_find(&input);
-    struct showing showing = {.checkpoint = checkpoint, .arena = arena, .stored = checkpoint->tensors};
-    struct shown shown = {.set = checkpoint->tensors};
-    if (found.n_weights > 0) {
-        size_t n_tensors = checkpoint->tensors->n_tensors;
-        showing.set = tensor_set_new(arena);
-        showing.in_place = arena_array(scratch, n_tensors, sizeof *showing.in_place);
-        showing.unpacked = arena_array(arena, n_tensors + found.n_weights, sizeof *showing.unpacked);
-        find_places(&showing, &found);
-        if (add_all(&showing, &found))
-            shown = (struct shown){showing.set, showing.unpacked};
-    }
-    packing_config_close(&config);
-    arena_free(scratch);
-    return shown;
+    const struct unpacked_weights *found = &packings_of(checkpoint)->found;
+    size_t n_tensors = checkpoint->tensors->n_tensors;
+    if (found->n_weights == 0)
+        return (struct shown){.set = checkpoint->tensors};
+    struct showing showing = {
+        .checkpoint = checkpoint,
+        .stored = checkpoint->tensors,
+        .in_place = memory_alloc(n_tensors * sizeof *showing.in_place),
+        .unpacked = arena_array(arena, n_tensors + found->n_weights, sizeof *showing.unpacked),
+        .set = tensor_set_new(arena),
+    };
+    memset(showing.in_place, 0, n_tensors * sizeof *showing.in_place);
+    find_places(&showing, found);
+    bool is_all = add_all(&showing, found);
+    free(showing.in_place);
+    return is_all ? (struct shown){showing.set, showing.unpacked} : (struct shown){.set = checkpoint->tensors};
 }
 
 /* The tensors of a model, those that lie in the source as they are told by their place. */

@@ -58,11 +58,9 @@ static bool unpack(const struct packing_input *input, const struct tensor *key, 
     scales = view_reinterpret(arena, scales, &u8_dtype);
     unpacked->view = packed_mxfp4(arena, bytes, scales);
     unpacked->bits = 4;
-    unpacked->repacked = make_blocks(arena, bytes, scales);
-    if (input->keeps_mxfp4)
-        unpacked->blocks = unpacked->repacked;
-    else
-        unpacked->beyond = "packed MXFP4 of this family";
+    unpacked->blocks = make_blocks(arena, bytes, scales);
+    unpacked->is_of_some = true;
+    unpacked->beyond = "packed MXFP4 of this family";
     return true;
 }
 

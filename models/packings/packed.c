@@ -26,8 +26,6 @@ static unsigned kind_of(const struct dtype *dtype)
 struct packed packed_begin(const struct packing_input *input, const struct tensor *key, const char *own,
                            struct unpacked *unpacked, struct error *error)
 {
-    unpacked->parts[0] = key;
-    unpacked->n_parts = 1;
     unpacked->stem = key->name_length - strlen(own);
     return (struct packed){input, key, unpacked->stem, unpacked, error};
 }
@@ -47,7 +45,8 @@ bool packed_find(struct packed *packed, const char *suffix, unsigned kinds, cons
         return true;
     memcpy(name, packed->key->name, packed->stem);
     strcpy(name + packed->stem, suffix);
-    const struct tensor *tensor = tensor_set_find(packed->input->set, name, packed->stem + strlen(suffix));
+    const struct tensor *tensor =
+        tensor_set_find_near(packed->input->set, packed->key, name, packed->stem + strlen(suffix));
     if (tensor == NULL)
         return true;
     if (tensor->refusal != NULL)
@@ -118,7 +117,10 @@ bool packed_integers(const struct packed *packed, const char *suffix, const stru
 
 void packed_name(const struct packed *packed, const char *suffix)
 {
-    packed->unpacked->name = arena_printf(packed->input->arena, "%.*s%s", (int)packed->stem, packed->key->name, suffix);
+    const struct tensor *key = packed->key;
+    bool is_key = key->name_length == packed->stem + strlen(suffix) && packing_has_suffix(key, suffix);
+    packed->unpacked->name =
+        is_key ? key->name : arena_printf(packed->input->arena, "%.*s%s", (int)packed->stem, packed->key->name, suffix);
 }
 
 const char *packed_beyond_groups(const struct packing_input *input, const char *const *strategies)

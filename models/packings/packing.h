@@ -23,10 +23,6 @@ struct packing_input {
     const struct json *config;    /* quantization_config, or what stands for it; NULL: none */
     const char *method;           /* its quant_method; "" where it names none */
     const struct dtype *dtype;    /* of the model before it was packed */
-    /* what is wanted is the model unpacked and saved again, whatever the converter knows */
-    bool is_saved_again;
-    bool keeps_blocks; /* what is wanted has blocks wherever they are exact */
-    bool keeps_mxfp4;  /* of the model's family the converter writes packed MXFP4 as it is */
 };
 
 /* Where plain tensors are in the order of the converter. */
@@ -36,11 +32,11 @@ enum packing_place { BEFORE_ALL, IN_PLACE, AFTER_ALL };
 struct unpacked {
     const struct packing *packing;
     const char *name;
-    const struct view *view;                       /* its values */
-    const struct view *blocks;                     /* the same as ggml has them; NULL: it has none of the kind */
-    const struct view *repacked;                   /* blocks that decode to the same values; NULL: blocks, or none */
-    const struct view *factors[2];                 /* F32 [1]: what blocks, and inputs, are multiplied with; NULL: 1 */
-    const struct tensor *parts[PACKING_MAX_PARTS]; /* that are in it, the key first; in no other weight */
+    const struct view *view;       /* its values */
+    const struct view *blocks;     /* the same as ggml has them; NULL: it has none of the kind */
+    const struct view *repacked;   /* blocks that decode to the same values; NULL: blocks, or none */
+    const struct view *factors[2]; /* F32 [1]: what blocks, and inputs, are multiplied with; NULL: 1 */
+    const struct tensor **parts;   /* that are in it, the key first; in no other weight */
     unsigned n_parts;
     size_t stem;                  /* bytes of the key's name that those of its parts begin with */
     unsigned bits;                /* of an element */
@@ -49,6 +45,7 @@ struct unpacked {
     const char *beyond;           /* what the converter would refuse in it; NULL: nothing */
     const char *refusal;          /* why it has no values: no view is there then */
     bool is_twin;                 /* another one before it has the name */
+    bool is_of_some;              /* only of families that keep MXFP4 the converter takes it, and writes the blocks */
 };
 
 struct packing {
@@ -93,22 +90,40 @@ struct unpacked_weights {
 };
 struct unpacked_weights packings_find(const struct packing_input *input);
 
+/* The packed weights of a checkpoint. */
+struct packed_weights {
+    const struct checkpoint *checkpoint;
+    const char *method; /* and so on: as in packing_config */
+    const struct dtype *dtype;
+    bool is_nvfp4;
+    const char *unread; /* why its configuration cannot be read, which counts as one that says nothing; NULL: it can */
+    struct unpacked_weights found;
+};
+
+/* Found once, for all who ask: it lives as long as the checkpoint. */
+const struct packed_weights *packings_of(const struct checkpoint *checkpoint);
+
 /* A set with plain tensors in the place of packed ones, as the converter has them: in its order, without what says
  * nothing of weights. Where the converter does not know the method at all it is what it would see of the model unpacked
  * and saved again: sorted by name, in the dtype of before. */
 struct plain_set {
-    const struct tensor_set *set; /* sealed */
-    const struct unpacked *
-        *unpacked; /* of each tensor; NULL: it was plain. NULL: nothing was packed, and the set is the stored one */
-    const char *beyond; /* what the converter would refuse; NULL: nothing */
+    const struct tensor_set *set;     /* not sealed, unless it is the stored one */
+    const struct unpacked **unpacked; /* of each tensor; NULL: it was plain. NULL: nothing was packed, and the tensors
+                                         are the stored ones */
+    const char *beyond;               /* what the converter would refuse; NULL: nothing */
     bool is_saved_again;
 };
-bool packings_unpack(const struct packing_input *input, struct plain_set *ret_plain, struct error *error);
 
-/* The tensors of a checkpoint as they were before any of them was packed: the model saved again. A configuration that
- * cannot be read says nothing, which others tell. */
-bool packings_undo(const struct checkpoint *checkpoint, struct arena *arena, struct plain_set *ret_plain,
-                   struct error *error);
+/* What is wanted of it. */
+struct plain_wish {
+    struct arena *arena;   /* of views that are made; the set is in the other one */
+    const uint32_t *order; /* of the stored tensors; NULL: their own */
+    bool is_saved_again;   /* the model unpacked and saved again, whatever the converter knows */
+    bool keeps_blocks;     /* blocks wherever they are exact */
+    bool keeps_mxfp4;      /* of the model's family the converter writes packed MXFP4 as it is */
+};
+bool packings_unpack(const struct packed_weights *packed, const struct plain_wish *wish, struct arena *arena,
+                     struct plain_set *ret_plain, struct error *error);
 
 /* Whether a packing is known that a quant_method declares. */
 bool packing_is_known(const char *method);

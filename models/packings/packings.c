@@ -1,5 +1,7 @@
 #include "models/packings/packing.h"
 
+#include "base/sort.h"
+#include "base/text.h"
 #include "formats/documents.h"
 #include "models/packings/repack.h"
 #include "quant/convert.h"
@@ -53,8 +55,8 @@ bool packing_has_suffix(const struct tensor *tensor, const char *suffix)
     return tensor->name_length >= length && memcmp(tensor->name + tensor->name_length - length, suffix, length) == 0;
 }
 
-const struct tensor *packing_partner(const struct packing_input *input, const struct tensor *tensor, const char *own,
-                                     const char *suffix)
+static const struct tensor *find_partner(const struct tensor_set *set, const struct tensor *tensor, const char *own,
+                                         const char *suffix)
 {
     char name[1024];
     size_t kept = tensor->name_length - strlen(own), length = strlen(suffix);
@@ -62,7 +64,13 @@ const struct tensor *packing_partner(const struct packing_input *input, const st
         return NULL;
     memcpy(name, tensor->name, kept);
     memcpy(name + kept, suffix, length);
-    return tensor_set_find(input->set, name, kept + length);
+    return tensor_set_find_near(set, tensor, name, kept + length);
+}
+
+const struct tensor *packing_partner(const struct packing_input *input, const struct tensor *tensor, const char *own,
+                                     const char *suffix)
+{
+    return find_partner(input->set, tensor, own, suffix);
 }
 
 /* The configuration. */
@@ -184,37 +192,41 @@ static const struct packing *packing_of_key(const struct packing_input *input, c
 
 static void unpack(const struct packing_input *input, const struct tensor *key, struct unpacked *unpacked)
 {
+    const struct tensor *parts[PACKING_MAX_PARTS] = {key};
     struct error error;
-    const char *bare = key->name;
+    unpacked->parts = parts;
+    unpacked->n_parts = 1;
     if (!unpacked->packing->unpack(input, key, unpacked, &error)) {
         unpacked->refusal = arena_strdup(input->arena, error.message);
         unpacked->view = unpacked->blocks = unpacked->repacked = unpacked->converted = NULL;
     }
+    unpacked->parts = arena_copy(input->arena, parts, unpacked->n_parts * sizeof(struct tensor *));
     if (unpacked->name == NULL)
-        unpacked->name = bare;
+        unpacked->name = key->name;
 }
 
-static int compare_names(const void *a, const void *b)
+static int compare_names(const void *context, uint32_t a, uint32_t b)
 {
-    const struct unpacked *x = *(struct unpacked *const *)a, *y = *(struct unpacked *const *)b;
-    int order = strcmp(x->name, y->name);
-    return order != 0 ? order : (x > y) - (x < y);
+    const struct unpacked *weights = context;
+    return strcmp(weights[a].name, weights[b].name);
 }
 
 /* Of two weights of one name, or of one besides a plain one, neither can be told to be the right one. */
 static void refuse_twins(const struct packing_input *input, struct unpacked_weights *found)
 {
-    struct unpacked **sorted = memory_alloc(found->n_weights * sizeof *sorted);
+    uint32_t *sorted = memory_alloc(found->n_weights * sizeof *sorted);
     for (size_t i = 0; i < found->n_weights; i++)
-        sorted[i] = &found->weights[i];
-    qsort(sorted, found->n_weights, sizeof *sorted, compare_names);
-    for (size_t i = 1; i < found->n_weights; i++)
-        if (strcmp(sorted[i]->name, sorted[i - 1]->name) == 0) {
-            sorted[i]->is_twin = true;
-            sorted[i]->refusal = arena_printf(input->arena, "it is packed as %s and as %s",
-                                              sorted[i - 1]->packing->name, sorted[i]->packing->name);
-            sorted[i]->view = sorted[i]->blocks = sorted[i]->repacked = sorted[i]->converted = NULL;
-        }
+        sorted[i] = (uint32_t)i;
+    sort_indices(sorted, found->n_weights, compare_names, found->weights);
+    for (size_t i = 1; i < found->n_weights; i++) {
+        struct unpacked *first = &found->weights[sorted[i - 1]], *second = &found->weights[sorted[i]];
+        if (strcmp(first->name, second->name) != 0)
+            continue;
+        second->is_twin = true;
+        second->refusal =
+            arena_printf(input->arena, "it is packed as %s and as %s", first->packing->name, second->packing->name);
+        second->view = second->blocks = second->repacked = second->converted = NULL;
+    }
     free(sorted);
 }
 
@@ -222,26 +234,46 @@ struct unpacked_weights packings_find(const struct packing_input *input)
 {
     const struct tensor_set *set = input->set;
     struct unpacked_weights found = {0};
-    size_t capacity = 0;
+    const struct packing **packing_of = memory_alloc((set->n_tensors + 1) * sizeof *packing_of);
     for (size_t i = 0; i < set->n_tensors; i++) {
-        const struct packing *packing = packing_of_key(input, &set->tensors[i]);
-        if (packing == NULL)
-            continue;
-        if (found.n_weights == capacity) {
-            size_t more = capacity * 2 + 16;
-            struct unpacked *weights = arena_array(input->arena, more, sizeof *weights);
-            if (capacity > 0)
-                memcpy(weights, found.weights, capacity * sizeof *weights);
-            found.weights = weights;
-            capacity = more;
-        }
-        struct unpacked *weight = &found.weights[found.n_weights++];
-        *weight = (struct unpacked){.packing = packing};
-        unpack(input, &set->tensors[i], weight);
+        packing_of[i] = packing_of_key(input, &set->tensors[i]);
+        found.n_weights += packing_of[i] != NULL;
     }
+    found.weights = arena_array(input->arena, found.n_weights, sizeof *found.weights);
+    struct unpacked *weight = found.weights;
+    for (size_t i = 0; i < set->n_tensors; i++)
+        if (packing_of[i] != NULL) {
+            weight->packing = packing_of[i];
+            unpack(input, &set->tensors[i], weight++);
+        }
+    free(packing_of);
     if (found.n_weights > 1)
         refuse_twins(input, &found);
     return found;
+}
+
+static const void *find_packed(const struct checkpoint *checkpoint, struct arena *arena)
+{
+    struct packed_weights *packed = arena_alloc(arena, sizeof *packed);
+    struct packing_config config;
+    struct error error;
+    if (!packing_config_open(checkpoint, arena, &config, &error)) {
+        config = (struct packing_config){.method = "", .dtype = &f16_dtype};
+        packed->unread = arena_strdup(arena, error.message);
+    }
+    const struct packing_input input = {arena, checkpoint->tensors, config.quantization, config.method, config.dtype};
+    packed->checkpoint = checkpoint;
+    packed->method = config.method;
+    packed->dtype = config.dtype;
+    packed->is_nvfp4 = config.is_nvfp4;
+    packed->found = packings_find(&input);
+    packing_config_close(&config);
+    return packed;
+}
+
+const struct packed_weights *packings_of(const struct checkpoint *checkpoint)
+{
+    return checkpoint_once(checkpoint, find_packed);
 }
 
 /* The plain set. */
@@ -253,7 +285,10 @@ struct fate {
 };
 
 struct unpacking {
-    const struct packing_input *input;
+    const struct packed_weights *packed;
+    const struct plain_wish *wish;
+    const struct tensor_set *stored;
+    struct arena *arena;
     struct fate *fates; /* of the stored tensors */
     bool is_foreign;    /* the converter does not know the method */
     struct plain_set plain;
@@ -269,38 +304,47 @@ static bool is_converted(const char *method)
 
 static void leave_out_parts(struct unpacking *unpacking, const struct unpacked *unpacked)
 {
-    const struct packing_input *input = unpacking->input;
-    const struct tensor *tensors = input->set->tensors, *key = unpacked->parts[0], *beside;
+    const struct tensor_set *stored = unpacking->stored;
+    const struct tensor *key = unpacked->parts[0], *beside;
     for (unsigned i = 0; i < unpacked->n_parts; i++)
-        unpacking->fates[unpacked->parts[i] - tensors].is_left_out = true;
+        unpacking->fates[unpacked->parts[i] - stored->tensors].is_left_out = true;
     for (const char *const *suffix = unpacked->packing->beside; suffix != NULL && *suffix != NULL; suffix++)
-        if ((beside = packing_partner(input, key, key->name + unpacked->stem, *suffix)) != NULL)
-            unpacking->fates[beside - tensors].is_left_out = true;
+        if ((beside = find_partner(stored, key, key->name + unpacked->stem, *suffix)) != NULL)
+            unpacking->fates[beside - stored->tensors].is_left_out = true;
+}
+
+/* Whether what the weight's blocks are for is wanted. */
+static bool has_blocks(const struct unpacking *unpacking, const struct unpacked *unpacked)
+{
+    return unpacked->blocks != NULL && (!unpacked->is_of_some || unpacking->wish->keeps_mxfp4);
 }
 
 /* A plain tensor of the same name gives its place to the packed one. */
 static void place_weight(struct unpacking *unpacking, const struct unpacked *unpacked)
 {
-    const struct packing_input *input = unpacking->input;
-    const struct tensor *at = tensor_set_find_text(input->set, unpacked->name);
+    const struct tensor_set *stored = unpacking->stored;
+    const struct tensor *key = unpacked->parts[0],
+                        *at = tensor_set_find_near(stored, key, unpacked->name, strlen(unpacked->name));
     leave_out_parts(unpacking, unpacked);
     if (at == NULL)
-        at = unpacked->parts[0];
-    unpacking->fates[at - input->set->tensors] = (struct fate){unpacked, true};
-    if (unpacking->plain.beyond == NULL)
+        at = key;
+    unpacking->fates[at - stored->tensors] = (struct fate){unpacked, true};
+    bool is_taken = unpacked->is_of_some && has_blocks(unpacking, unpacked);
+    if (unpacking->plain.beyond == NULL && !is_taken)
         unpacking->plain.beyond = unpacked->beyond;
 }
 
 static void leave_out_activations(struct unpacking *unpacking)
 {
-    const struct packing_input *input = unpacking->input;
-    for (size_t i = 0; i < input->set->n_tensors; i++)
+    const struct tensor_set *stored = unpacking->stored;
+    for (size_t i = 0; i < stored->n_tensors; i++)
         for (size_t j = 0; j < COUNT(activations); j++) {
             const struct activation *activation = &activations[j];
-            if (unpacking->fates[i].is_left_out || !packing_has_suffix(&input->set->tensors[i], activation->suffix))
+            if (unpacking->fates[i].is_left_out || !packing_has_suffix(&stored->tensors[i], activation->suffix))
                 continue;
             unpacking->fates[i].is_left_out = true;
-            bool is_known = activation->methods[0] != NULL && strcmp(activation->methods[0], input->method) == 0;
+            bool is_known =
+                activation->methods[0] != NULL && strcmp(activation->methods[0], unpacking->packed->method) == 0;
             if (!is_known && unpacking->plain.beyond == NULL)
                 unpacking->plain.beyond = "scales of activations";
         }
@@ -308,15 +352,15 @@ static void leave_out_activations(struct unpacking *unpacking)
 
 static const struct view *view_of(const struct unpacking *unpacking, const struct unpacked *unpacked)
 {
-    const struct packing_input *input = unpacking->input;
-    const struct dtype *dtype = unpacked->dtype != NULL ? unpacked->dtype : input->dtype;
-    if (input->keeps_blocks && unpacked->repacked != NULL && view_repacked_holds(unpacked->repacked))
+    const struct dtype *dtype = unpacked->dtype != NULL ? unpacked->dtype : unpacking->packed->dtype;
+    bool keeps_blocks = unpacking->wish->keeps_blocks;
+    if (keeps_blocks && unpacked->repacked != NULL && view_repacked_holds(unpacked->repacked))
         return unpacked->repacked;
-    if (input->keeps_blocks && unpacked->blocks != NULL)
+    if (keeps_blocks && unpacked->blocks != NULL)
         return unpacked->blocks;
     if (unpacking->is_foreign)
-        return view_convert(input->arena, unpacked->view, dtype);
-    if (unpacked->blocks != NULL)
+        return view_convert(unpacking->wish->arena, unpacked->view, dtype);
+    if (has_blocks(unpacking, unpacked))
         return unpacked->blocks;
     return unpacked->converted != NULL ? unpacked->converted : unpacked->view;
 }
@@ -331,15 +375,16 @@ static bool add_weight(struct unpacking *unpacking, const struct unpacked *unpac
     return true;
 }
 
-/* Adds the tensors of one place. */
-static bool add_place(struct unpacking *unpacking, enum packing_place place, struct tensor_set *set,
-                      struct error *error)
+/* Adds the tensors of one place, the stored ones in that order. */
+static bool add_place(struct unpacking *unpacking, enum packing_place place, const uint32_t *order,
+                      struct tensor_set *set, struct error *error)
 {
-    const struct tensor_set *stored = unpacking->input->set;
+    const struct tensor_set *stored = unpacking->stored;
     for (size_t i = 0; i < stored->n_tensors; i++) {
-        const struct fate *fate = &unpacking->fates[i];
+        size_t index = order != NULL ? order[i] : i;
+        const struct fate *fate = &unpacking->fates[index];
         if (fate->unpacked == NULL && !fate->is_left_out && place == IN_PLACE)
-            tensor_set_add(set, &stored->tensors[i]);
+            tensor_set_add(set, &stored->tensors[index]);
         if (fate->unpacked != NULL && fate->unpacked->packing->place == place &&
             !add_weight(unpacking, fate->unpacked, set, error))
             return false;
@@ -347,82 +392,82 @@ static bool add_place(struct unpacking *unpacking, enum packing_place place, str
     return true;
 }
 
-/* Adds all by name. */
+static int compare_plain(const void *context, uint32_t a, uint32_t b)
+{
+    const struct tensor *tensors = context;
+    return text_compare(tensors[a].name, tensors[a].name_length, tensors[b].name, tensors[b].name_length);
+}
+
+/* Adds all by name: the names of weights are almost in the order of their keys. */
 static bool add_sorted(struct unpacking *unpacking, struct tensor_set *set, struct error *error)
 {
-    const struct tensor_set *stored = unpacking->input->set;
     const struct unpacked **unpacked = unpacking->plain.unpacked;
-    struct tensor_set *unsorted = tensor_set_new(unpacking->input->arena);
-    for (enum packing_place place = BEFORE_ALL; place <= AFTER_ALL; place++)
-        if (!add_place(unpacking, place, unsorted, error))
-            return false;
-    if (!tensor_set_seal(unsorted, error))
-        return false;
-    unpacking->plain.unpacked = arena_array(unpacking->input->arena, stored->n_tensors + 1, sizeof *unpacked);
-    for (size_t i = 0; i < unsorted->n_tensors; i++) {
-        unpacking->plain.unpacked[i] = unpacked[unsorted->by_name[i]];
-        tensor_set_add(set, &unsorted->tensors[unsorted->by_name[i]]);
+    struct arena *scratch = arena_new();
+    struct tensor_set *unsorted = tensor_set_new(scratch);
+    bool good = true;
+    for (enum packing_place place = BEFORE_ALL; good && place <= AFTER_ALL; place++)
+        good = add_place(unpacking, place, unpacking->stored->by_name, unsorted, error);
+    size_t n_tensors = unsorted->n_tensors;
+    uint32_t *order = arena_array(scratch, n_tensors, sizeof *order);
+    for (size_t i = 0; i < n_tensors; i++)
+        order[i] = (uint32_t)i;
+    sort_indices(order, n_tensors, compare_plain, unsorted->tensors);
+    unpacking->plain.unpacked = arena_array(unpacking->arena, n_tensors + 1, sizeof *unpacked);
+    for (size_t i = 0; i < n_tensors; i++) {
+        unpacking->plain.unpacked[i] = unpacked[order[i]];
+        tensor_set_add(set, &unsorted->tensors[order[i]]);
     }
-    return true;
+    arena_free(scratch);
+    return good;
 }
 
 static bool put_in_order(struct unpacking *unpacking, struct error *error)
 {
-    struct arena *arena = unpacking->input->arena;
+    struct arena *arena = unpacking->arena;
     struct tensor_set *set = tensor_set_new(arena);
     bool good = true;
     unpacking->plain.set = set;
-    unpacking->plain.unpacked =
-        arena_array(arena, unpacking->input->set->n_tensors + 1, sizeof *unpacking->plain.unpacked);
+    unpacking->plain.unpacked = arena_array(arena, unpacking->stored->n_tensors + 1, sizeof *unpacking->plain.unpacked);
     if (unpacking->is_foreign)
-        good = add_sorted(unpacking, set, error);
-    for (enum packing_place place = BEFORE_ALL; !unpacking->is_foreign && good && place <= AFTER_ALL; place++)
-        good = add_place(unpacking, place, set, error);
-    return good && tensor_set_seal(set, error);
+        return add_sorted(unpacking, set, error);
+    for (enum packing_place place = BEFORE_ALL; good && place <= AFTER_ALL; place++)
+        good = add_place(unpacking, place, unpacking->wish->order, set, error);
+    return good;
 }
 
-bool packings_unpack(const struct packing_input *input, struct plain_set *ret_plain, struct error *error)
+static const struct tensor_set *ordered(const struct tensor_set *stored, const uint32_t *order, struct arena *arena)
 {
-    size_t n_tensors = input->set->n_tensors;
-    struct unpacked_weights found = packings_find(input);
-    *ret_plain = (struct plain_set){.set = input->set};
-    if (found.n_weights == 0)
+    if (order == NULL)
+        return stored;
+    struct tensor_set *set = tensor_set_new(arena);
+    for (size_t i = 0; i < stored->n_tensors; i++)
+        tensor_set_add(set, &stored->tensors[order[i]]);
+    return set;
+}
+
+bool packings_unpack(const struct packed_weights *packed, const struct plain_wish *wish, struct arena *arena,
+                     struct plain_set *ret_plain, struct error *error)
+{
+    const struct tensor_set *stored = packed->checkpoint->tensors;
+    const struct unpacked_weights *found = &packed->found;
+    *ret_plain = (struct plain_set){.set = stored};
+    if (found->n_weights == 0) {
+        ret_plain->set = ordered(stored, wish->order, arena);
         return true;
-    struct unpacking unpacking = {.input = input, .is_foreign = input->is_saved_again || !is_converted(input->method)};
-    unpacking.plain.is_saved_again = unpacking.is_foreign;
-    unpacking.fates = memory_alloc(n_tensors * sizeof *unpacking.fates);
-    memset(unpacking.fates, 0, n_tensors * sizeof *unpacking.fates);
+    }
+    struct unpacking unpacking = {.packed = packed, .wish = wish, .stored = stored, .arena = arena};
+    unpacking.is_foreign = unpacking.plain.is_saved_again = wish->is_saved_again || !is_converted(packed->method);
+    unpacking.fates = memory_alloc(stored->n_tensors * sizeof *unpacking.fates);
+    memset(unpacking.fates, 0, stored->n_tensors * sizeof *unpacking.fates);
     if (unpacking.is_foreign)
-        unpacking.plain.beyond = *input->method != '\0' ? "the method of its quantization"
-                                                        : "packed weights of which config.json says nothing";
-    for (size_t i = 0; i < found.n_weights; i++)
-        place_weight(&unpacking, &found.weights[i]);
+        unpacking.plain.beyond = *packed->method != '\0' ? "the method of its quantization"
+                                                         : "packed weights of which config.json says nothing";
+    for (size_t i = 0; i < found->n_weights; i++)
+        place_weight(&unpacking, &found->weights[i]);
     leave_out_activations(&unpacking);
     bool good = put_in_order(&unpacking, error);
     free(unpacking.fates);
     if (good)
         *ret_plain = unpacking.plain;
     return good;
-}
-
-bool packings_undo(const struct checkpoint *checkpoint, struct arena *arena, struct plain_set *ret_plain,
-                   struct error *error)
-{
-    struct packing_config config;
-    struct error reason;
-    struct arena *scratch = arena_new();
-    if (!packing_config_open(checkpoint, scratch, &config, &reason))
-        config = (struct packing_config){.method = "", .dtype = &f16_dtype};
-    const struct packing_input input = {
-        .arena = arena,
-        .set = checkpoint->tensors,
-        .config = config.quantization,
-        .method = config.method,
-        .dtype = config.dtype,
-        .is_saved_again = true,
-    };
-    bool undone = packings_unpack(&input, ret_plain, error);
-    packing_config_close(&config);
-    arena_free(scratch);
-    return undone;
 }

@@ -34,7 +34,6 @@ static void read_view(const struct view *view)
 static void unpack(const struct checkpoint *checkpoint)
 {
     struct error error;
-    struct packing_config config;
     struct plain_set plain;
     struct arena *arena = arena_new();
     struct shown shown = shown_of(checkpoint, arena);
@@ -44,19 +43,16 @@ static void unpack(const struct checkpoint *checkpoint)
         if (tensor->is_unpacked && tensor->view != NULL)
             read_view(tensor->view);
     }
-    if (packing_config_open(checkpoint, arena, &config, &error)) {
-        const struct packing_input input = {arena, checkpoint->tensors, config.quantization, config.method,
-                                            config.dtype};
-        if (!packings_unpack(&input, &plain, &error))
-            require_one_line(&error);
-        else
-            for (size_t i = 0; i < plain.set->n_tensors; i++)
-                if (plain.unpacked != NULL && plain.unpacked[i] != NULL)
-                    read_ends(tensor_view(&plain.set->tensors[i], arena));
-        packing_config_close(&config);
-    } else {
+    const struct packed_weights *packed = packings_of(checkpoint);
+    const struct plain_wish wish = {.arena = arena};
+    if (packed->unread != NULL)
+        require(*packed->unread != '\0' && strchr(packed->unread, '\n') == NULL);
+    if (!packings_unpack(packed, &wish, arena, &plain, &error))
         require_one_line(&error);
-    }
+    else
+        for (size_t i = 0; i < plain.set->n_tensors; i++)
+            if (plain.unpacked != NULL && plain.unpacked[i] != NULL)
+                read_ends(tensor_view(&plain.set->tensors[i], arena));
     arena_free(arena);
 }
 

@@ -184,6 +184,9 @@ static bool come_back(struct canonical_model *model, const struct choice *choice
     if (!find_weights(model, weights, error) ||
         !config_of_keys(family, kvs, model->checkpoint->tensors, dtype_text(choice->most), &config, error))
         return false;
+    const char *note = config_form_of_keys(family, kvs, model->checkpoint->tensors)->note;
+    if (note != NULL)
+        checkpoint_note(model->checkpoint, "hf/: %s", note);
     model->config = arena_strndup(model->arena, (const char *)config.bytes, config.length);
     model->config_length = config.length;
     buffer_free(&config);
@@ -201,7 +204,11 @@ static bool come_back(struct canonical_model *model, const struct choice *choice
         .read = read_view,
         .write = write_view,
     };
-    return job.relation != NULL && relation_apply(&job, error);
+    if (job.relation == NULL || !relation_apply(&job, error))
+        return false;
+    if (family->restore != NULL)
+        family->restore(kvs, model->arena, into, write_view);
+    return true;
 }
 
 bool canonical_take_gguf(struct canonical_model *model, const struct dtype *wanted, struct error *error)

@@ -4,6 +4,7 @@
 #include "formats/json_write.h"
 #include "models/config_class.h"
 #include "models/families/family.h"
+#include "models/layer_marks.h"
 #include "models/rope_of_tensors.h"
 
 #include <inttypes.h>
@@ -24,7 +25,7 @@ struct config_draft {
     const struct config_form *form;
     const struct gguf_kvs *kvs;
     const struct tensor_set *tensors;
-    struct json_document *defaults; /* of the class; NULL: unknown */
+    struct json_document *defaults; /* of the class */
     struct line lines[MAX_LINES];
     size_t n_lines;
 };
@@ -128,7 +129,7 @@ static bool key_number(struct config_draft *draft, const char *key, double *ret_
 
 static bool class_has(const struct config_draft *draft, const char *name, size_t length)
 {
-    return draft->defaults != NULL && json_get_n(json_root(draft->defaults), name, length) != NULL;
+    return json_get_n(json_root(draft->defaults), name, length) != NULL;
 }
 
 /* Of the hyperparameters that a key may come from, the one that the class has; else the first. */
@@ -207,6 +208,65 @@ static const char *computed(struct config_draft *draft, const struct config_row 
     return arena_printf(draft->arena, "%.0f", row->from == FROM_SUM ? a + b + row->plus : a - b);
 }
 
+/* How many layers config.json counts. */
+static uint64_t layer_count(struct config_draft *draft)
+{
+    uint64_t n = 0, n_predicting = 0;
+    gguf_get_u64(draft->kvs, key_name(draft, "block_count"), &n);
+    gguf_get_u64(draft->kvs, key_name(draft, "nextn_predict_layers"), &n_predicting);
+    return n_predicting <= n ? n - n_predicting : n;
+}
+
+/* A list with an element for each layer, or the numbers of those that are marked. */
+static const char *layer_list(struct config_draft *draft, const struct config_row *row, const struct layer_marks *marks)
+{
+    struct buffer out = {0};
+    struct json_writer writer = {.out = &out, .letters = JSON_ASCII, .indent = 1};
+    const char *values = row->from == FROM_LAYERS ? spelled(draft, row->other) : "|", *bar = strchr(values, '|');
+    const char *marked = arena_strndup(draft->arena, values, (size_t)(bar - values));
+    json_begin_array(&writer, NULL);
+    for (uint64_t i = 0; i < marks->n; i++)
+        if (row->from == FROM_LAYERS)
+            json_put_raw(&writer, NULL, marks->marked[i] ? marked : bar + 1);
+        else if (marks->marked[i])
+            json_put_number(&writer, NULL, i);
+    json_end(&writer);
+    const char *list = arena_strndup(draft->arena, (const char *)out.bytes, out.length);
+    buffer_free(&out);
+    return list;
+}
+
+static const char *of_layers(struct config_draft *draft, const struct config_row *row)
+{
+    struct layer_marks marks;
+    uint64_t period, offset, n = layer_count(draft);
+    bool is_tensor = strstr(row->key, "{}") != NULL;
+    if (is_tensor ? !layer_marks_of_tensors(draft->tensors, row->key, n, draft->arena, &marks)
+                  : !layer_marks_of_key(draft->kvs, key_name(draft, row->key), n, draft->arena, &marks))
+        return NULL;
+    if (row->from == FROM_LAYERS || row->from == FROM_LISTED)
+        return layer_list(draft, row, &marks);
+    if (!layer_marks_period(&marks, &period, &offset))
+        return NULL;
+    return arena_printf(draft->arena, "%" PRIu64, row->from == FROM_PERIOD ? period : offset);
+}
+
+static const char *most(struct config_draft *draft, const struct config_row *row)
+{
+    struct gguf_array array;
+    struct error unused;
+    uint64_t number, largest = 0;
+    const char *name = key_name(draft, row->key);
+    if (gguf_get_u64(draft->kvs, name, &number))
+        return arena_printf(draft->arena, "%" PRIu64, number);
+    if (!gguf_get_array(draft->kvs, name, draft->arena, &array, &unused))
+        return NULL;
+    for (uint64_t i = 0; i < array.count; i++)
+        if (gguf_array_u64(&array, i, &number) && number > largest)
+            largest = number;
+    return arena_printf(draft->arena, "%" PRIu64, largest);
+}
+
 /* The texts of an array numbered, as transformers has the labels of a classifier. */
 static const char *labels(struct config_draft *draft, const struct config_row *row)
 {
@@ -252,11 +312,21 @@ static const char *filled_in(struct config_draft *draft, const char *text)
     return spelled(draft, arena_printf(draft->arena, "%s%s", result, text));
 }
 
+static void remove_line(struct config_draft *draft, const char *name)
+{
+    for (size_t i = 0; i < draft->n_lines; i++)
+        if (strcmp(draft->lines[i].name, name) == 0)
+            draft->lines[i] = draft->lines[--draft->n_lines];
+}
+
 static const char *row_value(struct config_draft *draft, const struct config_row *row)
 {
     const struct tensor *tensor = row->key != NULL ? tensor_set_find_text(draft->tensors, row->key) : NULL;
     const struct gguf_kv *kv;
     switch (row->from) {
+    case FROM_NOWHERE:
+        remove_line(draft, row->name);
+        return NULL;
     case FROM_KEY:
         kv = gguf_kvs_find(draft->kvs, key_name(draft, row->key));
         return kv != NULL ? value_text(draft, kv) : NULL;
@@ -265,6 +335,13 @@ static const char *row_value(struct config_draft *draft, const struct config_row
     case FROM_LABELS:
     case FROM_NUMBERS:
         return labels(draft, row);
+    case FROM_MOST:
+        return most(draft, row);
+    case FROM_LAYERS:
+    case FROM_LISTED:
+    case FROM_PERIOD:
+    case FROM_OFFSET:
+        return of_layers(draft, row);
     case FROM_TENSOR:
         return tensor != NULL ? "true" : "false";
     case FROM_NO_TENSOR:
@@ -276,12 +353,26 @@ static const char *row_value(struct config_draft *draft, const struct config_row
     }
 }
 
+/* "line.member" is one more member of a line that is an object already; without that line, there is none. */
+static void set_member(struct config_draft *draft, const char *name, const char *value)
+{
+    size_t length = strcspn(name, ".");
+    for (size_t i = 0; i < draft->n_lines; i++) {
+        const char *object = draft->lines[i].value, *end = strrchr(object, '\n');
+        if (strncmp(draft->lines[i].name, name, length) == 0 && draft->lines[i].name[length] == '\0' && end != NULL)
+            draft->lines[i].value = arena_printf(draft->arena, "%.*s,\n    \"%s\": %s%s", (int)(end - object), object,
+                                                 name + length + 1, value, end);
+    }
+}
+
 static void add_row(struct config_draft *draft, const struct config_row *row)
 {
     const char *value = row_value(draft, row);
     if (value == NULL && row->text != NULL)
         value = spelled(draft, row->text);
-    if (value != NULL)
+    if (value != NULL && strchr(row->name, '.') != NULL)
+        set_member(draft, row->name, value);
+    else if (value != NULL)
         set_line(draft, row->name, value);
 }
 
@@ -355,18 +446,22 @@ static bool holds(const char *condition, size_t length, const struct family *fam
              (int)(condition + length - subject), subject);
     char *value = is_key ? strchr(name, '=') : NULL;
     uint64_t number;
-    bool is_there;
+    bool is_there, truth;
     if (value != NULL) {
         *value = '\0';
-        is_there = gguf_get_u64(kvs, name, &number) && number == strtoull(value + 1, NULL, 10);
+        if (gguf_get_bool(kvs, name, &truth))
+            number = truth;
+        else if (!gguf_get_u64(kvs, name, &number))
+            return is_denied;
+        is_there = number == strtoull(value + 1, NULL, 10);
     } else {
         is_there = is_key ? gguf_kvs_find(kvs, name) != NULL : tensor_set_find_text(tensors, name) != NULL;
     }
     return is_there != is_denied;
 }
 
-static const struct config_form *find_form(const struct family *family, const struct gguf_kvs *kvs,
-                                           const struct tensor_set *tensors)
+const struct config_form *config_form_of_keys(const struct family *family, const struct gguf_kvs *kvs,
+                                              const struct tensor_set *tensors)
 {
     for (const struct config_form *form = family->forms; form != NULL && form->architecture != NULL; form++) {
         const char *at = form->when != NULL ? form->when : "";
@@ -400,14 +495,15 @@ static void write_lines(struct config_draft *draft, struct buffer *out)
 bool config_of_keys(const struct family *family, const struct gguf_kvs *kvs, const struct tensor_set *tensors,
                     const char *dtype, struct buffer *out, struct error *error)
 {
-    const struct config_form *form = find_form(family, kvs, tensors);
+    const struct config_form *form = config_form_of_keys(family, kvs, tensors);
     if (form == NULL)
         return error_set(error, "how config.json of the family %s is written is not known", family->name);
     struct config_draft draft = {arena_new(), family, form, kvs, tensors};
     const struct config_class *class = config_class_find(form->model_type);
-    const char *defaults = class != NULL ? spelled(&draft, class->defaults) : NULL;
-    if (defaults != NULL)
-        draft.defaults = json_parse(defaults, strlen(defaults), error);
+    if (class == NULL)
+        class = config_class_find("llama"); /* whose names most have taken over */
+    const char *defaults = spelled(&draft, class->defaults);
+    draft.defaults = json_parse(defaults, strlen(defaults), error);
     for (size_t i = 0; family->keys[i] != NULL; i++)
         for (const struct key_row *row = family->keys[i]; row->key != NULL || row->emit != NULL; row++)
             if (!is_set_again(&draft, i, row))

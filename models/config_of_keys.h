@@ -16,6 +16,7 @@ struct family;
 
 enum config_from {
     FROM_KEY,        /* the value of `key` */
+    FROM_NOWHERE,    /* no line, though a row of the family's keys makes one */
     FROM_TEXT,       /* `text`, as JSON with ' for the quotation mark */
     FROM_TENSOR,     /* whether the tensor `key` is there */
     FROM_NO_TENSOR,  /* whether it is not */
@@ -26,11 +27,19 @@ enum config_from {
     FROM_HEAD_SHARE, /* `key` as a part of the size of a head: of `other`, else embedding_length / head_count */
     FROM_LABELS,     /* the texts of `key` as an object, by number */
     FROM_NUMBERS,    /* the same the other way: numbers by text */
+    FROM_MOST,       /* the largest number of the array `key` */
+
+    /* Of the layers that `key` marks: an array, or one number for all of them, by what is above 0; a tensor's name with
+     * {} in it, by being there. */
+    FROM_LAYERS, /* a list: for each layer what is before the '|' in `other`, or after it, as in FROM_TEXT */
+    FROM_LISTED, /* a list of the numbers of those that are marked */
+    FROM_PERIOD, /* how many layers it is from one that is marked to the next */
+    FROM_OFFSET, /* the first of them */
 };
 
 /* One line of config.json. Keys go without the architecture's name, tensors with their suffix. */
 struct config_row {
-    const char *name;
+    const char *name; /* "rope_scaling.type": a member of that line, where there is one */
     enum config_from from;
     const char *key, *other;
     const char *text; /* of FROM_TEXT, with <KEY> for the value of a key, null without it; of others what is written
@@ -41,16 +50,21 @@ struct config_row {
 /* A class that the family may be: the first one whose condition holds. */
 struct config_form {
     const char *architecture, *model_type;
-    /* Conditions with blanks between them, all of which hold: "key:expert_count", "key:expert_gating_func=2",
-     * "tensor:blk.0.attn_q.bias", with a '!' before it what is not there or not so; NULL: always. */
+    /* Conditions with blanks between them, all of which hold: "key:expert_count", "key:expert_gating_func=2" (truth is
+     * 0 or 1), "tensor:blk.0.attn_q.bias", with a '!' before it what is not there or not so; NULL: always. */
     const char *when;
     const struct config_row *rows; /* up to one without a name; NULL: none */
+    const char *note;              /* what whoever opens it should know; NULL: nothing */
 };
 
 /* The family of a model by its keys, or NULL. Several may have one architecture: the tokenizer tells them apart. */
 const struct family *family_of_keys(const struct gguf_kvs *kvs);
 
-/* Appends the text of config.json: two blanks a level, keys sorted, as save_pretrained writes it. `tensors` are those
- * of the GGUF, sealed; `dtype` is what torch_dtype says: "bfloat16". */
+/* The class that a GGUF is written as; NULL where none is known. `tensors` are those of the GGUF, sealed. */
+const struct config_form *config_form_of_keys(const struct family *family, const struct gguf_kvs *kvs,
+                                              const struct tensor_set *tensors);
+
+/* Appends the text of config.json: two blanks a level, keys sorted, as save_pretrained writes it. `dtype` is what
+ * torch_dtype says: "bfloat16". */
 bool config_of_keys(const struct family *family, const struct gguf_kvs *kvs, const struct tensor_set *tensors,
                     const char *dtype, struct buffer *out, struct error *error);

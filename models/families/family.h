@@ -100,6 +100,10 @@ struct family {
      * the same. NULL: the tensor is left out. */
     const char *(*rename)(struct arena *arena, const struct facts *facts, enum direction direction, const char *name);
 
+    /* On the way back, tensors that keys hold: writes each of them. */
+    void (*restore)(const struct gguf_kvs *kvs, struct arena *arena, void *context,
+                    void (*write)(void *context, const char *name, const struct view *view));
+
     /* Tensors that are in no file, and keys that go with them: they come before all others. */
     bool (*add_extras)(struct draft *draft, struct error *error);
 

@@ -584,6 +584,51 @@ static const struct config_class classes[] = {
         .computed = kv_heads,
     },
     {
+        .model_type = "falcon_h1",
+        .defaults =
+            "{'num_hidden_layers': 32, 'max_position_embeddings': 8192, 'hidden_size': 4096, 'intermediate_size': "
+            "14336,"
+            " 'num_attention_heads': 32, 'num_key_value_heads': 8, 'rope_theta': 100000.0, 'rope_scaling': null,"
+            " 'rms_norm_eps': 1e-05, 'mamba_d_ssm': 1024, 'mamba_n_heads': 128, 'mamba_d_state': 256,"
+            " 'mamba_n_groups': 1, 'mamba_d_conv': 4, 'key_multiplier': 1.0, 'attention_in_multiplier': 1.0,"
+            " 'attention_out_multiplier': 1.0, 'ssm_in_multiplier': 1.0, 'ssm_out_multiplier': 1.0,"
+            " 'lm_head_multiplier': 1.0, 'embedding_multiplier': 1.0, 'mlp_multipliers': [1.0, 1.0],"
+            " 'ssm_multipliers': [1.0, 1.0, 1.0, 1.0, 1.0], 'vocab_size': 128000, 'pad_token_id': 0, 'bos_token_id': 1,"
+            " 'eos_token_id': 2, 'tie_word_embeddings': false}",
+        .computed = kv_heads,
+    },
+    {
+        .model_type = "jamba",
+        .defaults =
+            "{'num_hidden_layers': 32, 'max_position_embeddings': 262144, 'hidden_size': 4096, 'intermediate_size': "
+            "14336,"
+            " 'num_attention_heads': 32, 'num_key_value_heads': 8, 'rms_norm_eps': 1e-06, 'num_experts': 16,"
+            " 'num_experts_per_tok': 2, 'expert_layer_period': 2, 'expert_layer_offset': 1, 'attn_layer_period': 8,"
+            " 'attn_layer_offset': 4, 'mamba_expand': 2, 'mamba_d_conv': 4, 'mamba_d_state': 16, 'mamba_dt_rank': 256,"
+            " 'sliding_window': null, 'vocab_size': 65536, 'pad_token_id': 0, 'bos_token_id': 1, 'eos_token_id': 2,"
+            " 'tie_word_embeddings': false}",
+        .computed = kv_heads,
+    },
+    {
+        .model_type = "granitemoehybrid",
+        .defaults =
+            GRANITE_DEFAULTS ", 'num_local_experts': 8, 'num_experts_per_tok': 2, 'shared_intermediate_size': 1024,"
+                             " 'layer_types': null, 'mamba_n_heads': 128, 'mamba_n_groups': 1, 'mamba_d_state': 256,"
+                             " 'mamba_d_conv': 4, 'mamba_expand': 2}",
+        .computed = kv_heads,
+    },
+    {
+        .model_type = "bamba",
+        .defaults =
+            "{'num_hidden_layers': 32, 'max_position_embeddings': 262144, 'hidden_size': 4096, 'intermediate_size': "
+            "14336,"
+            " 'num_attention_heads': 32, 'num_key_value_heads': 8, 'rope_theta': 10000.0, 'rope_scaling': null,"
+            " 'partial_rotary_factor': 0.5, 'rms_norm_eps': 1e-05, 'attn_layer_indices': null, 'mamba_n_heads': 128,"
+            " 'mamba_n_groups': 1, 'mamba_d_state': 256, 'mamba_d_conv': 4, 'mamba_expand': 2, 'vocab_size': 128000,"
+            " 'pad_token_id': 0, 'bos_token_id': 1, 'eos_token_id': 2, 'tie_word_embeddings': false}",
+        .computed = kv_heads,
+    },
+    {
         .model_type = "deepseek_v2",
         .defaults =
             "{'num_hidden_layers': 32, 'max_position_embeddings': 2048, 'hidden_size': 4096, 'intermediate_size': "

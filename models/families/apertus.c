@@ -73,11 +73,44 @@ static bool add_extras(struct draft *draft, struct error *error)
     return add_rope_freqs(draft, error);
 }
 
+/* One number is a parameter with an axis, or a buffer without one. */
+static void restore(const struct gguf_kvs *kvs, struct arena *arena, void *context,
+                    void (*write)(void *context, const char *name, const struct view *view))
+{
+    struct gguf_array array;
+    struct error unused;
+    const uint64_t shape[] = {1};
+    double value;
+    for (size_t i = 0; i < sizeof parameters / sizeof *parameters; i++) {
+        const struct parameter *parameter = &parameters[i];
+        if (!gguf_get_array(kvs, parameter->key, arena, &array, &unused))
+            continue;
+        for (uint64_t layer = 0; layer < array.count && gguf_array_f64(&array, layer, &value); layer++) {
+            const uint64_t numbers[PATTERN_NUMBERS] = {layer};
+            const float number = (float)value;
+            const unsigned rank = strncmp(parameter->key, "xielu.alpha", 11) == 0;
+            write(context, pattern_fill(arena, parameter->tensor, numbers, ""),
+                  view_literal(arena, &f32_dtype, rank, shape, arena_copy(arena, &number, sizeof number)));
+        }
+    }
+}
+
+static const struct config_row config_rows[] = {
+    {"hidden_act", FROM_TEXT, .text = "'xielu'"},
+    {"attention_bias", FROM_TENSOR, "blk.0.attn_q.bias"},
+    {"mlp_bias", FROM_TENSOR, "blk.0.ffn_up.bias"},
+    {0},
+};
+
+static const struct config_form forms[] = {{"ApertusForCausalLM", "apertus", NULL, config_rows}, {0}};
+
 const struct family apertus_family = {
     .name = "apertus",
     .summary = "Apertus",
     .hf = names,
     .tensors = {tensors, decoder_tensors},
+    .forms = forms,
+    .restore = restore,
     .keys = {base_keys, llama_keys},
     .vocabs = {&spm_vocab, &llama_hf_vocab, &bpe_vocab},
     .add_extras = add_extras,

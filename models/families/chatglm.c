@@ -89,11 +89,25 @@ static bool pad_vocabulary(struct draft *draft, const struct vocab_input *input,
 
 static const char *const prefixes[] = {"transformer.", NULL};
 
+static const struct config_row config_rows[] = {
+    {"hidden_act", FROM_TEXT, .text = "'silu'"},
+    {"intermediate_size", FROM_KEY, "feed_forward_length"},
+    {"rms_norm_eps", FROM_KEY, "attention.layer_norm_rms_epsilon"},
+    {"layernorm_epsilon", FROM_NOWHERE},
+    {"head_dim", FROM_QUOTIENT, "embedding_length", "attention.head_count"},
+    {"partial_rotary_factor", FROM_HEAD_SHARE, "rope.dimension_count"},
+    {"max_position_embeddings", FROM_KEY, "context_length"},
+    {0},
+};
+
+static const struct config_form forms[] = {{"GlmForCausalLM", "glm", NULL, config_rows}, {0}};
+
 const struct family chatglm_family = {
     .name = "chatglm",
     .summary = "ChatGLM 2 and 3, glm-4-9b",
     .hf = names,
     .tensors = {tensors, decoder_tensors},
+    .forms = forms,
     .keys = {keys, rope_keys},
     .vocabs = {&chatglm_vocab},
     .dropped_prefixes = prefixes,

@@ -84,6 +84,15 @@ static const struct config_row config_rows[] = {
     {0},
 };
 
+static const struct config_row config_moe_rows[] = {
+    {"hidden_act", FROM_TEXT, .text = "'silu'"},
+    {"use_bias", FROM_TENSOR, "blk.0.attn_q.bias"},
+    {"num_local_experts", FROM_NOWHERE},
+    {"num_experts_per_tok", FROM_NOWHERE},
+    {0},
+};
+
+static const struct config_form moe_forms[] = {{"Ernie4_5_MoeForCausalLM", "ernie4_5_moe", NULL, config_moe_rows}, {0}};
 static const struct config_form forms[] = {{"Ernie4_5ForCausalLM", "ernie4_5", NULL, config_rows}, {0}};
 
 const struct family ernie4_5_family = {
@@ -101,6 +110,7 @@ const struct family ernie4_5_moe_family = {
     .summary = "ERNIE 4.5 with experts",
     .hf = moe_names,
     .tensors = {moe_tensors, experts_gate_first_tensors, decoder_tensors},
+    .forms = moe_forms,
     .keys = {base_keys, moe_layer_keys},
     ERNIE,
 };

@@ -158,11 +158,33 @@ static bool add_freqs(struct draft *draft, struct error *error)
            rope_freqs_add(draft, 16, dimensions, dimensions, false, error);
 }
 
+static const struct config_row config4_rows[] = {
+    {"hidden_act", FROM_TEXT, .text = "'silu'"},
+    {"layer_types", FROM_LAYERS, "attention.sliding_window_pattern", "'sliding_attention'|'full_attention'"},
+    {"sliding_window", FROM_KEY, "attention.sliding_window"},
+    {0},
+};
+
+static const struct config_row config4_full_rows[] = {
+    {"hidden_act", FROM_TEXT, .text = "'silu'"},
+    {"layer_types", FROM_LAYERS, "block_count", "'full_attention'|null"},
+    {"sliding_window_pattern", FROM_TEXT, .text = "null"},
+    {"sliding_window", FROM_TEXT, .text = "null"},
+    {0},
+};
+
+static const struct config_form forms4[] = {
+    {"Exaone4ForCausalLM", "exaone4", "key:attention.sliding_window_pattern", config4_rows},
+    {"Exaone4ForCausalLM", "exaone4", NULL, config4_full_rows},
+    {0},
+};
+
 const struct family exaone4_family = {
     .name = "exaone4",
     .summary = "EXAONE 4 and 4.5",
     .hf = names4,
     .tensors = {tensors4, norm_tensors, nextn_tensors, decoder_tensors},
+    .forms = forms4,
     .keys = {base_keys, keys4},
     .vocabs = {&bpe_vocab},
     .add_facts = nextn_add_facts,

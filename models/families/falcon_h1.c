@@ -155,11 +155,37 @@ static void add_facts(struct facts *facts, const struct hparams *hparams)
         set_factor(facts, part_factors[i], json_is(ssm, JSON_ARRAY) ? json_at(ssm, i) : NULL);
 }
 
+/* What the model multiplies by is in the weights already. */
+static const struct config_row config_rows[] = {
+    {"hidden_act", FROM_TEXT, .text = "'silu'"},
+    {"attention_in_multiplier", FROM_TEXT, .text = "1.0"},
+    {"attention_out_multiplier", FROM_TEXT, .text = "1.0"},
+    {"embedding_multiplier", FROM_TEXT, .text = "1.0"},
+    {"key_multiplier", FROM_TEXT, .text = "1.0"},
+    {"lm_head_multiplier", FROM_TEXT, .text = "1.0"},
+    {"mlp_multipliers", FROM_TEXT, .text = "[1.0, 1.0]"},
+    {"ssm_in_multiplier", FROM_TEXT, .text = "1.0"},
+    {"ssm_multipliers", FROM_TEXT, .text = "[1.0, 1.0, 1.0, 1.0, 1.0]"},
+    {"ssm_out_multiplier", FROM_TEXT, .text = "1.0"},
+    {"mamba_n_heads", FROM_KEY, "ssm.time_step_rank"},
+    {"mamba_d_head", FROM_QUOTIENT, "ssm.inner_size", "ssm.time_step_rank"},
+    {"mamba_rms_norm", FROM_TENSOR, "blk.0.ssm_norm.weight"},
+    {"mamba_conv_bias", FROM_TENSOR, "blk.0.ssm_conv1d.bias"},
+    {"mamba_proj_bias", FROM_TENSOR, "blk.0.ssm_in.bias"},
+    {"attention_bias", FROM_TENSOR, "blk.0.attn_q.bias"},
+    {"mlp_bias", FROM_TENSOR, "blk.0.ffn_up.bias"},
+    {"projectors_bias", FROM_TENSOR, "blk.0.ssm_out.bias"},
+    {0},
+};
+
+static const struct config_form forms[] = {{"FalconH1ForCausalLM", "falcon_h1", NULL, config_rows}, {0}};
+
 const struct family falcon_h1_family = {
     .name = "falcon-h1",
     .summary = "Falcon-H1",
     .hf = names,
     .tensors = {tensors, mamba2_layer_tensors, decoder_tensors},
+    .forms = forms,
     .keys = {keys},
     .vocabs = {&bpe_vocab},
     .add_facts = add_facts,

@@ -8,6 +8,14 @@ extern const struct relation_row gemma2_tensors[]; /* of the second on: norms af
 extern const struct relation_row gemma3_tensors[]; /* of the third: norms of queries and keys */
 extern const struct key_row gemma_keys[], gemma3_keys[];
 
+#define GEMMA3_CONFIG_ROWS                                                                                             \
+    {"hidden_activation", FROM_TEXT, .text = "'gelu_pytorch_tanh'"}, {"head_dim", FROM_KEY, "attention.key_length"},   \
+        {"sliding_window", FROM_KEY, "attention.sliding_window"},                                                      \
+        {"rope_local_base_freq", FROM_KEY, "rope.freq_base_swa", .text = "10000.0"},                                   \
+    {                                                                                                                  \
+        "attention_bias", FROM_TENSOR, "blk.0.attn_q.bias"                                                             \
+    }
+
 /* tokenizer.ggml.add_space_prefix is false. */
 bool gemma_after_vocab(struct draft *draft, const struct vocab_input *input, struct error *error);
 

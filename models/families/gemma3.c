@@ -70,23 +70,15 @@ bool gemma3_after_vocab(struct draft *draft, const struct vocab_input *input, st
     return gemma_after_vocab(draft, input, error);
 }
 
-#define CONFIG_ROWS                                                                                                    \
-    {"hidden_activation", FROM_TEXT, .text = "'gelu_pytorch_tanh'"}, {"head_dim", FROM_KEY, "attention.key_length"},   \
-        {"sliding_window", FROM_KEY, "attention.sliding_window"},                                                      \
-        {"rope_local_base_freq", FROM_KEY, "rope.freq_base_swa", .text = "10000.0"},                                   \
-    {                                                                                                                  \
-        "attention_bias", FROM_TENSOR, "blk.0.attn_q.bias"                                                             \
-    }
-
 static const struct config_row config_rows[] = {
-    CONFIG_ROWS,
+    GEMMA3_CONFIG_ROWS,
     {"query_pre_attn_scalar", FROM_KEY, "attention.key_length"},
     {0},
 };
 
 /* As Gemma 2's: of the widest one, which has 62 layers, it is not the size of a head. */
 static const struct config_row config_27b_rows[] = {
-    CONFIG_ROWS,
+    GEMMA3_CONFIG_ROWS,
     {"query_pre_attn_scalar", FROM_QUOTIENT, "embedding_length", "attention.head_count"},
     {0},
 };

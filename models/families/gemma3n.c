@@ -108,7 +108,6 @@ static void pad(struct draft *draft, const char *fact, const char *tensor_name)
     struct error unused;
     uint64_t n_tokens;
     const struct tensor_set *set = draft->model->checkpoint->tensors;
-    facts_set(&draft->facts, fact, 0);
     if (!hparams_count(draft->model->hparams, "vocab_size", 0, 1 << 24, &n_tokens, &unused))
         return;
     for (size_t i = 0; i < set->n_tensors; i++) {
@@ -123,7 +122,6 @@ static bool adjust(struct draft *draft, struct error *error)
 {
     enum { INPUTS = 4 };
     uint64_t n_inputs;
-    facts_set(&draft->facts, "last", 1);
     pad(draft, "added", "embed_tokens.weight");
     pad(draft, "added_per_layer", "embed_tokens_per_layer.weight");
     return hparams_count(draft->model->hparams, "altup_num_inputs", INPUTS, INPUTS, &n_inputs, error);
@@ -138,13 +136,35 @@ static bool count_all_tokens(struct draft *draft, const struct vocab_input *inpu
            hparams_override(draft->model->hparams, "vocab_size_per_layer_input", n_tokens, error);
 }
 
+static void add_facts(struct facts *facts, const struct hparams *hparams)
+{
+    (void)hparams;
+    facts_set(facts, "last", 1);
+    facts_set(facts, "added", 0);
+    facts_set(facts, "added_per_layer", 0);
+}
+
+static const struct config_row config_rows[] = {
+    GEMMA3_CONFIG_ROWS,
+    {"intermediate_size", FROM_KEY, "feed_forward_length"},
+    {"activation_sparsity_pattern", FROM_LAYERS, "activation_sparsity_scale", "0.95|0.0"},
+    {"layer_types", FROM_LAYERS, "attention.sliding_window_pattern", "'sliding_attention'|'full_attention'"},
+    {"vocab_size_per_layer_input", FROM_ROWS, "per_layer_token_embd.weight"},
+    {"laurel_rank", FROM_ROWS, "blk.0.laurel_l.weight"},
+    {0},
+};
+
+static const struct config_form forms[] = {{"Gemma3nForCausalLM", "gemma3n_text", NULL, config_rows}, {0}};
+
 const struct family gemma3n_family = {
     .name = "gemma3n",
     .summary = "Gemma 3n, the text model",
     .hf = names,
     .tensors = {tensors, decoder_tensors},
+    .forms = forms,
     .keys = {base_keys, gemma3_keys, keys},
     .vocabs = {&spm_vocab, &bpe_vocab},
+    .add_facts = add_facts,
     .adjust = adjust,
     .before_vocab = count_all_tokens,
     .after_vocab = gemma3_after_vocab,

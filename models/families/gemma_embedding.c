@@ -1,6 +1,8 @@
 /* EmbeddingGemma. conversion/gemma.py. */
 #include "models/families/gemma.h"
 
+#include <string.h>
+
 static const struct family_name names[] = {{"Gemma3TextModel", "model."}, {0}};
 
 /* As in the file: transformers halves the window of models that look both ways. */
@@ -15,13 +17,31 @@ static bool emit_window(struct draft *draft, struct error *error)
 
 static const struct key_row keys[] = {{.emit = emit_window}, {.emit = emit_pooling_type}, {0}};
 
+static const char *rename_tensor(struct arena *arena, const struct facts *facts, enum direction direction,
+                                 const char *name)
+{
+    (void)arena, (void)facts;
+    return direction == BACKWARD && strncmp(name, "model.", 6) == 0 ? name + 6 : name;
+}
+
+static const struct config_row config_rows[] = {
+    GEMMA3_CONFIG_ROWS,
+    {"query_pre_attn_scalar", FROM_KEY, "attention.key_length"},
+    {"use_bidirectional_attention", FROM_TEXT, .text = "true"},
+    {0},
+};
+
+static const struct config_form forms[] = {{"Gemma3TextModel", "gemma3_text", NULL, config_rows}, {0}};
+
 const struct family gemma_embedding_family = {
     .name = "gemma-embedding",
     .summary = "EmbeddingGemma",
     .hf = names,
     .tensors = {gemma3_tensors, gemma2_tensors, gemma_tensors, decoder_tensors},
+    .forms = forms,
     .keys = {base_keys, gemma3_keys, keys},
     .vocabs = {&spm_vocab, &bpe_vocab},
+    .rename = rename_tensor,
     .adjust = gemma3_count_tokens,
     .after_vocab = gemma3_after_vocab,
 };

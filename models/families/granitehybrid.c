@@ -11,12 +11,16 @@
 
 static const struct family_name names[] = {{"GraniteMoeHybridForCausalLM"}, {"BambaForCausalLM"}, {0}};
 
+static const struct relation_row bamba_tensors[] = {
+    {"model.final_layernorm", "output_norm", .when = "bamba"},
+    {"model.layers.{}.pre_ff_layernorm", "blk.{}.ffn_norm", .when = "bamba"},
+    {"model.layers.{}.feed_forward.gate_proj", "blk.{}.ffn_gate", .parallel = "row", .when = "bamba"},
+    {"model.layers.{}.feed_forward.up_proj", "blk.{}.ffn_up", .parallel = "row", .when = "bamba"},
+    {"model.layers.{}.feed_forward.down_proj", "blk.{}.ffn_down", .parallel = "column", .when = "bamba"},
+    {0},
+};
+
 static const struct relation_row tensors[] = {
-    {"model.final_layernorm", "output_norm", .forward_only = true},
-    {"model.layers.{}.pre_ff_layernorm", "blk.{}.ffn_norm", .forward_only = true},
-    {"model.layers.{}.feed_forward.gate_proj", "blk.{}.ffn_gate", .parallel = "row", .forward_only = true},
-    {"model.layers.{}.feed_forward.up_proj", "blk.{}.ffn_up", .parallel = "row", .forward_only = true},
-    {"model.layers.{}.feed_forward.down_proj", "blk.{}.ffn_down", .parallel = "column", .forward_only = true},
     {"model.layers.{}.shared_mlp.input_linear", "blk.{}.ffn_gate_shexp, blk.{}.ffn_up_shexp", GATE_UP, "gate up",
      .when = "expert"},
     {"model.layers.{}.shared_mlp.output_linear", "blk.{}.ffn_down_shexp", .parallel = "column", .when = "expert"},
@@ -131,7 +135,10 @@ static void add_facts(struct facts *facts, const struct hparams *hparams)
     const struct mamba2_sizes sizes = {.groups = "n_groups|mamba_n_groups",
                                        .state = "state_size|d_state|mamba_state_size|mamba_d_state",
                                        .heads = "n_heads|mamba_n_heads"};
+    const char *architecture = hparams_architecture(hparams);
     mamba2_add_facts(facts, hparams, &sizes);
+    if (architecture != NULL && strcmp(architecture, "BambaForCausalLM") == 0)
+        facts_set(facts, "bamba", 1);
 }
 
 static bool pad_vocabulary(struct draft *draft, const struct vocab_input *input, struct error *error)
@@ -140,8 +147,50 @@ static bool pad_vocabulary(struct draft *draft, const struct vocab_input *input,
     return !has_mamba_layers(draft->model->hparams) || mamba2_pad_vocabulary(draft, 8, error);
 }
 
+#define CONFIG_ROWS                                                                                                    \
+    {"hidden_act", FROM_TEXT, .text = "'silu'"}, {"num_key_value_heads", FROM_MOST, "attention.head_count_kv"},        \
+        {"mamba_n_heads", FROM_KEY, "ssm.time_step_rank"},                                                             \
+        {"mamba_d_head", FROM_QUOTIENT, "ssm.inner_size", "ssm.time_step_rank"},                                       \
+        {"mamba_expand", FROM_QUOTIENT, "ssm.inner_size", "embedding_length"},                                         \
+        {"mamba_conv_bias", FROM_TENSOR, "blk.0.ssm_conv1d.bias"},                                                     \
+    {                                                                                                                  \
+        "mamba_proj_bias", FROM_TENSOR, "blk.0.ssm_in.bias"                                                            \
+    }
+
+#define GRANITE_ROWS                                                                                                   \
+    CONFIG_ROWS, {"logits_scaling", FROM_KEY, "logit_scale", .text = "1.0"},                                           \
+        {"layer_types", FROM_LAYERS, "attention.head_count_kv", "'attention'|'mamba'"},                                \
+    {                                                                                                                  \
+        "position_embedding_type", FROM_TEXT, .text = "'nope'"                                                         \
+    }
+
+static const struct config_row config_moe_rows[] = {GRANITE_ROWS, {0}};
+
+static const struct config_row config_dense_rows[] = {
+    GRANITE_ROWS,
+    {"num_local_experts", FROM_TEXT, .text = "0"},
+    {"num_experts_per_tok", FROM_TEXT, .text = "0"},
+    {0},
+};
+
+static const struct config_row config_bamba_rows[] = {
+    CONFIG_ROWS,
+    {"attn_layer_indices", FROM_LISTED, "attention.head_count_kv"},
+    {"attn_rotary_emb", FROM_KEY, "rope.dimension_count"},
+    {0},
+};
+
+/* Granite 4 has no positions where it has layers of Mamba, Bamba turns. */
+static const struct config_form forms[] = {
+    {"BambaForCausalLM", "bamba", "key:rope.scaling.finetuned=1", config_bamba_rows},
+    {"GraniteMoeHybridForCausalLM", "granitemoehybrid", "tensor:blk.0.ffn_gate_inp.weight", config_moe_rows},
+    {"GraniteMoeHybridForCausalLM", "granitemoehybrid", NULL, config_dense_rows},
+    {0},
+};
+
 #define GRANITE_HYBRID                                                                                                 \
-    .hf = names, .tensors = {tensors, mamba2_layer_tensors, granite_moe_tensors, llama_tensors, decoder_tensors},      \
+    .hf = names,                                                                                                       \
+    .tensors = {bamba_tensors, tensors, mamba2_layer_tensors, granite_moe_tensors, llama_tensors, decoder_tensors},    \
     .keys = {base_keys, granite_keys, granite_moe_keys, keys}, .vocabs = {&spm_vocab, &bpe_vocab},                     \
     .add_facts = add_facts, .add_extras = add_rope_freqs, .before_vocab = pad_vocabulary
 
@@ -149,6 +198,7 @@ const struct family granitehybrid_family = {
     .name = "granitehybrid",
     .summary = "Granite 4, Bamba",
     .applies = is_hybrid,
+    .forms = forms,
     GRANITE_HYBRID,
 };
 

@@ -125,11 +125,34 @@ static void add_moe_facts(struct facts *facts, const struct hparams *hparams)
         facts_set(facts, "tied", 1);
 }
 
+static const struct config_row config_rows[] = {
+    {"hidden_act", FROM_TEXT, .text = "'silu'"},
+    {"attention_bias", FROM_TENSOR, "blk.0.attn_q.bias"},
+    {0},
+};
+
+static const struct config_row config_moe_rows[] = {
+    {"hidden_act", FROM_TEXT, .text = "'silu'"},
+    {"attention_bias", FROM_TENSOR, "blk.0.attn_q.bias"},
+    {"moe_topk", FROM_KEY, "expert_used_count"},
+    {"moe_intermediate_size", FROM_KEY, "expert_feed_forward_length"},
+    {"num_shared_expert", FROM_KEY, "expert_shared_count"},
+    {"num_experts_per_tok", FROM_NOWHERE},
+    {0},
+};
+
+static const struct config_form forms[] = {{"HunYuanDenseV1ForCausalLM", "hunyuan_v1_dense", NULL, config_rows}, {0}};
+static const struct config_form moe_forms[] = {
+    {"HunYuanMoEV1ForCausalLM", "hunyuan_v1_moe", NULL, config_moe_rows},
+    {0},
+};
+
 const struct family hunyuan_dense_family = {
     .name = "hunyuan-dense",
     .summary = "Hunyuan, dense",
     .hf = names,
     .tensors = {tensors, decoder_tensors},
+    .forms = forms,
     .keys = {base_keys, keys},
     .vocabs = {&hunyuan_vocab},
     .add_facts = add_facts,
@@ -140,6 +163,7 @@ const struct family hunyuan_moe_family = {
     .summary = "Hunyuan with experts",
     .hf = moe_names,
     .tensors = {tensors, moe_tensors, experts_tensors, decoder_tensors},
+    .forms = moe_forms,
     .keys = {base_keys, moe_layer_keys},
     .vocabs = {&bpe_vocab},
     .add_facts = add_moe_facts,

@@ -109,11 +109,29 @@ static bool after_vocab(struct draft *draft, const struct vocab_input *input, st
     return true;
 }
 
+/* The kernels run on a GPU alone, and without them the class works anywhere. */
+static const struct config_row config_rows[] = {
+    {"use_mamba_kernels", FROM_TEXT, .text = "false"},
+    {"hidden_act", FROM_TEXT, .text = "'silu'"},
+    {"num_key_value_heads", FROM_MOST, "attention.head_count_kv"},
+    {"attn_layer_period", FROM_PERIOD, "attention.head_count_kv"},
+    {"attn_layer_offset", FROM_OFFSET, "attention.head_count_kv"},
+    {"expert_layer_period", FROM_PERIOD, "blk.{}.ffn_gate_inp.weight"},
+    {"expert_layer_offset", FROM_OFFSET, "blk.{}.ffn_gate_inp.weight"},
+    {"mamba_expand", FROM_QUOTIENT, "ssm.inner_size", "embedding_length"},
+    {"mamba_conv_bias", FROM_TENSOR, "blk.0.ssm_conv1d.bias"},
+    {"mamba_proj_bias", FROM_TENSOR, "blk.0.ssm_in.bias"},
+    {0},
+};
+
+static const struct config_form forms[] = {{"JambaForCausalLM", "jamba", NULL, config_rows}, {0}};
+
 const struct family jamba_family = {
     .name = "jamba",
     .summary = "Jamba",
     .hf = names,
     .tensors = {tensors, decoder_tensors},
+    .forms = forms,
     .keys = {keys},
     .vocabs = {&spm_vocab, &llama_hf_vocab},
     .add_facts = add_facts,

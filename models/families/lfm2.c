@@ -111,11 +111,40 @@ static const char *rename_tensor(struct arena *arena, const struct facts *facts,
     return strncmp(name, "lfm.", 4) == 0 ? arena_printf(arena, "model.%s", name + 4) : name;
 }
 
+#define CONFIG_ROWS                                                                                                    \
+    {"num_key_value_heads", FROM_MOST, "attention.head_count_kv"},                                                     \
+        {"layer_types", FROM_LAYERS, "attention.head_count_kv", "'full_attention'|'conv'"},                            \
+    {                                                                                                                  \
+        "conv_bias", FROM_TENSOR, "blk.0.shortconv.conv.bias"                                                          \
+    }
+
+static const struct config_row config_rows[] = {
+    CONFIG_ROWS,
+    {"intermediate_size", FROM_KEY, "feed_forward_length"},
+    {"block_auto_adjust_ff_dim", FROM_TEXT, .text = "false"},
+    {0},
+};
+
+static const struct config_form forms[] = {{"Lfm2ForCausalLM", "lfm2", NULL, config_rows}, {0}};
+
+/* Whether experts have a bias is told by no layer that is sure to be there; the class has one unless told. */
+static const struct config_row config_moe_rows[] = {
+    CONFIG_ROWS,
+    {"norm_eps", FROM_KEY, "attention.layer_norm_rms_epsilon"},
+    {"rms_norm_eps", FROM_NOWHERE},
+    {"num_experts", FROM_KEY, "expert_count"},
+    {"num_local_experts", FROM_NOWHERE},
+    {0},
+};
+
+static const struct config_form moe_forms[] = {{"Lfm2MoeForCausalLM", "lfm2_moe", NULL, config_moe_rows}, {0}};
+
 const struct family lfm2_family = {
     .name = "lfm2",
     .summary = "LFM 2 and 2.5",
     .hf = names,
     .tensors = {tensors, decoder_tensors},
+    .forms = forms,
     .keys = {base_keys, keys},
     .vocabs = {&bpe_vocab},
     .rename = rename_tensor,
@@ -126,6 +155,7 @@ const struct family lfm2moe_family = {
     .summary = "LFM 2 and 2.5 with experts",
     .hf = moe_names,
     .tensors = {tensors, decoder_tensors},
+    .forms = moe_forms,
     .keys = {base_keys, moe_family_keys},
     .vocabs = {&bpe_vocab},
     .rename = rename_tensor,

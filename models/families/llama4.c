@@ -55,11 +55,35 @@ static const struct key_row keys[] = {
     {0},
 };
 
+#define CONFIG_ROWS                                                                                                    \
+    {"hidden_act", FROM_TEXT, .text = "'silu'"}, {"head_dim", FROM_KEY, "attention.key_length"},                       \
+    {                                                                                                                  \
+        "attention_bias", FROM_TENSOR, "blk.0.attn_q.bias"                                                             \
+    }
+
+static const struct config_row config_rows[] = {CONFIG_ROWS, {0}};
+
+/* Without a window all layers see all, and turn. */
+static const struct config_row config_full_rows[] = {
+    CONFIG_ROWS,
+    {"layer_types", FROM_LAYERS, "attention.sliding_window", "null|'full_attention'"},
+    {"no_rope_layers", FROM_LAYERS, "attention.sliding_window", "0|1"},
+    {"attn_temperature_tuning", FROM_TEXT, .text = "false"},
+    {0},
+};
+
+static const struct config_form forms[] = {
+    {"Llama4ForCausalLM", "llama4_text", "key:attention.sliding_window=0", config_full_rows},
+    {"Llama4ForCausalLM", "llama4_text", NULL, config_rows},
+    {0},
+};
+
 const struct family llama4_family = {
     .name = "llama4",
     .summary = "Llama 4, the text model",
     .hf = names,
     .tensors = {tensors, decoder_tensors},
+    .forms = forms,
     .keys = {base_keys, llama_keys, keys},
     .vocabs = {&bpe_vocab},
     .add_extras = add_rope_freqs,

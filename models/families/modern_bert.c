@@ -32,6 +32,36 @@ static const struct key_row keys[] = {
     {0},
 };
 
+static const char *rename_tensor(struct arena *arena, const struct facts *facts, enum direction direction,
+                                 const char *name)
+{
+    return strncmp(name, "head.", 5) == 0 ? name : bert_rename(arena, facts, direction, name, "model.");
+}
+
+#define CONFIG_ROWS                                                                                                    \
+    {"global_rope_theta", FROM_KEY, "rope.freq_base"}, {"local_rope_theta", FROM_KEY, "rope.freq_base_swa"},           \
+        {"rope_theta", FROM_NOWHERE}, {"cls_token_id", FROM_KEY, ".tokenizer.ggml.bos_token_id"},                      \
+        {"sep_token_id", FROM_KEY, ".tokenizer.ggml.eos_token_id"}, {"norm_bias", FROM_TENSOR, "output_norm.bias"},    \
+        {"attention_bias", FROM_TENSOR, "blk.0.attn_qkv.bias"},                                                        \
+    {                                                                                                                  \
+        "mlp_bias", FROM_TENSOR, "blk.0.ffn_up.bias"                                                                   \
+    }
+
+static const struct config_row config_rows[] = {CONFIG_ROWS, {0}};
+
+static const struct config_row config_head_rows[] = {
+    CONFIG_ROWS,
+    BERT_LABEL_ROWS,
+    {"classifier_bias", FROM_TENSOR, "cls.bias"},
+    {0},
+};
+
+static const struct config_form forms[] = {
+    {"ModernBertForSequenceClassification", "modernbert", "tensor:cls.output.weight", config_head_rows},
+    {"ModernBertModel", "modernbert", NULL, config_rows},
+    {0},
+};
+
 static const char *const prefixes[] = {"model.", NULL};
 
 /* What predicts masked words is left out; the converter fails on it. */
@@ -61,10 +91,12 @@ const struct family modern_bert_family = {
     .summary = "ModernBERT",
     .hf = names,
     .tensors = {tensors},
+    .forms = forms,
     .keys = {base_keys, bert_keys, keys},
     .vocabs = {&bpe_vocab},
     .dropped_prefixes = prefixes,
     .add_facts = bert_add_facts,
+    .rename = rename_tensor,
     .adjust = note_head,
     .before_vocab = frame_texts,
 };

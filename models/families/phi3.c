@@ -97,15 +97,18 @@ bool phi3_add_rope_factors(struct draft *draft, struct error *error)
     return add_rope_factor_tensors(draft, (uint64_t)dimensions / 2, error);
 }
 
-static const struct config_row config_rows[] = {
-    {"hidden_act", FROM_TEXT, .text = "'silu'"},
-    {"partial_rotary_factor", FROM_HEAD_SHARE, "rope.dimension_count"},
-    {"max_position_embeddings", FROM_KEY, "context_length"},
-    {"original_max_position_embeddings", FROM_KEY, "rope.scaling.original_context_length"},
-    {0},
-};
+#define CONFIG_ROWS                                                                                                    \
+    {"hidden_act", FROM_TEXT, .text = "'silu'"}, {"partial_rotary_factor", FROM_HEAD_SHARE, "rope.dimension_count"},   \
+        {"max_position_embeddings", FROM_KEY, "context_length"},                                                       \
+    {                                                                                                                  \
+        "original_max_position_embeddings", FROM_KEY, "rope.scaling.original_context_length"                           \
+    }
+
+static const struct config_row config_rows[] = {CONFIG_ROWS, {0}};
+static const struct config_row config_full_rows[] = {CONFIG_ROWS, {"sliding_window", FROM_TEXT, .text = "null"}, {0}};
 
 static const struct config_form forms[] = {
+    {"Phi3ForCausalLM", "phi3", "key:attention.sliding_window=0", config_full_rows},
     {"Phi3ForCausalLM", "phi3", NULL, config_rows},
     {0},
 };

@@ -17,11 +17,31 @@ static const struct key_row keys[] = {
     {0},
 };
 
+/* What the rope is multiplied by is in no key: that of the one model there is. */
+#define CONFIG_ROWS                                                                                                    \
+    {"hidden_act", FROM_TEXT, .text = "'silu'"}, {"attention_bias", FROM_TENSOR, "blk.0.attn_q.bias"},                 \
+        {"lm_head_bias", FROM_TENSOR, "output.bias"},                                                                  \
+        {"rope_scaling.short_mscale", FROM_TEXT, .text = "1.243163121016122"},                                         \
+        {"rope_scaling.long_mscale", FROM_TEXT, .text = "1.243163121016122"},                                          \
+    {                                                                                                                  \
+        "rope_scaling.original_max_position_embeddings", FROM_KEY, "rope.scaling.original_context_length"              \
+    }
+
+static const struct config_row config_rows[] = {CONFIG_ROWS, {0}};
+static const struct config_row config_full_rows[] = {CONFIG_ROWS, {"sliding_window", FROM_TEXT, .text = "null"}, {0}};
+
+static const struct config_form forms[] = {
+    {"PhiMoEForCausalLM", "phimoe", "key:attention.sliding_window=0", config_full_rows},
+    {"PhiMoEForCausalLM", "phimoe", NULL, config_rows},
+    {0},
+};
+
 const struct family phimoe_family = {
     .name = "phimoe",
     .summary = "Phi 3.5 with experts",
     .hf = names,
     .tensors = {tensors, decoder_tensors},
+    .forms = forms,
     .keys = {phi3_keys, keys},
     .vocabs = {&phi3_vocab, &bpe_vocab},
     .add_extras = phi3_add_rope_factors,

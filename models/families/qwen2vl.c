@@ -1,5 +1,5 @@
 /* Qwen2-VL, Qwen2.5-VL and Qwen2.5-Omni: their text halves. conversion/qwenvl.py. */
-#include "models/families/family.h"
+#include "models/families/qwen.h"
 
 static const struct family_name names[] = {{"Qwen2VLForConditionalGeneration"},
                                            {"Qwen2_5_VLForConditionalGeneration"},
@@ -14,6 +14,7 @@ const struct family qwen2vl_family = {
     .summary = "Qwen2-VL, Qwen2.5-VL, Qwen2.5-Omni: the text half",
     .hf = names,
     .tensors = {decoder_tensors},
+    .forms = qwen2_half_forms,
     .keys = {base_keys},
     .vocabs = {&spm_vocab, &bpe_vocab},
     .dropped_prefixes = dropped_prefixes,

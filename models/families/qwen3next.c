@@ -14,11 +14,23 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
+static const struct config_row config_rows[] = {
+    {"hidden_act", FROM_TEXT, .text = "'silu'"},
+    {"linear_value_head_dim", FROM_QUOTIENT, "ssm.inner_size", "ssm.time_step_rank"},
+    {"partial_rotary_factor", FROM_HEAD_SHARE, "rope.dimension_count", "attention.key_length"},
+    {"attention_bias", FROM_TENSOR, "blk.3.attn_q.bias"},
+    {"norm_topk_prob", FROM_TEXT, .text = "true"},
+    {0},
+};
+
+static const struct config_form forms[] = {{"Qwen3NextForCausalLM", "qwen3_next", NULL, config_rows}, {0}};
+
 const struct family qwen3next_family = {
     .name = "qwen3next",
     .summary = "Qwen3-Next, Qwen3-Coder-Next",
     .hf = names,
     .tensors = {tensors, gated_delta_tensors, nextn_tensors, qwen_moe_tensors, decoder_tensors},
+    .forms = forms,
     .keys = {base_keys, moe_keys, gated_delta_keys},
     .vocabs = {&bpe_vocab},
     .add_facts = gated_delta_add_facts,

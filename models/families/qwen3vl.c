@@ -71,6 +71,7 @@ const struct family qwen3vl_family = {
     .summary = "Qwen3-VL, Qwen3-ASR: the text half",
     .hf = names,
     .tensors = {qwen3_tensors, decoder_tensors},
+    .forms = qwen3_half_forms,
     .keys = {base_keys, keys, qwen3vl_keys},
     .vocabs = {&spm_vocab, &bpe_vocab},
     .dropped_parts = qwen3vl_dropped_parts,

@@ -7,45 +7,66 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void new_line(struct json_writer *writer)
+/* What is known of a level. */
+enum { IS_OBJECT = 1, HAS_MEMBERS = 2, KEEPS_LINE = 4 };
+
+static unsigned char *innermost(struct json_writer *writer)
 {
-    buffer_append(writer->out, "\n", 1);
-    for (unsigned i = 0; i < writer->indent + writer->depth; i++)
-        buffer_append(writer->out, "  ", 2);
+    return &writer->levels[writer->depth - 1];
 }
 
-/* What precedes a value: the comma after the previous one, and its key. */
-static void begin(struct json_writer *writer, const char *key, size_t key_length)
+static void new_line(struct json_writer *writer)
 {
-    if (writer->depth == 0)
-        return;
-    unsigned level = writer->depth - 1;
-    if (writer->has_members[level])
+    static const char blanks[] = "        ";
+    unsigned width = writer->width != 0 ? writer->width : 2;
+    assert(width < sizeof blanks);
+    buffer_append(writer->out, "\n", 1);
+    for (unsigned i = 0; i < writer->indent + writer->depth; i++)
+        buffer_append(writer->out, blanks, width);
+}
+
+/* What precedes a member or an element. */
+static void separate(struct json_writer *writer)
+{
+    unsigned char *level = innermost(writer);
+    bool is_first = !(*level & HAS_MEMBERS);
+    *level |= HAS_MEMBERS;
+    if (!is_first)
         buffer_append(writer->out, ",", 1);
-    writer->has_members[level] = true;
-    if (!writer->compact)
+    if (*level & KEEPS_LINE)
+        buffer_append(writer->out, " ", is_first ? 0 : 1);
+    else if (!writer->compact)
         new_line(writer);
     else if (writer->break_line)
         buffer_append(writer->out, "\n", 1);
     writer->break_line = false;
-    if (!writer->is_object[level])
-        return;
-    buffer_append_json_text(writer->out, key, key_length, writer->letters);
-    buffer_append(writer->out, ": ", writer->compact ? 1 : 2);
 }
 
-static void begin_text(struct json_writer *writer, const char *key)
+void json_put_key(struct json_writer *writer, const char *key, size_t length)
 {
-    begin(writer, key, key != NULL ? strlen(key) : 0);
+    separate(writer);
+    buffer_append_json_text(writer->out, key, length, writer->letters);
+    buffer_append(writer->out, ": ", writer->compact ? 1 : 2);
+    writer->has_key = true;
+}
+
+/* What precedes a value. */
+static void begin(struct json_writer *writer, const char *key)
+{
+    if (writer->depth > 0 && !writer->has_key && (*innermost(writer) & IS_OBJECT))
+        json_put_key(writer, key, strlen(key));
+    else if (writer->depth > 0 && !writer->has_key)
+        separate(writer);
+    writer->has_key = false;
 }
 
 static void open_bracket(struct json_writer *writer, const char *key, bool is_object)
 {
-    begin_text(writer, key);
+    begin(writer, key);
     assert(writer->depth < JSON_WRITER_DEPTH);
+    unsigned char outer = writer->depth > 0 ? *innermost(writer) : 0;
     buffer_append(writer->out, is_object ? "{" : "[", 1);
-    writer->is_object[writer->depth] = is_object;
-    writer->has_members[writer->depth++] = false;
+    writer->levels[writer->depth++] = (unsigned char)((outer & KEEPS_LINE) | (is_object ? IS_OBJECT : 0));
 }
 
 void json_begin_object(struct json_writer *writer, const char *key)
@@ -60,10 +81,30 @@ void json_begin_array(struct json_writer *writer, const char *key)
 
 void json_end(struct json_writer *writer)
 {
-    unsigned level = --writer->depth;
-    if (writer->has_members[level] && !writer->compact)
+    unsigned char level = writer->levels[--writer->depth];
+    if ((level & HAS_MEMBERS) && !(level & KEEPS_LINE) && !writer->compact)
         new_line(writer);
-    buffer_append(writer->out, writer->is_object[level] ? "}" : "]", 1);
+    buffer_append(writer->out, level & IS_OBJECT ? "}" : "]", 1);
+}
+
+void json_keep_line(struct json_writer *writer)
+{
+    *innermost(writer) |= KEEPS_LINE;
+}
+
+struct json_mark json_mark(const struct json_writer *writer)
+{
+    unsigned char level = writer->depth > 0 ? writer->levels[writer->depth - 1] : 0;
+    return (struct json_mark){writer->out->length, writer->depth, level, writer->has_key};
+}
+
+void json_take_back(struct json_writer *writer, struct json_mark mark)
+{
+    writer->out->length = mark.length;
+    writer->depth = mark.depth;
+    writer->has_key = mark.has_key;
+    if (mark.depth > 0)
+        *innermost(writer) = mark.level;
 }
 
 void json_break_line(struct json_writer *writer)
@@ -81,26 +122,20 @@ void json_put_text(struct json_writer *writer, const char *key, const char *text
 
 void json_put_text_n(struct json_writer *writer, const char *key, const char *text, size_t length)
 {
-    begin_text(writer, key);
+    begin(writer, key);
     buffer_append_json_text(writer->out, text, length, writer->letters);
 }
 
 void json_put_number(struct json_writer *writer, const char *key, uint64_t number)
 {
-    begin_text(writer, key);
+    begin(writer, key);
     buffer_append_decimal(writer->out, number);
 }
 
 void json_put_i64(struct json_writer *writer, const char *key, int64_t number)
 {
-    begin_text(writer, key);
+    begin(writer, key);
     buffer_printf(writer->out, "%" PRId64, number);
-}
-
-void json_put_number_of(struct json_writer *writer, const char *key, size_t key_length, uint64_t number)
-{
-    begin(writer, key, key_length);
-    buffer_append_decimal(writer->out, number);
 }
 
 void json_put_bool(struct json_writer *writer, const char *key, bool value)
@@ -115,13 +150,13 @@ void json_put_null(struct json_writer *writer, const char *key)
 
 void json_put_raw(struct json_writer *writer, const char *key, const char *text)
 {
-    begin_text(writer, key);
+    begin(writer, key);
     buffer_append_text(writer->out, text);
 }
 
 void json_put_f64(struct json_writer *writer, const char *key, double value, int digits)
 {
-    begin_text(writer, key);
+    begin(writer, key);
     buffer_printf(writer->out, isfinite(value) ? "%.*g" : "null", digits, value);
 }
 

@@ -7,36 +7,54 @@
  * byte.
  *
  * Zero-initialized but for its buffer and letters, a writer begins a value; members of an object have keys, elements of
- * an array NULL. A key of `length` bytes may hold anything; others are NUL-terminated. */
+ * an array NULL. A key that may hold anything is put before its member, which then has NULL; other keys are
+ * NUL-terminated. */
 #pragma once
 
 #include "base/buffer.h"
 
 #include <stdbool.h>
 
-enum { JSON_WRITER_DEPTH = 16 };
+/* Brackets within each other: room for a document (JSON_MAX_DEPTH) in a member of another one. */
+enum { JSON_WRITER_DEPTH = 256 };
 
 struct json_writer {
     struct buffer *out;
     enum json_letters letters;
-    bool compact, break_line;
+    bool compact, break_line, has_key;
     unsigned indent; /* levels of nesting around the whole value */
+    unsigned width;  /* of a level, in blanks; 0: two */
     unsigned depth;
-    bool is_object[JSON_WRITER_DEPTH], has_members[JSON_WRITER_DEPTH];
+    unsigned char levels[JSON_WRITER_DEPTH];
 };
 
 void json_begin_object(struct json_writer *writer, const char *key);
 void json_begin_array(struct json_writer *writer, const char *key);
 void json_end(struct json_writer *writer); /* the innermost of the two */
 
+/* The key of the member that comes next. */
+void json_put_key(struct json_writer *writer, const char *key, size_t length);
+
 /* In a compact value, the next member or element begins a line. */
 void json_break_line(struct json_writer *writer);
+
+/* In one that is not, what is in the innermost brackets stays on their line, as json.dump() writes without indent. */
+void json_keep_line(struct json_writer *writer);
+
+/* Where a writer is, to come back to: all that was put since is taken back, brackets that are open included. */
+struct json_mark {
+    size_t length;
+    unsigned depth;
+    unsigned char level;
+    bool has_key;
+};
+struct json_mark json_mark(const struct json_writer *writer);
+void json_take_back(struct json_writer *writer, struct json_mark mark);
 
 void json_put_text(struct json_writer *writer, const char *key, const char *text); /* NULL: null */
 void json_put_text_n(struct json_writer *writer, const char *key, const char *text, size_t length);
 void json_put_number(struct json_writer *writer, const char *key, uint64_t number);
 void json_put_i64(struct json_writer *writer, const char *key, int64_t number);
-void json_put_number_of(struct json_writer *writer, const char *key, size_t key_length, uint64_t number);
 void json_put_bool(struct json_writer *writer, const char *key, bool value);
 void json_put_null(struct json_writer *writer, const char *key);
 

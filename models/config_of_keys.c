@@ -287,10 +287,12 @@ static const char *labels(struct config_draft *draft, const struct config_row *r
     for (const struct json *item = json_first(json_root(texts)); item != NULL; item = json_next(item), number++) {
         size_t length = 0;
         const char *text = json_string(item, &length);
-        if (row->from == FROM_NUMBERS)
-            json_put_number_of(&writer, text ? text : "", length, number);
-        else
+        if (row->from == FROM_NUMBERS) {
+            json_put_key(&writer, text ? text : "", length);
+            json_put_number(&writer, NULL, number);
+        } else {
             json_put_text_n(&writer, arena_printf(draft->arena, "%" PRIu64, number), text ? text : "", length);
+        }
     }
     json_end(&writer);
     const char *object = arena_strndup(draft->arena, (const char *)out.bytes, out.length);

@@ -2,9 +2,11 @@
 
 #include "base/checked.h"
 #include "base/text.h"
+#include "formats/json_write.h"
 #include "models/module_order.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -134,26 +136,31 @@ struct shards shards_of_order(const struct canonical_model *model, struct arena 
     return shards;
 }
 
-char *shards_name(const struct shards *shards, size_t shard, struct arena *arena)
+const char *shards_name(const struct shards *shards, size_t shard, char name[SHARDS_NAME])
 {
     if (shards->n_shards <= 1)
-        return arena_strdup(arena, "model.safetensors");
-    return arena_printf(arena, "model-%05zu-of-%05zu.safetensors", shard + 1, shards->n_shards);
+        return "model.safetensors";
+    snprintf(name, SHARDS_NAME, "model-%05zu-of-%05zu.safetensors", shard + 1, shards->n_shards);
+    return name;
 }
 
 void shards_write_index(const struct canonical_model *model, const struct shards *shards, struct buffer *out)
 {
     const struct tensor_set *set = model->tensors;
-    buffer_printf(
-        out, "{\n  \"metadata\": {\n    \"total_parameters\": %" PRIu64 ",\n    \"total_size\": %" PRIu64 "\n  },\n",
-        shards->total_parameters, shards->total_size);
-    buffer_append_text(out, "  \"weight_map\": {");
+    struct json_writer writer = {.out = out, .letters = JSON_ASCII};
+    char file[SHARDS_NAME];
+    json_begin_object(&writer, NULL);
+    json_begin_object(&writer, "metadata");
+    json_put_number(&writer, "total_parameters", shards->total_parameters);
+    json_put_number(&writer, "total_size", shards->total_size);
+    json_end(&writer);
+    json_begin_object(&writer, "weight_map");
     for (size_t i = 0; i < set->n_tensors; i++) {
         const struct tensor *tensor = &set->tensors[set->by_name[i]];
-        buffer_append_text(out, i ? ",\n    " : "\n    ");
-        buffer_append_json_text(out, tensor->name, tensor->name_length, JSON_ASCII);
-        buffer_printf(out, ": \"model-%05zu-of-%05zu.safetensors\"", (size_t)shards->shard_of[set->by_name[i]] + 1,
-                      shards->n_shards);
+        json_put_key(&writer, tensor->name, tensor->name_length);
+        json_put_text(&writer, NULL, shards_name(shards, shards->shard_of[set->by_name[i]], file));
     }
-    buffer_append_text(out, "\n  }\n}\n");
+    json_end(&writer);
+    json_end(&writer);
+    buffer_append_text(out, "\n");
 }

@@ -31,8 +31,10 @@ bool shards_plan(const struct canonical_model *model, uint64_t max_size, struct 
  * another order, as llama-quantize does, begins anew twice in every layer at least, which is not taken for shards. */
 struct shards shards_of_order(const struct canonical_model *model, struct arena *arena);
 
-/* "model-00001-of-00007.safetensors" of shard 0, or "model.safetensors" where there is no other. */
-char *shards_name(const struct shards *shards, size_t shard, struct arena *arena);
+/* "model-00001-of-00007.safetensors" of shard 0, or "model.safetensors" where there is no other: in `name`, or
+ * constant. */
+enum { SHARDS_NAME = 64 };
+const char *shards_name(const struct shards *shards, size_t shard, char name[SHARDS_NAME]);
 
 /* The text of model.safetensors.index.json. */
 void shards_write_index(const struct canonical_model *model, const struct shards *shards, struct buffer *out);

@@ -2,6 +2,7 @@
 
 #include "base/checked.h"
 #include "base/text.h"
+#include "formats/json_write.h"
 #include "formats/layout.h"
 
 #include <stdlib.h>
@@ -46,32 +47,29 @@ static int compare_places(const void *a, const void *b)
     return text_compare(x->tensor->name, x->tensor->name_length, y->tensor->name, y->tensor->name_length);
 }
 
-static void append_metadata(const struct safetensors_metadata *metadata, struct buffer *out)
+static void put_metadata(struct json_writer *writer, const struct safetensors_metadata *metadata)
 {
-    buffer_printf(out, "\"%s\":{", metadata_key);
-    for (size_t i = 0; metadata[i].key != NULL; i++) {
-        buffer_append_text(out, i ? "," : "");
-        buffer_append_json_text(out, metadata[i].key, strlen(metadata[i].key), JSON_UTF8);
-        buffer_append_text(out, ":");
-        buffer_append_json_text(out, metadata[i].value, strlen(metadata[i].value), JSON_UTF8);
-    }
-    buffer_append_text(out, "}");
+    json_begin_object(writer, metadata_key);
+    for (size_t i = 0; metadata[i].key != NULL; i++)
+        json_put_text(writer, metadata[i].key, metadata[i].value);
+    json_end(writer);
 }
 
-static void append_place(const struct safetensors_place *place, uint64_t end, struct buffer *out)
+static void put_place(struct json_writer *writer, const struct safetensors_place *place, uint64_t end)
 {
     const struct tensor *tensor = place->tensor;
-    buffer_append_json_text(out, tensor->name, tensor->name_length, JSON_UTF8);
-    buffer_printf(out, ":{\"dtype\":\"%s\",\"shape\":[", place->type->name);
-    for (unsigned i = 0; i < tensor->rank; i++) {
-        buffer_append_text(out, i ? "," : "");
-        buffer_append_decimal(out, tensor->shape[i]);
-    }
-    buffer_append_text(out, "],\"data_offsets\":[");
-    buffer_append_decimal(out, place->offset);
-    buffer_append_text(out, ",");
-    buffer_append_decimal(out, end);
-    buffer_append_text(out, "]}");
+    json_put_key(writer, tensor->name, tensor->name_length);
+    json_begin_object(writer, NULL);
+    json_put_text(writer, "dtype", place->type->name);
+    json_begin_array(writer, "shape");
+    for (unsigned i = 0; i < tensor->rank; i++)
+        json_put_number(writer, NULL, tensor->shape[i]);
+    json_end(writer);
+    json_begin_array(writer, "data_offsets");
+    json_put_number(writer, NULL, place->offset);
+    json_put_number(writer, NULL, end);
+    json_end(writer);
+    json_end(writer);
 }
 
 /* Sets the offsets; *ret_size is where the last tensor ends. */
@@ -94,6 +92,7 @@ bool safetensors_lay_out(struct safetensors_place *places, size_t n_places, cons
                          struct buffer *ret_header, uint64_t *ret_data_size, struct error *error)
 {
     struct buffer header = {0};
+    struct json_writer writer = {.out = &header, .letters = JSON_UTF8, .compact = true};
     uint64_t size = 0;
     for (size_t i = 0; i < n_places; i++)
         places[i].order = dtype_order(places[i].type);
@@ -102,14 +101,12 @@ bool safetensors_lay_out(struct safetensors_place *places, size_t n_places, cons
     if (!set_offsets(places, n_places, &size, error))
         return false;
     buffer_append_zeros(&header, LENGTH_BYTES);
-    buffer_append_text(&header, "{");
+    json_begin_object(&writer, NULL);
     if (metadata != NULL)
-        append_metadata(metadata, &header);
-    for (size_t i = 0; i < n_places; i++) {
-        buffer_append_text(&header, i > 0 || metadata != NULL ? "," : "");
-        append_place(&places[i], i + 1 < n_places ? places[i + 1].offset : size, &header);
-    }
-    buffer_append_text(&header, "}");
+        put_metadata(&writer, metadata);
+    for (size_t i = 0; i < n_places; i++)
+        put_place(&writer, &places[i], i + 1 < n_places ? places[i + 1].offset : size);
+    json_end(&writer);
     while (header.length % ALIGNMENT != 0)
         buffer_append_text(&header, " ");
     size_t length = header.length - LENGTH_BYTES;

@@ -1,9 +1,10 @@
-#include "base/buffer.h"
 #include "base/text.h"
+#include "formats/json_write.h"
 #include "formats/torch/tensors.h"
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +14,7 @@ enum { WRITING = 32 }; /* a mark of nodes: on the way to the one that is written
 enum { MAX_DEPTH = 32, MAX_VISITS = 1 << 16, SHOWN_BYTES = 64, MAX_DIGITS_BYTES = 64 };
 
 struct writer {
-    struct buffer json;
+    struct json_writer *json;
     struct arena *arena; /* that of torch_bytes() */
     unsigned visits;
     bool cut;
@@ -24,11 +25,23 @@ struct writer {
  */
 static bool write_node(struct writer *writer, const struct pickle_node *node, unsigned depth);
 
+/* A text of at most 99 bytes. */
+__attribute__((format(printf, 2, 3))) static void put_printf(struct json_writer *json, const char *format, ...)
+{
+    char text[100];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    json_put_text(json, NULL, text);
+}
+
 static bool write_number(struct writer *writer, double value)
 {
     char text[40];
     if (isnan(value) || isinf(value)) {
-        buffer_append_text(&writer->json, isnan(value) ? "\"nan\"" : value > 0 ? "\"inf\"" : "\"-inf\"");
+        const char *infinity = value > 0 ? "inf" : "-inf";
+        json_put_text(writer->json, NULL, isnan(value) ? "nan" : infinity);
         return true;
     }
     for (int digits = 15; digits <= 17; digits++) {
@@ -36,9 +49,9 @@ static bool write_number(struct writer *writer, double value)
         if (strtod(text, NULL) == value)
             break;
     }
-    buffer_append_text(&writer->json, text);
     if (strpbrk(text, ".e") == NULL)
-        buffer_append_text(&writer->json, ".0");
+        strcat(text, ".0");
+    json_put_raw(writer->json, NULL, text);
     return true;
 }
 
@@ -66,20 +79,23 @@ static bool write_scalar(struct writer *writer, const struct pickle_node *argume
     if (dtype->kind != DTYPE_INTEGER)
         return false;
     if (strcmp(dtype->name, "BOOL") == 0)
-        buffer_append_text(&writer->json, raw ? "true" : "false");
+        json_put_bool(writer->json, NULL, raw != 0);
     else if (dtype->name[0] == 'U')
-        buffer_printf(&writer->json, "%" PRIu64, raw);
+        json_put_number(writer->json, NULL, raw);
     else
-        buffer_printf(&writer->json, "%" PRId64, (int64_t)(raw << (64 - 8 * length)) >> (64 - 8 * length));
+        json_put_i64(writer->json, NULL, (int64_t)(raw << (64 - 8 * length)) >> (64 - 8 * length));
     return true;
 }
 
 static bool write_bytes(struct writer *writer, const unsigned char *bytes, size_t length)
 {
-    buffer_append_text(&writer->json, "{\"bytes\":\"");
+    char shown[2 * SHOWN_BYTES + 1] = "";
     for (size_t i = 0; i < length && i < SHOWN_BYTES; i++)
-        buffer_printf(&writer->json, "%02x", bytes[i]);
-    buffer_printf(&writer->json, "\",\"length\":%zu}", length);
+        snprintf(shown + 2 * i, 3, "%02x", bytes[i]);
+    json_begin_object(writer->json, NULL);
+    json_put_text(writer->json, "bytes", shown);
+    json_put_number(writer->json, "length", length);
+    json_end(writer->json);
     return true;
 }
 
@@ -87,7 +103,7 @@ static bool write_bytes(struct writer *writer, const unsigned char *bytes, size_
 static void write_digits(struct writer *writer, const unsigned char *bytes, size_t length)
 {
     unsigned char number[MAX_DIGITS_BYTES];
-    char digits[3 * MAX_DIGITS_BYTES + 1], *at = digits + sizeof digits;
+    char digits[3 * MAX_DIGITS_BYTES + 2], *at = digits + sizeof digits;
     bool negative = bytes[length - 1] & 0x80, more = true;
     unsigned carry = negative;
     for (size_t i = 0; i < length; i++) {
@@ -106,7 +122,9 @@ static void write_digits(struct writer *writer, const unsigned char *bytes, size
         }
         *--at = (char)('0' + rest);
     }
-    buffer_printf(&writer->json, "\"%s%.*s\"", negative ? "-" : "", (int)(digits + sizeof digits - at), at);
+    if (negative)
+        *--at = '-';
+    json_put_text_n(writer->json, NULL, at, (size_t)(digits + sizeof digits - at));
 }
 
 static bool write_big_integer(struct writer *writer, const struct pickle_node *node)
@@ -115,9 +133,9 @@ static bool write_big_integer(struct writer *writer, const struct pickle_node *n
     if (!node->old && length <= MAX_DIGITS_BYTES)
         write_digits(writer, (const unsigned char *)node->text.bytes, length);
     else if (node->old && length <= 3 * MAX_DIGITS_BYTES)
-        buffer_append_json_text(&writer->json, node->text.bytes, length, JSON_UTF8);
+        json_put_text_n(writer->json, NULL, node->text.bytes, length);
     else
-        buffer_printf(&writer->json, "\"an integer of %zu %s\"", length, node->old ? "digits" : "bytes");
+        put_printf(writer->json, "an integer of %zu %s", length, node->old ? "digits" : "bytes");
     return true;
 }
 
@@ -134,31 +152,31 @@ static bool write_date(struct writer *writer, const struct pickle_object *object
     if (b == NULL || length != 4u * has_date + 6u * has_time || (!has_date && strcmp(name, "time") != 0))
         return false;
     const unsigned char *t = has_date ? b + 4 : b;
-    buffer_append_text(&writer->json, "\"");
+    char date[32] = "", time[32] = "", fraction[32] = "";
     if (has_date)
-        buffer_printf(&writer->json, "%04d-%02d-%02d", b[0] << 8 | b[1], b[2] & 0x7f, b[3]);
+        snprintf(date, sizeof date, "%04d-%02d-%02d", b[0] << 8 | b[1], b[2] & 0x7f, b[3]);
     if (has_time)
-        buffer_printf(&writer->json, "%s%02d:%02d:%02d", has_date ? "T" : "", t[0] & 0x7f, t[1], t[2]);
+        snprintf(time, sizeof time, "%s%02d:%02d:%02d", has_date ? "T" : "", t[0] & 0x7f, t[1], t[2]);
     if (has_time && (t[3] | t[4] | t[5]) != 0)
-        buffer_printf(&writer->json, ".%06d", t[3] << 16 | t[4] << 8 | t[5]);
-    buffer_append_text(&writer->json, "\"");
+        snprintf(fraction, sizeof fraction, ".%06d", t[3] << 16 | t[4] << 8 | t[5]);
+    put_printf(writer->json, "%s%s%s", date, time, fraction);
     return true;
 }
 
 static void write_key(struct writer *writer, const struct pickle_node *key)
 {
-    struct buffer text = {0};
-    if (key->kind == PICKLE_TEXT || key->kind == PICKLE_BYTES)
-        buffer_append(&text, key->text.bytes, key->text.length);
-    else if (key->kind == PICKLE_INTEGER)
-        buffer_printf(&text, "%" PRId64, key->integer);
-    else
-        buffer_append_text(&text, key->kind == PICKLE_TRUE    ? "True"
-                                  : key->kind == PICKLE_FALSE ? "False"
-                                  : key->kind == PICKLE_NONE  ? "None"
-                                                              : "?");
-    buffer_append_json_text(&writer->json, (const char *)text.bytes, text.length, JSON_UTF8);
-    buffer_free(&text);
+    static const char *const words[] = {[PICKLE_TRUE] = "True", [PICKLE_FALSE] = "False", [PICKLE_NONE] = "None"};
+    char digits[32];
+    const char *word = key->kind < sizeof words / sizeof *words ? words[key->kind] : NULL;
+    if (key->kind == PICKLE_TEXT || key->kind == PICKLE_BYTES) {
+        json_put_key(writer->json, key->text.bytes, key->text.length);
+        return;
+    }
+    if (key->kind == PICKLE_INTEGER) {
+        snprintf(digits, sizeof digits, "%" PRId64, key->integer);
+        word = digits;
+    }
+    json_put_key(writer->json, word != NULL ? word : "?", word != NULL ? strlen(word) : 1);
 }
 
 static size_t text_length(const struct pickle_node *node)
@@ -168,46 +186,42 @@ static size_t text_length(const struct pickle_node *node)
     return node->kind == PICKLE_TEXT ? node->text.length : 0;
 }
 
-/* The members of an object, after those that are there; what holds nothing but tensors is left out. */
-static bool write_members(struct writer *writer, const struct pickle_items *pairs, unsigned depth, bool *first)
+/* Members, after those that are there; what holds nothing but tensors is left out. */
+static bool write_members(struct writer *writer, const struct pickle_items *pairs, unsigned depth)
 {
     bool any = false;
     for (uint32_t i = 0; i + 1 < pairs->n && !writer->cut; i += 2) {
-        size_t before = writer->json.length;
-        writer->cut |= before + text_length(pairs->nodes[i]) > TORCH_MAX_EXTRAS;
+        struct json_mark before = json_mark(writer->json);
+        writer->cut |= before.length + text_length(pairs->nodes[i]) > TORCH_MAX_EXTRAS;
         if (writer->cut)
             break;
-        if (!*first)
-            buffer_append_text(&writer->json, ",");
         write_key(writer, pairs->nodes[i]);
-        buffer_append_text(&writer->json, ":");
-        if (write_node(writer, pairs->nodes[i + 1], depth + 1)) {
+        if (write_node(writer, pairs->nodes[i + 1], depth + 1))
             any = true;
-            *first = false;
-        } else {
-            writer->json.length = before;
-        }
+        else
+            json_take_back(writer->json, before);
     }
     return any;
+}
+
+static bool write_node_or_null(struct writer *writer, const struct pickle_node *node, unsigned depth)
+{
+    struct json_mark before = json_mark(writer->json);
+    if (node != NULL && write_node(writer, node, depth))
+        return true;
+    json_take_back(writer->json, before);
+    json_put_null(writer->json, NULL);
+    return false;
 }
 
 /* Tensors keep their places in lists, as null. */
 static bool write_array(struct writer *writer, const struct pickle_items *items, unsigned depth)
 {
     bool any = items->n == 0;
-    buffer_append_text(&writer->json, "[");
-    for (uint32_t i = 0; i < items->n && !writer->cut; i++) {
-        if (i > 0)
-            buffer_append_text(&writer->json, ",");
-        size_t before = writer->json.length;
-        if (write_node(writer, items->nodes[i], depth + 1)) {
-            any = true;
-        } else {
-            writer->json.length = before;
-            buffer_append_text(&writer->json, "null");
-        }
-    }
-    buffer_append_text(&writer->json, "]");
+    json_begin_array(writer->json, NULL);
+    for (uint32_t i = 0; i < items->n && !writer->cut; i++)
+        any |= write_node_or_null(writer, items->nodes[i], depth + 1);
+    json_end(writer->json);
     return any;
 }
 
@@ -215,26 +229,28 @@ static bool write_array(struct writer *writer, const struct pickle_items *items,
 static bool write_attributes(struct writer *writer, const struct pickle_object *object, unsigned depth)
 {
     const struct pickle_node *state = object->state;
-    bool first = true, any;
-    buffer_append_text(&writer->json, "{");
-    any = write_members(writer, &object->pairs, depth, &first);
+    json_begin_object(writer->json, NULL);
+    bool any = write_members(writer, &object->pairs, depth);
     if (pickle_is(state, PICKLE_DICT))
-        any |= write_members(writer, &state->items, depth, &first);
+        any |= write_members(writer, &state->items, depth);
     for (uint32_t i = 0; i < pickle_count(state) && i < 2; i++)
         if (pickle_is(pickle_at(state, i), PICKLE_DICT))
-            any |= write_members(writer, &pickle_at(state, i)->items, depth, &first);
-    buffer_append_text(&writer->json, "}");
+            any |= write_members(writer, &pickle_at(state, i)->items, depth);
+    json_end(writer->json);
     return any;
 }
 
-/* "MODULE.NAME" */
-static void write_global(struct writer *writer, const struct pickle_node *node)
+/* "MODULE.NAME", as a key or as a value. */
+static void write_global(struct writer *writer, const struct pickle_node *node, bool is_key)
 {
     struct buffer text = {0};
     buffer_append_text(&text, node->global.module);
     buffer_append_text(&text, ".");
     buffer_append_text(&text, node->global.name);
-    buffer_append_json_text(&writer->json, (const char *)text.bytes, text.length, JSON_UTF8);
+    if (is_key)
+        json_put_key(writer->json, (const char *)text.bytes, text.length);
+    else
+        json_put_text_n(writer->json, NULL, (const char *)text.bytes, text.length);
     buffer_free(&text);
 }
 
@@ -243,31 +259,35 @@ static void write_named(struct writer *writer, const struct pickle_object *objec
 {
     static const struct pickle_items none = {0};
     const struct pickle_node *arguments = object->arguments;
-    buffer_append_text(&writer->json, "{");
-    write_global(writer, object->class);
-    buffer_append_text(&writer->json, ":");
+    json_begin_object(writer->json, NULL);
+    write_global(writer, object->class, true);
     write_array(writer, pickle_is(arguments, PICKLE_TUPLE) ? &arguments->items : &none, depth);
-    size_t before = writer->json.length;
-    buffer_append_text(&writer->json, ",\"state\":");
+    struct json_mark before = json_mark(writer->json);
+    json_put_key(writer->json, "state", strlen("state"));
     if (object->state == NULL || !write_node(writer, object->state, depth + 1))
-        writer->json.length = before;
-    buffer_append_text(&writer->json, "}");
+        json_take_back(writer->json, before);
+    json_end(writer->json);
 }
 
 static bool write_array_of_objects(struct writer *writer, const struct pickle_node *node, unsigned depth)
 {
     const struct pickle_node *dtype, *shape;
     torch_array_of_objects(node, &shape, &dtype);
-    buffer_append_text(&writer->json, "{\"numpy.ndarray\":[");
-    write_node(writer, dtype, depth + 1);
-    buffer_append_text(&writer->json, ",");
-    size_t before = writer->json.length;
-    if (shape == NULL || !write_node(writer, shape, depth + 1)) {
-        writer->json.length = before;
-        buffer_append_text(&writer->json, "null");
-    }
-    buffer_append_text(&writer->json, "]}");
+    json_begin_object(writer->json, NULL);
+    json_begin_array(writer->json, "numpy.ndarray");
+    write_node_or_null(writer, dtype, depth + 1);
+    write_node_or_null(writer, shape, depth + 1);
+    json_end(writer->json);
+    json_end(writer->json);
     return true;
+}
+
+static bool write_dict(struct writer *writer, const struct pickle_items *pairs, unsigned depth)
+{
+    json_begin_object(writer->json, NULL);
+    bool any = write_members(writer, pairs, depth);
+    json_end(writer->json);
+    return any || pairs->n == 0;
 }
 
 /* What the object says of itself: its members, or what it was made of. */
@@ -276,13 +296,8 @@ static bool write_contents(struct writer *writer, const struct pickle_node *node
     const struct pickle_object *object = node->object;
     size_t length;
     switch (node->meaning) {
-    case GLOBAL_DICT: {
-        bool first = true;
-        buffer_append_text(&writer->json, "{");
-        bool any = write_members(writer, &object->pairs, depth, &first);
-        buffer_append_text(&writer->json, "}");
-        return any || object->pairs.n == 0;
-    }
+    case GLOBAL_DICT:
+        return write_dict(writer, &object->pairs, depth);
     case GLOBAL_LIST:
         if (object->items.n > 0)
             return write_array(writer, &object->items, depth);
@@ -315,7 +330,7 @@ static bool write_contents(struct writer *writer, const struct pickle_node *node
 
 static bool write_object(struct writer *writer, const struct pickle_node *node, unsigned depth)
 {
-    size_t before = writer->json.length;
+    struct json_mark before = json_mark(writer->json);
     if (torch_array_of_objects(node, NULL, NULL))
         return write_array_of_objects(writer, node, depth);
     if (write_contents(writer, node, depth))
@@ -323,7 +338,7 @@ static bool write_object(struct writer *writer, const struct pickle_node *node, 
     bool only_tensors = (node->mark & TORCH_HOLDS_TENSORS) && !node->object->called;
     if (writer->cut || only_tensors)
         return false;
-    writer->json.length = before;
+    json_take_back(writer->json, before);
     write_named(writer, node->object, depth);
     return true;
 }
@@ -335,54 +350,44 @@ static bool write_persistent(struct writer *writer, const struct pickle_node *no
     if (!pickle_is(class, PICKLE_GLOBAL))
         return false;
     if (class->meaning != GLOBAL_STORAGE) {
-        write_global(writer, class);
+        write_global(writer, class, false);
         return true;
     }
     struct pickle_node *parts[] = {(struct pickle_node *)pickle_at(id, 2), (struct pickle_node *)pickle_at(id, 3),
                                    (struct pickle_node *)pickle_at(id, 4)};
     const struct pickle_items items = {.nodes = parts, .n = parts[2] != NULL ? 3 : 0};
-    buffer_append_text(&writer->json, "{");
-    write_global(writer, class);
-    buffer_append_text(&writer->json, ":");
+    json_begin_object(writer->json, NULL);
+    write_global(writer, class, true);
     write_array(writer, &items, depth);
-    buffer_append_text(&writer->json, "}");
+    json_end(writer->json);
     return true;
-}
-
-static bool write_dict(struct writer *writer, const struct pickle_node *node, unsigned depth)
-{
-    bool first = true;
-    buffer_append_text(&writer->json, "{");
-    bool any = write_members(writer, &node->items, depth, &first);
-    buffer_append_text(&writer->json, "}");
-    return any || node->items.n == 0;
 }
 
 static bool write_leaf(struct writer *writer, const struct pickle_node *node)
 {
-    struct buffer *json = &writer->json;
+    struct json_writer *json = writer->json;
     switch (node->kind) {
     case PICKLE_NONE:
-        buffer_append_text(json, "null");
+        json_put_null(json, NULL);
         return true;
     case PICKLE_TRUE:
     case PICKLE_FALSE:
-        buffer_append_text(json, node->kind == PICKLE_TRUE ? "true" : "false");
+        json_put_bool(json, NULL, node->kind == PICKLE_TRUE);
         return true;
     case PICKLE_INTEGER:
-        buffer_printf(json, "%" PRId64, node->integer);
+        json_put_i64(json, NULL, node->integer);
         return true;
     case PICKLE_FLOAT:
         return write_number(writer, node->number);
     case PICKLE_TEXT:
-        buffer_append_json_text(json, node->text.bytes, node->text.length, JSON_UTF8);
+        json_put_text_n(json, NULL, node->text.bytes, node->text.length);
         return true;
     case PICKLE_BIG_INTEGER:
         return write_big_integer(writer, node);
     case PICKLE_BYTES:
         return write_bytes(writer, (const unsigned char *)node->text.bytes, node->text.length);
     case PICKLE_GLOBAL:
-        write_global(writer, node);
+        write_global(writer, node, false);
         return true;
     default:
         return false;
@@ -393,7 +398,7 @@ static bool write_container(struct writer *writer, const struct pickle_node *nod
 {
     switch (node->kind) {
     case PICKLE_DICT:
-        return write_dict(writer, node, depth);
+        return write_dict(writer, &node->items, depth);
     case PICKLE_OBJECT:
         return write_object(writer, node, depth);
     case PICKLE_PERSISTENT:
@@ -408,7 +413,7 @@ static bool write_node(struct writer *writer, const struct pickle_node *node, un
     if (torch_is_tensor(node) || (node->mark & WRITING))
         return false;
     if (depth > MAX_DEPTH || ++writer->visits > MAX_VISITS ||
-        writer->json.length + text_length(node) > TORCH_MAX_EXTRAS) {
+        writer->json->out->length + text_length(node) > TORCH_MAX_EXTRAS) {
         writer->cut = true;
         return false;
     }
@@ -425,10 +430,12 @@ static bool write_node(struct writer *writer, const struct pickle_node *node, un
 
 const char *torch_extras(struct arena *arena, const struct pickle_node *root, bool *ret_cut)
 {
-    struct writer writer = {.arena = arena};
-    bool any = write_node(&writer, root, 0) && writer.json.length > 2; /* more than {} */
-    const char *json = any ? arena_strndup(arena, (const char *)writer.json.bytes, writer.json.length) : NULL;
+    struct buffer text = {0};
+    struct json_writer json = {.out = &text, .letters = JSON_UTF8, .compact = true};
+    struct writer writer = {.json = &json, .arena = arena};
+    bool any = write_node(&writer, root, 0) && text.length > 2; /* more than {} */
+    const char *extras = any ? arena_strndup(arena, (const char *)text.bytes, text.length) : NULL;
     *ret_cut = writer.cut;
-    buffer_free(&writer.json);
-    return json;
+    buffer_free(&text);
+    return extras;
 }

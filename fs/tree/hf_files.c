@@ -249,8 +249,9 @@ static void add_shards(struct hf_files *files, node_id directory)
     struct arena *arena = tree_arena(files->tree);
     for (size_t i = 0; i < files->shards.n_shards; i++) {
         struct hf_shard *shard = arena_alloc(arena, sizeof *shard);
+        char name[SHARDS_NAME];
         *shard = (struct hf_shard){files, i};
-        tree_add_file(files->tree, directory, shards_name(&files->shards, i, arena), plan_shard, shard);
+        tree_add_file(files->tree, directory, shards_name(&files->shards, i, name), plan_shard, shard);
     }
     tree_add_file(files->tree, directory, "model.safetensors.index.json", plan_index, files);
 }

@@ -1,93 +1,79 @@
 #include "models/layouts/layout_json.h"
 
 #include "formats/documents.h"
+#include "formats/json_write.h"
 #include "quant/convert.h"
 
-#include <inttypes.h>
-#include <string.h>
+enum { INDENTATION = 4 };
 
 struct writing {
     struct scope *scope; /* NULL: no text is an expression */
-    struct buffer *out;
+    struct json_writer *json;
     struct error *error;
 };
 
-static void put_text(struct buffer *out, const char *text, size_t length)
-{
-    buffer_append_json_text(out, text, length, JSON_ASCII);
-}
+static bool put_json(const struct writing *writing, const struct json *value);
 
-static void put_line(struct buffer *out, unsigned depth)
+static bool put_expression(const struct writing *writing, const char *expression)
 {
-    buffer_printf(out, "\n%*s", (int)depth * 4, "");
-}
-
-static bool put_json(const struct writing *writing, const struct json *value, unsigned depth);
-
-static bool put_expression(const struct writing *writing, const char *expression, unsigned depth)
-{
-    const struct writing plain = {.out = writing->out, .error = writing->error};
+    const struct writing plain = {.json = writing->json, .error = writing->error};
     struct value value;
     if (!scope_value(writing->scope, expression, &value, writing->error))
         return false;
     switch (value.kind) {
     case VALUE_NULL:
-        buffer_append_text(writing->out, "null");
-        return true;
+        json_put_null(writing->json, NULL);
+        break;
     case VALUE_BOOLEAN:
-        buffer_append_text(writing->out, value.number ? "true" : "false");
-        return true;
+        json_put_bool(writing->json, NULL, value.number != 0);
+        break;
     case VALUE_NUMBER:
-        buffer_printf(writing->out, "%" PRId64, value.number);
-        return true;
+        json_put_i64(writing->json, NULL, value.number);
+        break;
     case VALUE_TEXT:
-        put_text(writing->out, value.text, strlen(value.text));
-        return true;
+        json_put_text(writing->json, NULL, value.text);
+        break;
     case VALUE_JSON:
-        return put_json(&plain, value.json, depth);
+        return put_json(&plain, value.json);
     }
     return true;
 }
 
 /* As deep as the document, which has a limit (JSON_MAX_DEPTH). */
-static bool put_container(const struct writing *writing, const struct json *container, unsigned depth)
+static bool put_container(const struct writing *writing, const struct json *container)
 {
     bool is_object = json_is(container, JSON_OBJECT);
-    const struct json *first = json_first(container);
-    buffer_append_text(writing->out, is_object ? "{" : "[");
-    for (const struct json *value = first; value != NULL; value = json_next(value)) {
+    if (is_object)
+        json_begin_object(writing->json, NULL);
+    else
+        json_begin_array(writing->json, NULL);
+    for (const struct json *value = json_first(container); value != NULL; value = json_next(value)) {
         size_t length;
-        buffer_append_text(writing->out, value != first ? "," : "");
-        put_line(writing->out, depth + 1);
-        if (is_object) {
-            const char *key = json_key(value, &length);
-            put_text(writing->out, key, length);
-            buffer_append_text(writing->out, ": ");
-        }
-        if (!put_json(writing, value, depth + 1))
+        const char *key = json_key(value, &length);
+        if (is_object)
+            json_put_key(writing->json, key, length);
+        if (!put_json(writing, value))
             return false;
     }
-    if (first != NULL)
-        put_line(writing->out, depth);
-    buffer_append_text(writing->out, is_object ? "}" : "]");
+    json_end(writing->json);
     return true;
 }
 
-static bool put_json(const struct writing *writing, const struct json *value, unsigned depth)
+static bool put_json(const struct writing *writing, const struct json *value)
 {
     static const char *const words[] = {[JSON_NULL] = "null", [JSON_FALSE] = "false", [JSON_TRUE] = "true"};
     size_t length;
     const char *text = json_string(value, &length);
     if (text != NULL && *text == '=' && writing->scope != NULL)
-        return put_expression(writing, text + 1, depth);
+        return put_expression(writing, text + 1);
     if (text != NULL)
-        put_text(writing->out, text, length);
+        json_put_text_n(writing->json, NULL, text, length);
     else if (json_is(value, JSON_NUMBER))
-        buffer_append_text(writing->out, json_number_text(value));
+        json_put_raw(writing->json, NULL, json_number_text(value));
     else if (json_is(value, JSON_OBJECT) || json_is(value, JSON_ARRAY))
-        return put_container(writing, value, depth);
+        return put_container(writing, value);
     else
-        buffer_append_text(writing->out, words[json_type(value)]);
+        json_put_raw(writing->json, NULL, words[json_type(value)]);
     return true;
 }
 
@@ -108,24 +94,19 @@ static bool is_set_later(const struct sections *sections, unsigned section, cons
 
 static bool put_sections(const struct writing *writing, const struct sections *sections)
 {
-    const struct writing plain = {.out = writing->out, .error = writing->error};
-    bool is_first = true;
-    buffer_append_text(writing->out, "{");
+    const struct writing plain = {.json = writing->json, .error = writing->error};
+    json_begin_object(writing->json, NULL);
     for (unsigned i = 0; i < sections->n_objects; i++)
         for (const struct json *member = json_first(sections->objects[i]); member != NULL; member = json_next(member)) {
             size_t length;
             const char *key = json_key(member, &length);
             if (is_set_later(sections, i, key, length))
                 continue;
-            buffer_append_text(writing->out, is_first ? "" : ",");
-            is_first = false;
-            put_line(writing->out, 1);
-            put_text(writing->out, key, length);
-            buffer_append_text(writing->out, ": ");
-            if (!put_json(i == 0 && sections->first_is_plain ? &plain : writing, member, 1))
+            json_put_key(writing->json, key, length);
+            if (!put_json(i == 0 && sections->first_is_plain ? &plain : writing, member))
                 return error_prefix(writing->error, "%.100s", key);
         }
-    buffer_append_text(writing->out, "\n}\n");
+    json_end(writing->json);
     return true;
 }
 
@@ -134,7 +115,8 @@ bool layout_json_document(const struct layout_document *document, struct scope *
 {
     struct sections sections = {.first_is_plain = document->of != NULL};
     struct document *side_file = NULL;
-    const struct writing writing = {scope, out, error};
+    struct json_writer json = {.out = out, .letters = JSON_ASCII, .width = INDENTATION};
+    const struct writing writing = {scope, &json, error};
     if (document->of != NULL) {
         if (!document_open(checkpoint, document->of, &side_file, error))
             return false;
@@ -150,23 +132,31 @@ bool layout_json_document(const struct layout_document *document, struct scope *
             sections.objects[sections.n_objects++] = json_get(part, "set");
     }
     is_good = is_good && put_sections(&writing, &sections);
+    buffer_append_text(out, "\n");
     document_close(side_file);
     return is_good;
 }
 
 void layout_json_manifest(const struct layout_product *product, struct buffer *out)
 {
-    buffer_append_text(out, "{\n    \"tensors\": [");
+    struct json_writer json = {.out = out, .letters = JSON_ASCII, .width = INDENTATION};
+    json_begin_object(&json, NULL);
+    json_begin_array(&json, "tensors");
     for (size_t i = 0; i < product->n_outputs; i++) {
         const struct layout_tensor *tensor = &product->outputs[i].tensors[0];
-        buffer_append_text(out, i > 0 ? ",\n        {\"name\": " : "\n        {\"name\": ");
-        put_text(out, tensor->name, strlen(tensor->name));
-        buffer_append_text(out, ", \"file\": ");
-        put_text(out, product->outputs[i].name, strlen(product->outputs[i].name));
-        buffer_printf(out, ", \"dtype\": \"%s\", \"shape\": [", tensor->encoding.dtype->name);
+        json_begin_object(&json, NULL);
+        json_keep_line(&json);
+        json_put_text(&json, "name", tensor->name);
+        json_put_text(&json, "file", product->outputs[i].name);
+        json_put_text(&json, "dtype", tensor->encoding.dtype->name);
+        json_begin_array(&json, "shape");
         for (unsigned j = 0; j < tensor->view->rank; j++)
-            buffer_printf(out, "%s%" PRIu64, j > 0 ? ", " : "", tensor->view->shape[j]);
-        buffer_printf(out, "], \"bytes\": %" PRIu64 "}", convert_bytes(tensor->view, tensor->encoding.dtype));
+            json_put_number(&json, NULL, tensor->view->shape[j]);
+        json_end(&json);
+        json_put_number(&json, "bytes", convert_bytes(tensor->view, tensor->encoding.dtype));
+        json_end(&json);
     }
-    buffer_append_text(out, "\n    ]\n}\n");
+    json_end(&json);
+    json_end(&json);
+    buffer_append_text(out, "\n");
 }

@@ -2,6 +2,7 @@
 
 #include "base/binary_search.h"
 #include "base/text.h"
+#include "formats/json_write.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -92,17 +93,18 @@ static const char *class_of(const struct vocab_input *input, const struct json *
 static struct json_document *parse_lines(const char *text, size_t length, struct error *error)
 {
     struct buffer object = {0};
+    struct json_writer writer = {.out = &object, .letters = JSON_UTF8, .compact = true};
     uint64_t id = 0;
+    json_begin_object(&writer, NULL);
     for (size_t at = 0; at < length; id++) {
         const char *end = memchr(text + at, '\n', length - at);
         size_t line = end != NULL ? (size_t)(end - text) - at : length - at;
         size_t kept = line > 0 && text[at + line - 1] == '\r' ? line - 1 : line;
-        buffer_append_text(&object, id == 0 ? "{" : ",");
-        buffer_append_json_text(&object, text + at, kept, JSON_UTF8);
-        buffer_printf(&object, ":%" PRIu64, id);
+        json_put_key(&writer, text + at, kept);
+        json_put_number(&writer, NULL, id);
         at += line + 1;
     }
-    buffer_append_text(&object, id == 0 ? "{}" : "}");
+    json_end(&writer);
     struct json_document *document = json_parse((const char *)object.bytes, object.length, error);
     buffer_free(&object);
     return document;

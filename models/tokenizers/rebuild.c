@@ -114,6 +114,12 @@ void rebuild_begin(const struct stored_vocab *vocab, struct json_writer *writer)
     write_added_tokens(vocab, writer);
 }
 
+void rebuild_put_token(const struct stored_vocab *vocab, uint64_t id, struct json_writer *writer)
+{
+    json_put_key(writer, vocab->tokens[id].text, vocab->tokens[id].length);
+    json_put_number(writer, NULL, id);
+}
+
 /* Post-processing. */
 
 static void put_special(const struct stored_vocab *vocab, int64_t id, unsigned type, struct json_writer *writer)

@@ -72,6 +72,9 @@ bool token_is_added(const struct token *token);
 /* Begins tokenizer.json, up to added_tokens. */
 void rebuild_begin(const struct stored_vocab *vocab, struct json_writer *writer);
 
+/* A member of "vocab": the token and its id. */
+void rebuild_put_token(const struct stored_vocab *vocab, uint64_t id, struct json_writer *writer);
+
 /* A value of the keys, or what it is where there is none. */
 bool rebuild_flag(const struct stored_vocab *vocab, const char *key, bool otherwise);
 
@@ -98,3 +101,8 @@ struct pre_row {
 };
 const struct pre_row *pre_row_find(const char *name, bool *ret_known);
 void rebuild_pre_tokenizer(const struct pre_row *row, struct json_writer *writer);
+
+/* Of byte-level BPE: the members of tokenizer.json from the normalizer to the decoder; and the beginning of the model,
+ * up to its vocabulary. */
+void rebuild_bpe_steps(const struct stored_vocab *vocab, const struct pre_row *row, struct json_writer *writer);
+void rebuild_bpe_begin_model(const struct pre_row *row, struct json_writer *writer);

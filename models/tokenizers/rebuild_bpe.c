@@ -100,7 +100,20 @@ static void put_vocab(const struct stored_vocab *vocab, const struct outer_token
 {
     for (uint64_t i = 0; i < vocab->n_tokens; i++)
         if (is_inner(vocab, outer, i))
-            json_put_number_of(writer, vocab->tokens[i].text, vocab->tokens[i].length, i);
+            rebuild_put_token(vocab, i, writer);
+}
+
+void rebuild_bpe_begin_model(const struct pre_row *row, struct json_writer *writer)
+{
+    json_begin_object(writer, "model");
+    json_put_text(writer, "type", "BPE");
+    json_put_null(writer, "dropout");
+    json_put_null(writer, "unk_token");
+    json_put_null(writer, "continuing_subword_prefix");
+    json_put_null(writer, "end_of_word_suffix");
+    json_put_bool(writer, "fuse_unk", false);
+    json_put_bool(writer, "byte_fallback", false);
+    json_put_bool(writer, "ignore_merges", row->ignores_merges);
 }
 
 static bool write_model(const struct stored_vocab *vocab, const struct pre_row *row, struct json_writer *writer,
@@ -112,15 +125,7 @@ static bool write_model(const struct stored_vocab *vocab, const struct pre_row *
         return false;
     find_outer(vocab, &outer);
     bool good = want_merged(vocab, &merges, &outer, error);
-    json_begin_object(writer, "model");
-    json_put_text(writer, "type", "BPE");
-    json_put_null(writer, "dropout");
-    json_put_null(writer, "unk_token");
-    json_put_null(writer, "continuing_subword_prefix");
-    json_put_null(writer, "end_of_word_suffix");
-    json_put_bool(writer, "fuse_unk", false);
-    json_put_bool(writer, "byte_fallback", false);
-    json_put_bool(writer, "ignore_merges", row->ignores_merges);
+    rebuild_bpe_begin_model(row, writer);
     json_begin_object(writer, "vocab");
     put_vocab(vocab, &outer, writer);
     json_end(writer);
@@ -157,22 +162,27 @@ static void write_post_processor(const struct stored_vocab *vocab, const struct 
     json_end(writer);
 }
 
+void rebuild_bpe_steps(const struct stored_vocab *vocab, const struct pre_row *row, struct json_writer *writer)
+{
+    if (row->normalizer != NULL) {
+        json_begin_object(writer, "normalizer");
+        json_put_text(writer, "type", row->normalizer);
+        json_end(writer);
+    } else {
+        json_put_null(writer, "normalizer");
+    }
+    rebuild_pre_tokenizer(row, writer);
+    write_post_processor(vocab, row, writer);
+    put_byte_level("decoder", true, writer);
+}
+
 bool rebuild_bpe_json(const struct stored_vocab *vocab, struct buffer *out, struct error *error)
 {
     struct json_writer writer = {.out = out, .letters = JSON_UTF8};
     bool known;
     const struct pre_row *row = pre_row_find(vocab->pre, &known);
     rebuild_begin(vocab, &writer);
-    if (row->normalizer != NULL) {
-        json_begin_object(&writer, "normalizer");
-        json_put_text(&writer, "type", row->normalizer);
-        json_end(&writer);
-    } else {
-        json_put_null(&writer, "normalizer");
-    }
-    rebuild_pre_tokenizer(row, &writer);
-    write_post_processor(vocab, row, &writer);
-    put_byte_level("decoder", true, &writer);
+    rebuild_bpe_steps(vocab, row, &writer);
     if (!write_model(vocab, row, &writer, error))
         return false;
     json_end(&writer);

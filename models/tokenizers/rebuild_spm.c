@@ -309,7 +309,7 @@ static void write_model(const struct stored_vocab *vocab, struct json_writer *wr
     json_put_bool(writer, "ignore_merges", false);
     json_begin_object(writer, "vocab");
     for (uint64_t i = 0; i < vocab->n_tokens; i++)
-        json_put_number_of(writer, vocab->tokens[i].text, vocab->tokens[i].length, i);
+        rebuild_put_token(vocab, i, writer);
     json_end(writer);
     write_merges(vocab, writer);
     json_end(writer);

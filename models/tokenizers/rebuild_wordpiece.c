@@ -72,7 +72,8 @@ static void write_model(const struct stored_vocab *vocab, struct json_writer *wr
         key.length = 0;
         buffer_append_text(&key, prefix);
         buffer_append(&key, text, length);
-        json_put_number_of(writer, (const char *)key.bytes, key.length, i);
+        json_put_key(writer, (const char *)key.bytes, key.length);
+        json_put_number(writer, NULL, i);
     }
     buffer_free(&key);
     json_end(writer);

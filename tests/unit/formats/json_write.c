@@ -67,6 +67,60 @@ static void compact(void)
     buffer_free(&out);
 }
 
+/* json.dumps(value, indent=4), but for the element, which is as json.dumps(element) has it. */
+static void lines(void)
+{
+    struct buffer out = {0};
+    struct json_writer writer = {.out = &out, .letters = JSON_ASCII, .width = 4};
+    json_begin_object(&writer, NULL);
+    json_begin_array(&writer, "a");
+    json_begin_object(&writer, NULL);
+    json_keep_line(&writer);
+    json_put_text(&writer, "b", "c");
+    json_begin_array(&writer, "d");
+    json_put_number(&writer, NULL, 1);
+    json_put_number(&writer, NULL, 2);
+    json_end(&writer);
+    json_end(&writer);
+    json_end(&writer);
+    json_put_key(&writer, "e\0f", 3);
+    json_begin_array(&writer, NULL);
+    json_put_null(&writer, NULL);
+    json_end(&writer);
+    json_end(&writer);
+    buffer_append(&out, "", 1);
+    CHECK_TEXT((const char *)out.bytes, "{\n    \"a\": [\n        {\"b\": \"c\", \"d\": [1, 2]}\n    ],\n"
+                                        "    \"e\\u0000f\": [\n        null\n    ]\n}");
+    buffer_free(&out);
+}
+
+/* What is taken back leaves no trace: no comma, no key, no bracket. */
+static void taken_back(void)
+{
+    struct buffer out = {0};
+    struct json_writer writer = {.out = &out, .letters = JSON_UTF8, .compact = true};
+    json_begin_object(&writer, NULL);
+    struct json_mark mark = json_mark(&writer);
+    json_put_key(&writer, "a", 1);
+    json_begin_array(&writer, NULL);
+    json_put_number(&writer, NULL, 1);
+    json_take_back(&writer, mark);
+    json_put_key(&writer, "b", 1);
+    mark = json_mark(&writer);
+    json_begin_object(&writer, NULL);
+    json_begin_array(&writer, "c");
+    json_take_back(&writer, mark);
+    json_put_bool(&writer, NULL, true);
+    mark = json_mark(&writer);
+    json_put_null(&writer, "d");
+    json_take_back(&writer, mark);
+    json_put_null(&writer, "e");
+    json_end(&writer);
+    buffer_append(&out, "", 1);
+    CHECK_TEXT((const char *)out.bytes, "{\"b\":true,\"e\":null}");
+    buffer_free(&out);
+}
+
 static void numbers(void)
 {
     static const char *const rows[] = {
@@ -83,6 +137,8 @@ int main(void)
 {
     documents();
     compact();
+    lines();
+    taken_back();
     numbers();
     return check_done();
 }

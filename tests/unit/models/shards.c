@@ -40,12 +40,11 @@ static void sizes(void)
 
 static void names(void)
 {
-    struct arena *arena = arena_new();
     struct shards one = {.n_shards = 1}, many = {.n_shards = 7};
-    CHECK_TEXT(shards_name(&one, 0, arena), "model.safetensors");
-    CHECK_TEXT(shards_name(&many, 0, arena), "model-00001-of-00007.safetensors");
-    CHECK_TEXT(shards_name(&many, 6, arena), "model-00007-of-00007.safetensors");
-    arena_free(arena);
+    char name[SHARDS_NAME];
+    CHECK_TEXT(shards_name(&one, 0, name), "model.safetensors");
+    CHECK_TEXT(shards_name(&many, 0, name), "model-00001-of-00007.safetensors");
+    CHECK_TEXT(shards_name(&many, 6, name), "model-00007-of-00007.safetensors");
 }
 
 int main(void)

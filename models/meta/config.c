@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { N_SPECIAL_TOKENS = 256, LLAMA3_VOCABULARY = 128000 };
+enum { LLAMA3_VOCABULARY = 128000 };
 
 static bool get_count(const struct json *params, const char *key, uint64_t *ret_value, struct error *error)
 {
@@ -194,7 +194,7 @@ static void put_tiktoken(const struct meta_params *params, struct json_writer *w
 {
     char name[64];
     json_begin_object(writer, "added_tokens_decoder");
-    for (unsigned i = 0; i < N_SPECIAL_TOKENS; i++)
+    for (unsigned i = 0; i < META_SPECIAL_TOKENS; i++)
         put_added_token(writer, params->n_ranks + i, meta_special_token(params->use_scaled_rope, i, name));
     json_end(writer);
     json_put_text(writer, "bos_token", "<|begin_of_text|>");

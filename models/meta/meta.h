@@ -64,10 +64,20 @@ void tiktoken_append(const struct tiktoken *tiktoken, uint32_t rank, struct buff
  * or one. Takes the square of the token's length at most, which is limited. */
 bool tiktoken_split(const struct tiktoken *tiktoken, uint32_t rank, uint32_t *ret_left, uint32_t *ret_right);
 
-/* tokenizer.json as TikTokenConverter makes it: the merges of each token are all pairs of tokens that it is made of, by
- * the rank of the left and of the right one; and the 256 special tokens after the ranks, of Llama 3.1 and later or
- * of 3. */
-void tiktoken_write_json(const struct tiktoken *tiktoken, bool llama31, struct buffer *out);
+/* All pairs of tokens that a token is made of, by the rank of the left one and then of the right one; returns how many.
+ */
+enum { TIKTOKEN_MAX_BYTES = 1024 }; /* of a token */
+struct tiktoken_merge {
+    uint32_t left, right;
+};
+size_t tiktoken_merges(const struct tiktoken *tiktoken, uint32_t rank,
+                       struct tiktoken_merge merges[TIKTOKEN_MAX_BYTES]);
 
-/* The `index`th special token (0 to 255) of Llama 3, or of 3.1 and later. `out` has room for 64 bytes. */
+/* tokenizer.json as TikTokenConverter makes it: the merges of each token are all of its pairs; and the 256 special
+ * tokens after the ranks, of Llama 3.1 and later or of 3. Laid out as the tokenizers library saves it, merges as the
+ * releases have them: "LEFT RIGHT". */
+void meta_write_tokenizer(const struct tiktoken *tiktoken, bool llama31, struct buffer *out);
+
+/* The `index`th special token of Llama 3, or of 3.1 and later. `out` has room for 64 bytes. */
+enum { META_SPECIAL_TOKENS = 256 };
 const char *meta_special_token(bool llama31, unsigned index, char *out);

@@ -384,7 +384,7 @@ static void add_made_files(const struct reader *reader)
     add_text(reader, "tokenizer_config.json", &tokenizer_config);
     if (reader->tiktoken == NULL)
         return;
-    tiktoken_write_json(reader->tiktoken, reader->params.use_scaled_rope, &tokenizer);
+    meta_write_tokenizer(reader->tiktoken, reader->params.use_scaled_rope, &tokenizer);
     add_text(reader, "tokenizer.json", &tokenizer);
 }
 

@@ -1,4 +1,5 @@
 #include "base/arena.h"
+#include "base/base64.h"
 #include "base/binary_search.h"
 #include "base/text.h"
 #include "models/meta/meta.h"
@@ -9,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_RANKS = 1 << 22, MAX_TOKEN_BYTES = 1024, N_SPECIAL_TOKENS = 256 };
+enum { MAX_RANKS = 1 << 22 };
 
 struct token {
     const char *bytes;
@@ -23,38 +24,6 @@ struct tiktoken {
     uint32_t *sorted; /* ranks, by the bytes of their tokens */
 };
 
-static int digit_value(char c)
-{
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    const char *at = c != '\0' ? strchr(digits, c) : NULL;
-    return at != NULL ? (int)(at - digits) : -1;
-}
-
-/* Base64 of whole groups; false where it is not that. */
-static bool decode_base64(const char *text, size_t length, char *out, uint32_t *ret_length)
-{
-    uint32_t n = 0, bits = 0;
-    unsigned n_bits = 0;
-    size_t n_digits = length;
-    while (n_digits > 0 && length - n_digits < 2 && text[n_digits - 1] == '=')
-        n_digits--;
-    if (length == 0 || length % 4 != 0 || n_digits == 0)
-        return false;
-    for (size_t i = 0; i < n_digits; i++) {
-        int value = digit_value(text[i]);
-        if (value < 0)
-            return false;
-        bits = bits << 6 | (uint32_t)value;
-        n_bits += 6;
-        if (n_bits >= 8) {
-            n_bits -= 8;
-            out[n++] = (char)(bits >> n_bits);
-        }
-    }
-    *ret_length = n;
-    return true;
-}
-
 /* The line at `text` up to its end: "base64 rank". Ranks count from 0 in the order of the lines. */
 static bool parse_line(struct tiktoken *tiktoken, const char *line, size_t length)
 {
@@ -63,13 +32,14 @@ static bool parse_line(struct tiktoken *tiktoken, const char *line, size_t lengt
     struct token *token = &tiktoken->tokens[tiktoken->n_tokens];
     size_t token_length = space != NULL ? (size_t)(space - line) : 0;
     int n = snprintf(rank, sizeof rank, "%" PRIu32, tiktoken->n_tokens);
-    if (space == NULL || token_length > MAX_TOKEN_BYTES || (size_t)n != length - token_length - 1 ||
+    if (space == NULL || token_length > TIKTOKEN_MAX_BYTES || (size_t)n != length - token_length - 1 ||
         memcmp(space + 1, rank, (size_t)n) != 0)
         return false;
-    char *bytes = arena_alloc(tiktoken->arena, token_length);
-    token->bytes = bytes;
-    if (!decode_base64(line, token_length, bytes, &token->length))
+    size_t n_bytes;
+    token->bytes = base64_decode(tiktoken->arena, line, token_length, &n_bytes);
+    if (token->bytes == NULL)
         return false;
+    token->length = (uint32_t)n_bytes;
     tiktoken->n_tokens++;
     return true;
 }
@@ -167,17 +137,6 @@ static bool find_rank(const struct tiktoken *tiktoken, const char *bytes, size_t
     return true;
 }
 
-static void append_token(struct buffer *out, const char *bytes, size_t length)
-{
-    for (size_t i = 0; i < length; i++) {
-        char character[BYTE_CHARACTER_BYTES];
-        size_t character_length = byte_character((unsigned char)bytes[i], character);
-        if (*character == '"' || *character == '\\')
-            buffer_append_text(out, "\\");
-        buffer_append(out, character, character_length);
-    }
-}
-
 void tiktoken_append(const struct tiktoken *tiktoken, uint32_t rank, struct buffer *out)
 {
     const struct token *token = &tiktoken->tokens[rank];
@@ -219,8 +178,8 @@ static bool merge_lowest(const struct tiktoken *tiktoken, const struct token *to
 bool tiktoken_split(const struct tiktoken *tiktoken, uint32_t rank, uint32_t *ret_left, uint32_t *ret_right)
 {
     const struct token *token = &tiktoken->tokens[rank];
-    uint16_t ends[MAX_TOKEN_BYTES];
-    uint32_t pairs[MAX_TOKEN_BYTES];
+    uint16_t ends[TIKTOKEN_MAX_BYTES];
+    uint32_t pairs[TIKTOKEN_MAX_BYTES];
     size_t n_parts = token->length;
     for (size_t i = 0; i < n_parts; i++)
         ends[i] = (uint16_t)(i + 1);
@@ -232,86 +191,23 @@ bool tiktoken_split(const struct tiktoken *tiktoken, uint32_t rank, uint32_t *re
            find_rank(tiktoken, token->bytes + ends[0], token->length - ends[0], ret_right);
 }
 
-struct merge {
-    uint32_t left, right;
-};
-
 static int compare_merges(const void *a, const void *b)
 {
-    const struct merge *x = a, *y = b;
+    const struct tiktoken_merge *x = a, *y = b;
     if (x->left != y->left)
         return x->left < y->left ? -1 : 1;
     return (x->right > y->right) - (x->right < y->right);
 }
 
-static void write_merges(const struct tiktoken *tiktoken, struct buffer *out)
+size_t tiktoken_merges(const struct tiktoken *tiktoken, uint32_t rank, struct tiktoken_merge merges[TIKTOKEN_MAX_BYTES])
 {
-    bool first = true;
-    for (uint32_t rank = 0; rank < tiktoken->n_tokens; rank++) {
-        const struct token *token = &tiktoken->tokens[rank];
-        struct merge merges[MAX_TOKEN_BYTES];
-        size_t n_merges = 0;
-        for (uint32_t cut = 1; cut < token->length; cut++) {
-            struct merge *merge = &merges[n_merges];
-            n_merges += find_rank(tiktoken, token->bytes, cut, &merge->left) &&
-                        find_rank(tiktoken, token->bytes + cut, token->length - cut, &merge->right);
-        }
-        qsort(merges, n_merges, sizeof *merges, compare_merges);
-        for (size_t i = 0; i < n_merges; i++) {
-            const struct token *left = &tiktoken->tokens[merges[i].left], *right = &tiktoken->tokens[merges[i].right];
-            buffer_append_text(out, first ? "\n      \"" : ",\n      \"");
-            append_token(out, left->bytes, left->length);
-            buffer_append_text(out, " ");
-            append_token(out, right->bytes, right->length);
-            buffer_append_text(out, "\"");
-            first = false;
-        }
+    const struct token *token = &tiktoken->tokens[rank];
+    size_t n_merges = 0;
+    for (uint32_t cut = 1; cut < token->length; cut++) {
+        struct tiktoken_merge *merge = &merges[n_merges];
+        n_merges += find_rank(tiktoken, token->bytes, cut, &merge->left) &&
+                    find_rank(tiktoken, token->bytes + cut, token->length - cut, &merge->right);
     }
-}
-
-void tiktoken_write_json(const struct tiktoken *tiktoken, bool llama31, struct buffer *out)
-{
-    char name[64];
-    buffer_append_text(
-        out, "{\n  \"version\": \"1.0\",\n  \"truncation\": null,\n  \"padding\": null,\n  \"added_tokens\": [");
-    for (unsigned i = 0; i < N_SPECIAL_TOKENS; i++)
-        buffer_printf(out,
-                      "%s\n    {\"id\": %" PRIu32 ", \"content\": \"%s\", \"single_word\": false, \"lstrip\": false, "
-                      "\"rstrip\": false, \"normalized\": false, \"special\": true}",
-                      i ? "," : "", tiktoken->n_tokens + i, meta_special_token(llama31, i, name));
-    buffer_append_text(
-        out, "\n  ],\n  \"normalizer\": null,\n  \"pre_tokenizer\": {\"type\": \"Sequence\", \"pretokenizers\": [\n"
-             "    {\"type\": \"Split\", \"pattern\": {\"Regex\": "
-             "\"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\\\r\\\\n\\\\p{L}\\\\p{N}]?\\\\p{L}+|"
-             "\\\\p{N}{1,3}| ?[^\\\\s\\\\p{L}\\\\p{N}]+[\\\\r\\\\n]*|\\\\s*[\\\\r\\\\n]+|\\\\s+(?!\\\\S)|\\\\s+\"}, "
-             "\"behavior\": \"Isolated\", \"invert\": false},\n"
-             "    {\"type\": \"ByteLevel\", \"add_prefix_space\": false, \"trim_offsets\": true, \"use_regex\": "
-             "false}\n  ]},\n");
-    buffer_printf(
-        out,
-        "  \"post_processor\": {\"type\": \"Sequence\", \"processors\": [\n    {\"type\": \"ByteLevel\", "
-        "\"add_prefix_space\": true, \"trim_offsets\": false, \"use_regex\": true},\n    {\"type\": "
-        "\"TemplateProcessing\", "
-        "\"single\": [{\"SpecialToken\": {\"id\": \"<|begin_of_text|>\", \"type_id\": 0}}, {\"Sequence\": {\"id\": "
-        "\"A\", "
-        "\"type_id\": 0}}], \"pair\": [{\"SpecialToken\": {\"id\": \"<|begin_of_text|>\", \"type_id\": 0}}, "
-        "{\"Sequence\": "
-        "{\"id\": \"A\", \"type_id\": 0}}, {\"SpecialToken\": {\"id\": \"<|begin_of_text|>\", \"type_id\": 1}}, "
-        "{\"Sequence\": {\"id\": \"B\", \"type_id\": 1}}], \"special_tokens\": {\"<|begin_of_text|>\": {\"id\": "
-        "\"<|begin_of_text|>\", \"ids\": [%" PRIu32 "], \"tokens\": [\"<|begin_of_text|>\"]}}}\n  ]},\n",
-        tiktoken->n_tokens);
-    buffer_append_text(
-        out,
-        "  \"decoder\": {\"type\": \"ByteLevel\", \"add_prefix_space\": true, \"trim_offsets\": true, "
-        "\"use_regex\": true},\n  \"model\": {\n    \"type\": \"BPE\",\n    \"dropout\": null,\n    \"unk_token\": "
-        "null,\n    \"continuing_subword_prefix\": null,\n    \"end_of_word_suffix\": null,\n    \"fuse_unk\": "
-        "false,\n    \"byte_fallback\": false,\n    \"ignore_merges\": true,\n    \"vocab\": {");
-    for (uint32_t rank = 0; rank < tiktoken->n_tokens; rank++) {
-        buffer_append_text(out, rank ? ",\n      \"" : "\n      \"");
-        append_token(out, tiktoken->tokens[rank].bytes, tiktoken->tokens[rank].length);
-        buffer_printf(out, "\": %" PRIu32, rank);
-    }
-    buffer_append_text(out, "\n    },\n    \"merges\": [");
-    write_merges(tiktoken, out);
-    buffer_append_text(out, "\n    ]\n  }\n}\n");
+    qsort(merges, n_merges, sizeof *merges, compare_merges);
+    return n_merges;
 }

@@ -2,12 +2,11 @@
  *
  * The list begins with the special tokens; as many others follow as the file says to use. Every way to cut a token into
  * two is a merge, not only the one that training took. */
+#include "base/base64.h"
 #include "base/text_index.h"
 #include "models/tokenizers/byte_alphabet.h"
 #include "models/tokenizers/token_list.h"
 #include "models/tokenizers/tokenizer_files.h"
-
-#include <nettle/base64.h>
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -54,15 +53,10 @@ static bool decode(struct arena *arena, const struct json *token, struct text *r
 {
     size_t length;
     const char *digits = json_string(json_get(token, "token_bytes"), &length);
-    struct base64_decode_ctx context;
-    if (digits == NULL || length == 0 || length / 4 * 3 > MAX_TOKEN_BYTES)
+    if (digits == NULL || length / 4 * 3 > MAX_TOKEN_BYTES)
         return false;
-    uint8_t *bytes = arena_alloc(arena, BASE64_DECODE_LENGTH(length));
-    base64_decode_init(&context);
-    ret_text->length = BASE64_DECODE_LENGTH(length);
-    ret_text->bytes = (const char *)bytes;
-    return base64_decode_update(&context, &ret_text->length, bytes, length, digits) && base64_decode_final(&context) &&
-           ret_text->length > 0;
+    ret_text->bytes = base64_decode(arena, digits, length, &ret_text->length);
+    return ret_text->bytes != NULL;
 }
 
 static bool read_ranks(struct tekken *tekken, const struct json *vocabulary, struct error *error)

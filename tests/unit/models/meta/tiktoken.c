@@ -18,7 +18,7 @@ static void check_json(void)
     struct buffer out = {0};
     struct tiktoken *tiktoken = tiktoken_parse(ranks, sizeof ranks - 1, &damaged, &error);
     CHECK(tiktoken != NULL && tiktoken_count(tiktoken) == 12);
-    tiktoken_write_json(tiktoken, true, &out);
+    meta_write_tokenizer(tiktoken, true, &out);
     struct json_document *document = json_parse((const char *)out.bytes, out.length, &error);
     const struct json *model = json_get(json_root(document), "model"), *written = json_get(model, "merges");
     CHECK(json_count(written) == sizeof merges / sizeof *merges);

@@ -294,6 +294,18 @@ static void put_flag(const struct stored_vocab *vocab, const char *name, const c
         json_put_bool(writer, name, value);
 }
 
+/* Without them transformers' tokenizers give token_type_ids as well, which generate() takes from no decoder. */
+static void put_input_names(const struct stored_vocab *vocab, struct json_writer *writer)
+{
+    uint64_t n_types;
+    if (gguf_get_u64(vocab->kvs, "tokenizer.ggml.token_type_count", &n_types) && n_types > 1)
+        return;
+    json_begin_array(writer, "model_input_names");
+    json_put_text(writer, NULL, "input_ids");
+    json_put_text(writer, NULL, "attention_mask");
+    json_end(writer);
+}
+
 static void put_model_max_length(const struct stored_vocab *vocab, struct json_writer *writer)
 {
     struct error absent;
@@ -322,6 +334,7 @@ static bool write_config(const struct stored_vocab *vocab, struct buffer *out, s
     put_middle_names(vocab, &writer);
     json_begin_object(&writer, "extra_special_tokens");
     json_end(&writer);
+    put_input_names(vocab, &writer);
     put_model_max_length(vocab, &writer);
     put_last_names(vocab, &writer);
     json_put_text(&writer, "tokenizer_class", "PreTrainedTokenizerFast");

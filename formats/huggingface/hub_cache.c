@@ -224,3 +224,31 @@ const char *hub_cache_find(struct arena *arena, const char *id, const char *revi
     error_set(error, "%s: there is no %s in the hub cache; 'hf download %s' fetches it", id, folder, id);
     return NULL;
 }
+
+/* What a folder of the cache holds, NULL where that is no model: models--ORG--NAME is of ORG/NAME. */
+static const char *model_of_folder(struct arena *arena, const char *cache, const char *folder)
+{
+    if (!text_starts_with(folder, folder_prefix) ||
+        !is_directory(arena_printf(arena, "%s/%s/snapshots", cache, folder)))
+        return NULL;
+    const char *id = folder + strlen(folder_prefix), *separator = strstr(id, "--");
+    if (separator != NULL)
+        id = arena_printf(arena, "%.*s/%s", (int)(separator - id), id, separator + strlen("--"));
+    return is_hub_name(id, strlen(id), 1) ? id : NULL;
+}
+
+void hub_cache_each(void (*each)(void *context, const char *id), void *context)
+{
+    struct error error;
+    size_t n_names;
+    const char *const *names, *id;
+    struct arena *arena = arena_new();
+    const char *cache = cache_directory(arena);
+    struct location *location = location_of_directory(cache, &error);
+    if (location != NULL && location_names(location, "", arena, &names, &n_names, &error))
+        for (size_t i = 0; i < n_names; i++)
+            if ((id = model_of_folder(arena, cache, names[i])) != NULL)
+                each(context, id);
+    location_close(location);
+    arena_free(arena);
+}

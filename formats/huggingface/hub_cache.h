@@ -24,3 +24,6 @@ const char *hub_cache_find(struct arena *arena, const char *id, const char *revi
  * else the directory's last component. Symbolic links are not resolved there: their own name is the one the user chose.
  */
 const char *hub_cache_model_name(struct arena *arena, const char *directory, bool *ret_is_snapshot);
+
+/* Calls `each` with what every model in the cache is called, ORG/NAME or NAME, in no order. */
+void hub_cache_each(void (*each)(void *context, const char *id), void *context);

@@ -4,6 +4,7 @@
  * says what is wanted besides the words that follow: "words" nothing, "files" names of files, "value" the same after
  * the last '=' of CURRENT, "command" a program and its arguments. Each line after it is a whole word, a tab, and what
  * it means. What goes wrong is no candidate, and no error. */
+#include "formats/huggingface/hub_cache.h"
 #include "fs/cli/command.h"
 #include "fs/mount/mountpoint.h"
 
@@ -59,11 +60,29 @@ static int complete_flags(const struct typed *typed)
     return EXIT_SUCCESS;
 }
 
+struct place {
+    const char *current, *before; /* the word at the cursor, and what of it comes before the value */
+};
+
+static void print_model(void *context, const char *id)
+{
+    const struct place *place = context;
+    print_candidate(place->current, place->before, id, "", "in the hub cache");
+}
+
+static bool takes_path(const struct option_row *row)
+{
+    return strstr(row->argument, "FILE") != NULL || strstr(row->argument, "DIR") != NULL ||
+           row->commas == COMMAS_AFTER_COLON;
+}
+
 /* The values of an option's argument, after "NAME=". */
 static int complete_values(const char *current, const char *before, const struct option_row *row)
 {
     if (row->values == NULL) {
-        puts(strstr(row->argument, "FILE") != NULL || row->commas == COMMAS_AFTER_COLON ? "value" : "words");
+        puts(takes_path(row) ? "value" : "words");
+        if (strstr(row->argument, "ORG/NAME") != NULL)
+            hub_cache_each(print_model, &(struct place){current, before});
         return EXIT_SUCCESS;
     }
     struct buffer values = {0};
@@ -149,6 +168,8 @@ static int complete_operand(const struct typed *typed)
         return complete_paths(typed);
     } else {
         puts("files");
+        if (typed->n_operands == 0)
+            hub_cache_each(print_model, &(struct place){typed->current, ""});
     }
     return EXIT_SUCCESS;
 }

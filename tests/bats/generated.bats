@@ -16,6 +16,10 @@ setup() {
     PATH=$BATS_TEST_TMPDIR/bin:$PATH
     ln -s "$BATS_FILE_TMPDIR/m" "$BATS_TEST_TMPDIR/m"
     touch "$BATS_TEST_TMPDIR/context.dat"
+    export HF_HUB_CACHE=$BATS_TEST_TMPDIR/hub
+    mkdir -p "$HF_HUB_CACHE"/models--Some-Org--Some-model/snapshots "$HF_HUB_CACHE"/models--old/snapshots \
+        "$HF_HUB_CACHE"/models--Some-Org--begun "$HF_HUB_CACHE"/datasets--Some-Org--texts/snapshots \
+        "$HF_HUB_CACHE"/models--Some-Org--$'not\ta-name'/snapshots
     cd "$BATS_TEST_TMPDIR"
 }
 
@@ -80,6 +84,10 @@ words() {
     [ "$("$WFS" complete -- ls "" | head -1)" = files ]
     [ "$("$WFS" complete -- mount -o imatrix=c)" = value ]
     [ "$("$WFS" complete -- exec m -- "")" = command ]
+    [ "$(words info Some)" = Some-Org/Some-model ]
+    [ "$(words info "" | sort)" = "$(printf 'Some-Org/Some-model\nold')" ]
+    [ "$(words ls -o base=o)" = base=old ]
+    [ "$("$WFS" complete -- ls -o lora=a)" = value ]
     for arguments in "zzz a" "ls nothing a" "ls m no/such"; do
         [ -z "$(words $arguments 2>/dev/null)" ]
     done
@@ -105,6 +113,7 @@ wfs cat m tensors/c64/f|
 wfs cat m tensors/i8/raw.|tensors/i8/raw.npy
 wfs mount -o imatrix=cont|imatrix=context.dat
 wfs ls cont|context.dat
+wfs ls Some|Some-Org/Some-model
 wfs exec m -- mkfif|mkfifo
 END
 }

@@ -24,10 +24,15 @@ void print_architectures(void)
 {
     printf("  %-18s  %-36s  %s\n", "GGUF", "FAMILY, * compared with golden files", "HUGGING FACE");
     for (const struct family_group *group = family_groups; group->title != NULL; group++) {
-        puts(group->title);
-        for (const struct family *const *family = families; *family != NULL; family++)
-            if (family_group_of(*family) == group)
-                print_family(*family);
+        bool has_title = false;
+        for (const struct family *const *family = families; *family != NULL; family++) {
+            if (family_group_of(*family) != group)
+                continue;
+            if (!has_title)
+                puts(group->title);
+            has_title = true;
+            print_family(*family);
+        }
     }
     puts("Parts that see and hear, for mmproj.gguf");
     for (const struct family *const *projector = projectors; *projector != NULL; projector++)

@@ -163,3 +163,11 @@ complete_bash() {
 @test "the table of families in README.md is what the program says" {
     "$HERE/../../scripts/families" --check
 }
+
+@test "the variables of the man page are in docs/environment.md" {
+    sed -n '/^\.SH ENVIRONMENT/,/^\.SH FILES/{s/^\\fB\(.*\)\\fR$/\1/p}' wfs.1 | sed 's/\\fR, \\fB/\n/g' >variables
+    [ "$(wc -l <variables)" -ge 8 ]
+    while read -r variable; do
+        grep -q "^| .*\`$variable\`.* | " "$HERE/../../docs/environment.md"
+    done <variables
+}

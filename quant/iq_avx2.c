@@ -43,22 +43,19 @@ static inline vi v_clamp(vi level, int most)
     return (vi)_mm256_min_epi32(_mm256_max_epi32((__m256i)level, _mm256_setzero_si256()), _mm256_set1_epi32(most));
 }
 
-/* Keeps what is less, and its place, if that is below `count`. */
-static inline void v_keep_less(vf *least, vi *at, vf distance, vi place, int count)
+/* Keeps what is less, and what comes with it. */
+static inline void v_keep_less(vf *least, vi *with, vf value, vi new_with)
 {
-    vf better = _mm256_cmp_ps(distance, *least, _CMP_LT_OQ);
-    better = _mm256_and_ps(better, (vf)_mm256_cmpgt_epi32(_mm256_set1_epi32(count), (__m256i)place));
-    *least = _mm256_blendv_ps(*least, distance, better);
-    *at = (vi)_mm256_blendv_ps((vf)*at, (vf)place, better);
+    vf less = _mm256_cmp_ps(value, *least, _CMP_LT_OQ);
+    *least = _mm256_blendv_ps(*least, value, less);
+    *with = (vi)_mm256_blendv_ps((vf)*with, (vf)new_with, less);
 }
 
-/* A bit for each lane that has the least value. */
-static inline uint32_t v_lanes_of_least(vf values)
+static inline float v_least(vf values)
 {
     vf least = _mm256_min_ps(values, _mm256_permute2f128_ps(values, values, 1));
     least = _mm256_min_ps(least, _mm256_permute_ps(least, _MM_SHUFFLE(1, 0, 3, 2)));
-    least = _mm256_min_ps(least, _mm256_permute_ps(least, _MM_SHUFFLE(2, 3, 0, 1)));
-    return (uint32_t)_mm256_movemask_ps(_mm256_cmp_ps(values, least, _CMP_EQ_OQ));
+    return _mm256_cvtss_f32(_mm256_min_ps(least, _mm256_permute_ps(least, _MM_SHUFFLE(2, 3, 0, 1))));
 }
 
 /* A bit for each lane whose sums are better than the best so far, as the searches have it. */
@@ -66,6 +63,51 @@ static inline uint32_t v_better(vf sum_qx, vf sum_q2, float best)
 {
     vf better = _mm256_cmp_ps(sum_qx * sum_qx, best * sum_q2, _CMP_GT_OQ);
     return (uint32_t)_mm256_movemask_ps(_mm256_and_ps(better, _mm256_cmp_ps(sum_q2, _mm256_setzero_ps(), _CMP_GT_OQ)));
+}
+
+static inline vf v_min(vf a, vf b)
+{
+    return _mm256_min_ps(a, b);
+}
+
+/* slope * x + offset, rounded once. */
+static inline vf v_line(vf slope, vf x, vf offset)
+{
+    return _mm256_fmadd_ps(slope, x, offset);
+}
+
+/* A bit for each lane; NaN is not above anything. */
+static inline uint32_t v_lanes_not_above(vf values, vf most)
+{
+    return (uint32_t)_mm256_movemask_ps(_mm256_cmp_ps(values, most, _CMP_NGT_UQ));
+}
+
+/* Keeps what is least, what comes with it, and what is second. */
+static inline void v_keep_two(vf *least, vf *second, vi *choice, vf value, int32_t new_choice)
+{
+    vf less = _mm256_cmp_ps(value, *least, _CMP_LT_OQ);
+    *second = _mm256_min_ps(*second, _mm256_max_ps(value, *least));
+    *least = _mm256_min_ps(value, *least);
+    *choice = (vi)_mm256_blendv_ps((vf)*choice, (vf)_mm256_set1_epi32(new_choice), less);
+}
+
+static inline uint32_t v_lanes_unlike(vi a, vi b)
+{
+    return ~(uint32_t)_mm256_movemask_ps((vf)_mm256_cmpeq_epi32((__m256i)a, (__m256i)b)) & 0xff;
+}
+
+/* Every lane one later, after the last one of `before`. */
+static inline vi v_one_later(vi before, vi lanes)
+{
+    __m256i between = _mm256_permute2x128_si256((__m256i)before, (__m256i)lanes, 0x21);
+    return (vi)_mm256_alignr_epi8((__m256i)lanes, between, 12);
+}
+
+/* The first n lanes of one, the others of `rest`. */
+static inline vi v_first_lanes(int n, vi lanes, vi rest)
+{
+    __m256i kept = _mm256_cmpgt_epi32(_mm256_set1_epi32(n), (__m256i)lane_numbers);
+    return (vi)_mm256_blendv_epi8((__m256i)rest, (__m256i)lanes, kept);
 }
 
 static inline vf v_repeat_four(float a, float b, float c, float d)

@@ -1,7 +1,6 @@
 #include "quant/iq_format.h"
 
-#include "quant/f16.h"
-#include "quant/weights.h"
+#include "quant/iq_encode.h"
 
 #include <float.h>
 
@@ -64,8 +63,8 @@ static void sum_up(int n, const float *values, const float *weights, const uint8
     *ret_q2 = sum_q2;
 }
 
-float iq_search(const struct iq_format *format, const struct grid_search *search, const float *magnitudes,
-                const float *weights, float begin, float scale, uint16_t *points)
+static float search_tries(const struct iq_format *format, const struct grid_search *search, const float *magnitudes,
+                          const float *weights, float begin, float scale, uint16_t *points)
 {
     const struct grid *grid = search->grid;
     int n = format->sub_elements, dimension = (int)grid->dimension, n_points = n / dimension;
@@ -102,93 +101,10 @@ float iq_search(const struct iq_format *format, const struct grid_search *search
     return scale;
 }
 
-/* The magnitudes of a group, and its signs. Where their number has to be even the sign of the value that matters least
- * is changed: what is left of that one then is negative. */
-static unsigned take_signs(bool even_signs, const float *values, const float *weights, float *magnitudes)
+void iq_encode(const struct iq_format *format, const float *values, const float *importance, uint8_t *blocks,
+               size_t n_blocks)
 {
-    unsigned signs = 0, least = 0;
-    for (unsigned i = 0; i < IQ_GROUP; i++) {
-        bool negative = !(values[i] >= 0);
-        magnitudes[i] = negative ? -values[i] : values[i];
-        signs |= (unsigned)negative << i;
-    }
-    if (!even_signs || !__builtin_parity(signs))
-        return signs;
-    for (unsigned i = 1; i < IQ_GROUP; i++)
-        if (weights[i] * values[i] * values[i] < weights[least] * values[least] * values[least])
-            least = i;
-    magnitudes[least] = -magnitudes[least];
-    return signs ^ 1u << least;
-}
-
-static void find_weights(const struct iq_format *format, const float *values, const float *importance, float *weights)
-{
-    float mean_square = format->mean_factor * sum_of_squares(values, IQ_ELEMENTS) / IQ_ELEMENTS;
-    if (importance != NULL)
-        importance_weights(values, importance, mean_square, IQ_ELEMENTS, weights);
-    for (int i = 0; importance == NULL && i < IQ_ELEMENTS; i++)
-        weights[i] = (format->plain_share != 0 ? format->plain_share * mean_square : 0) + values[i] * values[i];
-}
-
-static float search_sub_block(iq_search_function *search, const struct iq_format *format,
-                              const struct grid_search *tables, const float *values, const float *weights,
-                              uint16_t *points, uint8_t *signs, bool *ret_searched)
-{
-    float magnitudes[IQ_MOST_SUB_ELEMENTS] = {0}, n_levels = (float)tables->grid->n_levels;
-    int n = format->sub_elements;
-    uint8_t taken[IQ_MOST_SUB_ELEMENTS / IQ_GROUP], levels[IQ_MOST_SUB_ELEMENTS];
-    for (int i = 0; i < n; i += IQ_GROUP)
-        taken[i / IQ_GROUP] = (uint8_t)take_signs(format->even_signs, values + i, weights + i, magnitudes + i);
-    float largest = magnitudes[0];
-    for (int i = 1; i < n; i++)
-        largest = magnitudes[i] > largest ? magnitudes[i] : largest;
-    *ret_searched = format->negligible > 0 ? !(largest < format->negligible) : largest != 0;
-    if (!*ret_searched)
-        return 0;
-    float begin = largest, scale = largest / (2 * n_levels - 1);
-    if (format->positive) {
-        scale = k_search_positive(n, (int)n_levels + 1, magnitudes, weights, levels);
-        begin = scale * n_levels;
-        *ret_searched = begin > 0;
-        if (!*ret_searched)
-            return 0;
-    }
-    scale = search(format, tables, magnitudes, weights, begin, scale, points);
-    for (int i = 0; i < n / IQ_GROUP; i++)
-        signs[i] = (uint8_t)((taken[i] ^ (scale < 0 ? 0xff : 0)) & (format->even_signs ? 0x7f : 0xff));
-    return fabsf(scale);
-}
-
-static void encode_block(iq_search_function *search, const struct iq_format *format, const struct grid_search *tables,
-                         const float *values, const float *importance, uint8_t *block)
-{
-    struct iq_found found = {0};
-    float weights[IQ_ELEMENTS], scales[IQ_MOST_SUB_BLOCKS], largest = 0;
-    int n = format->sub_elements, n_sub = IQ_ELEMENTS / n;
-    find_weights(format, values, importance, weights);
-    for (int j = 0; j < n_sub; j++) {
-        scales[j] = search_sub_block(search, format, tables, values + j * n, weights + j * n,
-                                     found.points + j * n / (int)tables->grid->dimension,
-                                     found.signs + j * n / IQ_GROUP, &found.searched[j]);
-        largest = scales[j] > largest ? scales[j] : largest;
-    }
-    memset(block, 0, format->block_bytes);
-    if (largest == 0 && !format->keeps_points)
-        return;
-    float d = largest / 31, inverse = 1 / d;
-    f16_store(block, d * format->fudge);
-    for (int j = 0; largest != 0 && j < n_sub; j++)
-        found.shares[j] = (uint8_t)clamp_int(nearest_int(0.5f * (inverse * scales[j] - 1)), 0, 15);
-    format->pack(&found, block);
-}
-
-void iq_encode_by(iq_search_function *search, const struct iq_format *format, const float *values,
-                  const float *importance, uint8_t *blocks, size_t n_blocks)
-{
-    const struct grid_search *tables = n_blocks != 0 ? grid_search_of(format->grid) : NULL;
-    for (size_t i = 0; i < n_blocks; i++)
-        encode_block(search, format, tables, values + i * IQ_ELEMENTS,
-                     importance != NULL ? importance + i * IQ_ELEMENTS : NULL, blocks + i * format->block_bytes);
+    encode_blocks(search_tries, format, values, importance, blocks, n_blocks);
 }
 
 void iq_decode(const struct iq_format *format, const uint8_t *blocks, float *values, size_t n_blocks)

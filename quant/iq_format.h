@@ -50,15 +50,6 @@ struct iq_format {
     void (*pack)(const struct iq_found *found, uint8_t *block);
 };
 
-/* Finds the scale of a sub-block and the points of its groups, by the magnitudes of its values. The tries are around
- * the inverse scale (2 * n_levels - 1) / begin; `scale` is the result where none of them gives anything. One magnitude
- * of a group is negative where the signs had to be made even, and the result may be too, where such a magnitude
- * outweighs the rest. */
-typedef float iq_search_function(const struct iq_format *format, const struct grid_search *search,
-                                 const float *magnitudes, const float *weights, float begin, float scale,
-                                 uint16_t *points);
-iq_search_function iq_search, iq_search_avx2, iq_search_avx512;
-
 /* The level of a value, as tries have it. */
 static inline int iq_level(float inverse, float value, int most)
 {
@@ -71,9 +62,10 @@ static inline float iq_inverse(const struct iq_format *format, const struct grid
     return ((float)(2 * grid->n_levels - 1) + (float)step * format->step) / begin;
 }
 
-/* Encodes by that search; `importance` may be NULL where the format allows it. */
-void iq_encode_by(iq_search_function *search, const struct iq_format *format, const float *values,
-                  const float *importance, uint8_t *blocks, size_t n_blocks);
+/* `importance` may be NULL where the format allows it. */
+typedef void iq_encode_function(const struct iq_format *format, const float *values, const float *importance,
+                                uint8_t *blocks, size_t n_blocks);
+iq_encode_function iq_encode, iq_encode_avx2, iq_encode_avx512;
 
 /* The levels of a group: of one point of eight, or of two of four. */
 static inline void iq_load_levels(const struct grid *grid, const uint16_t *points, int group, uint8_t levels[IQ_GROUP])
@@ -96,7 +88,7 @@ iq_decode_function iq_decode, iq_decode_avx2;
                                                const float *mean_squares, void *blocks, size_t n_blocks)               \
     {                                                                                                                  \
         (void)mean_squares;                                                                                            \
-        iq_encode_by(iq_search##suffix, &name##_format, values, importance, blocks, n_blocks);                         \
+        iq_encode##suffix(&name##_format, values, importance, blocks, n_blocks);                                       \
     }
 #define DEFINE_IQ_DECODER(name, suffix)                                                                                \
     static void name##_decode##suffix(const void *blocks, float *values, size_t n_blocks)                              \
@@ -106,7 +98,7 @@ iq_decode_function iq_decode, iq_decode_avx2;
 #define DEFINE_PLAIN_IQ_ENCODER(name, suffix)                                                                          \
     static void name##_encode##suffix(const float *values, void *blocks, size_t n_blocks)                              \
     {                                                                                                                  \
-        iq_encode_by(iq_search##suffix, &name##_format, values, NULL, blocks, n_blocks);                               \
+        iq_encode##suffix(&name##_format, values, NULL, blocks, n_blocks);                                             \
     }
 #if defined(__x86_64__)
 #define DEFINE_WEIGHTED_IQ_KERNELS(name)                                                                               \

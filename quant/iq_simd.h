@@ -2,29 +2,30 @@
  * define LANES, IQ_NAME(name), what its functions are called there, and the types vf and vi (LANES numbers) with their
  * primitives.
  *
- * Every lane does what iq_search() does for its try, in the same order of operations, so the bits are the same. A group
- * that is off the grid is snapped for one try at a time, its neighbours side by side: a value has few levels, so what
- * each adds to the distance is found once, and looked up by the levels of the neighbours. */
-#include "quant/iq_format.h"
+ * Every lane does what iq_format.c does for its try, in the same order of operations, so the bits are the same. As the
+ * scale grows the levels of a group go down one by one, so neighbouring tries most often have the same: a run of them
+ * is snapped to the grid together. */
+#include "quant/iq_encode.h"
 
 #include <float.h>
+#include <math.h>
 #include <string.h>
 
-enum { MOST_TRIES = 32, MOST_VECTORS = MOST_TRIES / LANES, MOST_GROUPS = 8 };
+enum { MOST_TRIES = 32, MOST_VECTORS = MOST_TRIES / LANES, MOST_GROUPS = 8, INFINITE_BITS = 0x7f800000 };
 
-#define EACH_VECTOR(v) for (int v = 0; v < MOST_VECTORS; v++)
+/* The point that a try has for a group: its levels as they are packed, and whether those before were off the grid. */
+enum { CHOICE_OFF_GRID = 1 << 16 };
 
 struct tries {
     int n;
     vf inverse[MOST_VECTORS], sum_qx[MOST_VECTORS], sum_q2[MOST_VECTORS];
     float scales[MOST_TRIES];
-    uint16_t points[MOST_GROUPS][MOST_TRIES];
-    uint32_t off_grid[MOST_GROUPS]; /* a bit for each try */
+    vi choices[MOST_GROUPS][MOST_VECTORS];
 };
 
-/* What a group of values is to a search. */
+/* What a group of values is to a search; `factors` are what a distance is weighed by. */
 struct group {
-    const float *values, *weights, *roots;
+    const float *values, *weights, *factors;
 };
 
 /* nearest_int() and clamp_int(). */
@@ -44,18 +45,19 @@ static inline uint32_t nearest_neighbour(const struct grid_search *search, unsig
     vf terms[8];
     for (int i = 0; i < dimension; i++) {
         vf difference = scale * numbers - group->values[i];
-        terms[i] = group->roots[i] * difference * difference;
+        terms[i] = group->factors[i] * difference * difference;
     }
     vf least = FLT_MAX - (vf){0};
     vi at = {0};
     for (int first = 0; first < count; first += LANES) {
-        vi levels = v_load_words(packed + first), place = lane_numbers + first;
+        vi levels = v_load_words(packed + first);
         vf distance = v_look_up(terms[0], levels);
         for (int i = 1; i < dimension; i++)
             distance += v_look_up(terms[i], levels >> bits * i);
-        v_keep_less(&least, &at, distance, place, count);
+        distance = (vf)v_first_lanes(count - first, (vi)distance, INFINITE_BITS + (vi){0});
+        v_keep_less(&least, &at, distance, lane_numbers + first);
     }
-    uint32_t lanes = v_lanes_of_least(least);
+    uint32_t lanes = v_lanes_equal(least, v_least(least));
     if (count <= LANES)
         return (uint32_t)__builtin_ctz(lanes);
     _Alignas(64) int32_t places[LANES];
@@ -66,129 +68,288 @@ static inline uint32_t nearest_neighbour(const struct grid_search *search, unsig
     return (uint32_t)place;
 }
 
-/* What the levels of IQ2 and IQ3 stand for, as a table for v_look_up(). */
-static inline vf level_numbers(int dimension)
+/* The code of levels as they are packed. Those of eight components are turned from digits of base four to such of
+ * three, in pairs, in fours, and all. */
+static inline unsigned code_of_packed(unsigned packed, int dimension)
 {
-    return __builtin_convertvector(((lane_numbers & (dimension == 8 ? 3 : 7)) << 1) + 1, vf);
+    if (dimension == 4)
+        return packed;
+    unsigned pairs = packed - (packed >> 2 & 0x3333), fours = pairs - 7 * (pairs >> 4 & 0x0f0f);
+    return fours - 175 * (fours >> 8);
 }
 
-/* The points of group k under each try, and what they add to its sums. */
-static inline void try_group(const struct grid_search *search, const struct group *group, struct tries *tries, int k,
-                             int dimension)
+#include "quant/iq_lines_simd.h"
+
+/* What the levels of IQ2 and IQ3 stand for, as a table for v_look_up() by the component that is `place`th in it. */
+static inline vf level_numbers(int dimension, int place)
+{
+    vi levels = dimension == 8 ? lane_numbers >> 2 * place & 3 : lane_numbers & 7;
+    return __builtin_convertvector((levels << 1) + 1, vf);
+}
+
+/* The levels of a group under each try, as they are packed. Returns a bit for each try whose levels are not those of
+ * the try before, and for the first one. */
+static inline uint32_t find_levels(const struct tries *tries, const float *values, vi levels[MOST_VECTORS],
+                                   int n_vectors, int dimension)
 {
     const int bits = dimension == 8 ? 2 : 3, most = (1 << bits) - 1 - (dimension == 8);
-    _Alignas(64) int32_t codes[MOST_TRIES], packed[MOST_TRIES];
-    vi code[MOST_VECTORS] = {0}, levels[MOST_VECTORS] = {0};
+    vi before = {0};
+    uint32_t changes = 0;
+    for (int v = 0; v < n_vectors; v++)
+        levels[v] = (vi){0};
     for (int i = dimension - 1; i >= 0; i--)
-        EACH_VECTOR(v)
-        {
-            vi level = nearest_level(0.5f * (tries->inverse[v] * group->values[i] - 1), most);
-            code[v] = (dimension == 8 ? code[v] + code[v] + code[v] : code[v] << 3) + level;
-            levels[v] = levels[v] << bits | level;
-        }
-    memcpy(codes, code, sizeof codes);
-    memcpy(packed, levels, sizeof packed);
-    tries->off_grid[k] = 0;
-    for (int t = 0; t < tries->n; t++) {
-        int index = search->index[codes[t]];
-        if (index < 0) {
-            uint32_t place =
-                search->first[codes[t]] + nearest_neighbour(search, (unsigned)codes[t], group, level_numbers(dimension),
-                                                            tries->scales[t], dimension);
-            index = search->neighbour[place];
-            packed[t] = search->packed[place];
-            tries->off_grid[k] |= 1u << t;
-        }
-        tries->points[k][t] = (uint16_t)index;
+        for (int v = 0; v < n_vectors; v++)
+            levels[v] = levels[v] << bits | nearest_level(0.5f * (tries->inverse[v] * values[i] - 1), most);
+    for (int v = 0; v < n_vectors; v++) {
+        changes |= v_lanes_unlike(levels[v], v_one_later(before, levels[v])) << v * LANES;
+        before = levels[v];
     }
-    memcpy(levels, packed, sizeof packed);
-    for (int i = 0; i < dimension; i++)
-        EACH_VECTOR(v)
-        {
-            vf q = __builtin_convertvector(((levels[v] >> bits * i & ((1 << bits) - 1)) << 1) + 1, vf);
-            tries->sum_qx[v] += group->weights[i] * group->values[i] * q;
-            tries->sum_q2[v] += group->weights[i] * q * q;
-        }
+    return (changes | 1) & (UINT32_MAX >> (32 - tries->n));
 }
 
-/* The best try; -1 where none gives anything. */
-static int best_try(const struct tries *tries, float *scale)
+/* Adds what the points of a group add to the sums of each try. */
+static inline void sum_group(const struct group *group, const vi *choices, struct tries *tries, int n_vectors,
+                             int dimension)
 {
-    float sums_qx[MOST_TRIES], sums_q2[MOST_TRIES], best = 0;
+    const int bits = dimension == 8 ? 2 : 3;
+    vf numbers = level_numbers(dimension, 0);
+    for (int i = 0; i < dimension; i++) {
+        vf qx = group->weights[i] * group->values[i] * numbers, q2 = group->weights[i] * numbers * numbers;
+        for (int v = 0; v < n_vectors; v++) {
+            tries->sum_qx[v] += v_look_up(qx, choices[v] >> bits * i);
+            tries->sum_q2[v] += v_look_up(q2, choices[v] >> bits * i);
+        }
+    }
+}
+
+/* Finds the choices of a run's tries. */
+static inline void choose_in_run(const struct grid_search *search, const struct lines *lines, const struct run *run,
+                                 const struct group *group, float tolerance, struct tries *tries, int dimension)
+{
+    vi *choices = tries->choices[run->group];
+    uint32_t unsure = 0;
+    for (int v = run->first / LANES; v * LANES <= run->last; v++) {
+        vi choice;
+        unsure |= choose_lowest(lines, run, v_load(tries->scales + v * LANES), tolerance, &choice) << v * LANES;
+        choices[v] = v_first_lanes(run->first - v * LANES, choices[v], choice);
+    }
+    unsure &= (UINT32_MAX << run->first) & (UINT32_MAX >> (31 - run->last));
+    for (; unsure != 0 && search->index[run->code] < 0; unsure &= unsure - 1) {
+        int t = __builtin_ctz(unsure);
+        uint32_t place =
+            nearest_neighbour(search, run->code, group, level_numbers(dimension, 0), tries->scales[t], dimension);
+        ((int32_t *)choices)[t] = lines->choices[run->begin + place];
+    }
+}
+
+/* Lists the runs of group k, and has their neighbours fetched. */
+static inline int list_runs(const struct grid_search *search, const struct tries *tries, const float *values, int k,
+                            struct run *runs, int n_vectors, int dimension)
+{
+    vi levels[MOST_VECTORS];
+    uint32_t changes = find_levels(tries, values, levels, n_vectors, dimension);
+    int n = 0;
+    while (changes != 0) {
+        int first = __builtin_ctz(changes);
+        changes &= changes - 1;
+        int last = (changes != 0 ? __builtin_ctz(changes) : tries->n) - 1;
+        unsigned packed = (unsigned)((const int32_t *)levels)[first], code = code_of_packed(packed, dimension);
+        __builtin_prefetch(search->packed + search->first[code]);
+        runs[n++] = (struct run){
+            .group = (uint8_t)k,
+            .first = (uint8_t)first,
+            .last = (uint8_t)last,
+            .code = (uint16_t)code,
+            .packed = (uint16_t)packed,
+        };
+    }
+    return n;
+}
+
+/* Finds the choices of n runs. What is found of one takes long, so many are worked on step by step: one may be while
+ * another one is waited for. */
+static inline void choose_in_runs(const struct grid_search *search, struct run *runs, int n, const struct group *groups,
+                                  const struct line_tables *tables, struct tries *tries, int dimension)
+{
+    struct lines lines;
+    for (int done = 0, i; done < n; done = i) {
+        lines.n = 0;
+        for (i = done; i < n && lines.n <= MOST_LINES - MOST_NEIGHBOURS; i++) {
+            struct run *run = &runs[i];
+            run->begin = (uint16_t)lines.n;
+            if (search->index[run->code] >= 0)
+                add_line(run->packed, &lines);
+            else
+                add_lines(search, run->code, &tables[run->group], tries->scales[run->first], tries->scales[run->last],
+                          dimension, &lines);
+            run->n_vectors = (uint8_t)((lines.n - run->begin) / LANES);
+        }
+        for (int j = done; j < i; j++) {
+            int k = runs[j].group;
+            choose_in_run(search, &lines, &runs[j], &groups[k], tables[k].tolerance, tries, dimension);
+        }
+    }
+}
+
+/* The points of all groups under each try, and the sums. */
+static inline void try_groups(const struct grid_search *search, const struct group *groups, int n_groups,
+                              struct tries *tries, int n_vectors, int dimension)
+{
+    struct line_tables tables[MOST_GROUPS];
+    struct run runs[MOST_GROUPS * MOST_TRIES];
+    int n_runs = 0;
+    for (int k = 0; k < n_groups; k++) {
+        n_runs += list_runs(search, tries, groups[k].values, k, runs + n_runs, n_vectors, dimension);
+        tables[k].tolerance = tolerance_of(&groups[k], (float)(2 * search->grid->n_levels - 1),
+                                           tries->scales[tries->n - 1], tries->scales[0], dimension);
+        make_line_tables(&groups[k], level_numbers(dimension, 0), level_numbers(dimension, 1), dimension, &tables[k]);
+    }
+    choose_in_runs(search, runs, n_runs, groups, tables, tries, dimension);
+    for (int k = 0; k < n_groups; k++)
+        sum_group(&groups[k], tries->choices[k], tries, n_vectors, dimension);
+}
+
+/* The best try, in the order that they are made in; -1 where none gives anything. */
+static inline int best_in_order(int n, const float *sums_qx, const float *sums_q2)
+{
+    float best = 0;
     int kept = -1;
-    memcpy(sums_qx, tries->sum_qx, sizeof sums_qx);
-    memcpy(sums_q2, tries->sum_q2, sizeof sums_q2);
-    for (int t = 0; t < tries->n; t++)
+    for (int t = 0; t < n; t++)
         if (sums_q2[t] > 0 && sums_qx[t] * sums_qx[t] > best * sums_q2[t]) {
-            *scale = sums_qx[t] / sums_q2[t];
-            best = *scale * sums_qx[t];
+            best = sums_qx[t] / sums_q2[t] * sums_qx[t];
             kept = t;
         }
     return kept;
 }
 
-/* Snaps the groups again under the scale that was found; returns the scale that suits them. */
-static inline float redo(const struct iq_format *format, const struct grid_search *search, const struct group *groups,
-                         int n_groups, uint32_t off_grid, float scale, uint16_t *points, int dimension)
+/* The same without going through them one by one, where rounding cannot matter: a try that gives more than the others
+ * by more than that is the best one in any order. Of tries that have the same sums it is the first one, or, where
+ * rounding makes their gain greater than itself, the last. */
+static inline int best_try(const struct tries *tries, int n_vectors, float *ret_scale)
 {
-    const struct grid *grid = search->grid;
+    float sums_qx[MOST_TRIES], sums_q2[MOST_TRIES];
+    vf gains[MOST_VECTORS], low = {0};
+    uint32_t tiny = 0, moderate = 0, others = 0, best, alike = 0, all = UINT32_MAX >> (32 - tries->n);
+    for (int v = 0; v < n_vectors; v++) {
+        vf qx = tries->sum_qx[v], q2 = tries->sum_q2[v];
+        v_store(sums_qx + v * LANES, qx);
+        v_store(sums_q2 + v * LANES, q2);
+        tiny |= v_lanes_not_above(q2, 0x1p-60f + (vf){0}) << v * LANES;
+        moderate |= v_lanes_not_above(q2, 0x1p60f + (vf){0}) << v * LANES;
+        gains[v] = (vf)v_first_lanes(tries->n - v * LANES, (vi)(qx * qx / q2), (vi){0});
+        low = v_min(-gains[v], low);
+    }
+    float most = -v_least(low);
+    for (int v = 0; v < n_vectors; v++)
+        others |= v_lanes_not_above(gains[v], most * (1 - 0x1p-18f) + (vf){0}) << v * LANES;
+    best = all & ~others;
+    int kept = best != 0 ? __builtin_ctz(best) : 0;
+    float qx = sums_qx[kept], q2 = sums_q2[kept];
+    for (int v = 0; v < n_vectors; v++)
+        alike |= (v_lanes_equal(tries->sum_qx[v], qx) & v_lanes_equal(tries->sum_q2[v], q2)) << v * LANES;
+    bool sure = (tiny & all) == 0 && (moderate & all) == all && most > 0x1p-60f && most < 0x1p60f;
+    if (!sure || best == 0 || (best & ~alike) != 0)
+        kept = best_in_order(tries->n, sums_qx, sums_q2);
+    else if (qx * qx > qx / q2 * qx * q2)
+        kept = 31 - __builtin_clz(best);
+    if (kept >= 0)
+        *ret_scale = sums_qx[kept] / sums_q2[kept];
+    return kept;
+}
+
+/* Snaps groups again under the scale that was found, those that are off the grid or all; `packed` is their levels.
+ * Returns the scale that suits all. */
+static inline float redo(const struct iq_format *format, const struct grid_search *search, const struct group *groups,
+                         int n_groups, uint32_t off_grid, float scale, unsigned *packed, int dimension)
+{
+    const int bits = dimension == 8 ? 2 : 3, most = (1 << bits) - 1 - (dimension == 8), n = n_groups * dimension;
+    vi vectors[IQ_MOST_SUB_ELEMENTS / LANES];
+    int32_t *levels = (int32_t *)vectors;
+    _Alignas(64) float qx[IQ_MOST_SUB_ELEMENTS], q2[IQ_MOST_SUB_ELEMENTS];
     float sum_qx = 0, sum_q2 = 0, inverse = 1 / scale;
+    for (int v = 0; v * LANES < n; v++)
+        vectors[v] = nearest_level(0.5f * (inverse * v_load(groups->values + v * LANES) - 1), most);
     for (int k = 0; k < n_groups; k++) {
-        uint8_t levels[8];
-        if (format->redoes_all || (off_grid >> k & 1) != 0) {
-            for (int i = 0; i < dimension; i++)
-                levels[i] = (uint8_t)iq_level(inverse, groups[k].values[i], (int)grid->n_levels - 1);
-            unsigned code = grid_code(grid, levels);
-            int index = search->index[code];
-            if (index < 0)
-                index = search->neighbour[search->first[code] + nearest_neighbour(search, code, &groups[k],
-                                                                                  level_numbers(dimension), scale,
-                                                                                  dimension)];
-            points[k] = (uint16_t)index;
-        }
-        const uint8_t *point = grid_point(grid, points[k]);
-        for (int i = 0; i < dimension; i++) {
-            float q = (float)(2 * point[i] + 1), weight = groups[k].weights[i];
-            sum_qx += weight * groups[k].values[i] * q;
-            sum_q2 += weight * q * q;
-        }
+        unsigned tried = 0;
+        if (!format->redoes_all && (off_grid >> k & 1) == 0)
+            continue;
+        for (int i = dimension - 1; i >= 0; i--)
+            tried = tried << bits | (unsigned)levels[k * dimension + i];
+        unsigned code = code_of_packed(tried, dimension);
+        packed[k] =
+            search->index[code] >= 0
+                ? tried
+                : search
+                      ->packed[search->first[code] + nearest_neighbour(search, code, &groups[k],
+                                                                       level_numbers(dimension, 0), scale, dimension)];
+    }
+    for (int i = 0; i < n; i++)
+        levels[i] = (int32_t)(packed[i / dimension] >> bits * (i % dimension) & ((1 << bits) - 1));
+    for (int i = 0; i < n; i += LANES) {
+        vf q = __builtin_convertvector((vectors[i / LANES] << 1) + 1, vf), weight = v_load(groups->weights + i);
+        v_store(qx + i, weight * v_load(groups->values + i) * q);
+        v_store(q2 + i, weight * q * q);
+    }
+    for (int i = 0; i < n; i++) {
+        sum_qx += qx[i];
+        sum_q2 += q2[i];
     }
     return sum_q2 > 0 ? sum_qx / sum_q2 : scale;
 }
 
 static inline float search_groups(const struct iq_format *format, const struct grid_search *search,
                                   const float *magnitudes, const float *weights, float begin, float scale,
-                                  uint16_t *points, int dimension)
+                                  uint16_t *points, int n_vectors, int dimension)
 {
     int n = format->sub_elements, n_groups = n / dimension;
     _Alignas(64) float roots[IQ_MOST_SUB_ELEMENTS], inverses[MOST_TRIES];
-    struct group groups[MOST_GROUPS];
-    struct tries tries = {.n = 2 * format->n_steps + 1};
+    struct group groups[MOST_GROUPS] = {0};
+    struct tries tries;
+    tries.n = 2 * format->n_steps + 1;
     for (int i = 0; i < n; i += LANES)
         v_store(roots + i, v_root(v_load(weights + i)));
-    for (int t = 0; t < MOST_TRIES; t++) {
+    for (int t = 0; t < n_vectors * LANES; t++)
         inverses[t] = iq_inverse(format, search->grid, (t < tries.n ? t : 0) - format->n_steps, begin);
-        tries.scales[t] = 1 / inverses[t];
+    for (int v = 0; v < n_vectors; v++) {
+        tries.inverse[v] = v_load(inverses + v * LANES);
+        tries.sum_qx[v] = tries.sum_q2[v] = (vf){0};
+        v_store(tries.scales + v * LANES, 1 / tries.inverse[v]);
     }
-    memcpy(tries.inverse, inverses, sizeof inverses);
-    for (int k = 0; k < n_groups; k++) {
+    for (int k = 0; k < n_groups; k++)
         groups[k] = (struct group){magnitudes + k * dimension, weights + k * dimension, roots + k * dimension};
-        try_group(search, &groups[k], &tries, k, dimension);
-    }
-    int kept = best_try(&tries, &scale);
+    try_groups(search, groups, n_groups, &tries, n_vectors, dimension);
+    int kept = best_try(&tries, n_vectors, &scale);
     uint32_t off_grid = 0;
+    unsigned packed[MOST_GROUPS];
     for (int k = 0; k < n_groups; k++) {
-        points[k] = kept >= 0 ? tries.points[k][kept] : 0;
-        off_grid |= (kept >= 0 ? tries.off_grid[k] >> kept & 1 : format->begins_off) << k;
+        int32_t choice = kept >= 0 ? ((const int32_t *)tries.choices[k])[kept] : 0;
+        packed[k] = (unsigned)choice & (CHOICE_OFF_GRID - 1);
+        off_grid |= (kept >= 0 ? (choice & CHOICE_OFF_GRID) != 0 : format->begins_off) << k;
     }
     if ((format->positive || off_grid != 0) && scale > 0)
-        scale = redo(format, search, groups, n_groups, off_grid, scale, points, dimension);
+        scale = redo(format, search, groups, n_groups, off_grid, scale, packed, dimension);
+    for (int k = 0; k < n_groups; k++)
+        points[k] = (uint16_t)search->index[code_of_packed(packed[k], dimension)];
     return scale;
 }
 
-float IQ_NAME(iq_search)(const struct iq_format *format, const struct grid_search *search, const float *magnitudes,
-                         const float *weights, float begin, float scale, uint16_t *points)
+/* With the numbers of vectors and components as constants, so that the loops unroll. */
+static float search_any(const struct iq_format *format, const struct grid_search *search, const float *magnitudes,
+                        const float *weights, float begin, float scale, uint16_t *points)
 {
-    return search->grid->dimension == 8 ? search_groups(format, search, magnitudes, weights, begin, scale, points, 8)
-                                        : search_groups(format, search, magnitudes, weights, begin, scale, points, 4);
+    enum { FEW = (16 + LANES - 1) / LANES, SOME = (24 + LANES - 1) / LANES };
+    int n_vectors = (2 * format->n_steps + LANES) / LANES;
+    if (search->grid->dimension == 4 && n_vectors > SOME)
+        return search_groups(format, search, magnitudes, weights, begin, scale, points, MOST_VECTORS, 4);
+    if (search->grid->dimension == 4)
+        return search_groups(format, search, magnitudes, weights, begin, scale, points, SOME, 4);
+    if (n_vectors > FEW)
+        return search_groups(format, search, magnitudes, weights, begin, scale, points, SOME, 8);
+    return search_groups(format, search, magnitudes, weights, begin, scale, points, FEW, 8);
+}
+
+void IQ_NAME(iq_encode)(const struct iq_format *format, const float *values, const float *importance, uint8_t *blocks,
+                        size_t n_blocks)
+{
+    encode_blocks(search_any, format, values, importance, blocks, n_blocks);
 }

@@ -152,16 +152,21 @@ static bool make_named(struct making *making, const struct layout_row *row, stru
 {
     const struct view *views[KEY_NAMES_MAX];
     bool holds = false;
+    unsigned n_missing = 0;
+    const char *missing = NULL;
     sources->views = views;
     scope_push(&making->scope, "sources", value_of_number(sources->count));
     bool made = scope_holds(&making->scope, row->when, &holds, making->error);
     for (unsigned i = 0; made && holds && i < sources->count; i++) {
         made = read_source(making, sources->names[i], &views[i]);
-        if (made && views[i] == NULL && !row->optional)
-            made = error_set(making->error, "the model has no tensor '%.200s'", sources->names[i]);
-        holds = made && views[i] != NULL;
+        if (made && views[i] == NULL) {
+            missing = sources->names[i];
+            n_missing++;
+        }
     }
-    made = made && (!holds || make_tensor(making, row, sources));
+    if (made && n_missing > 0 && (!row->optional || n_missing < sources->count))
+        made = error_set(making->error, "the model has no tensor '%.200s'", missing);
+    made = made && (!holds || n_missing > 0 || make_tensor(making, row, sources));
     scope_pop(&making->scope);
     return made;
 }

@@ -121,6 +121,20 @@ refused() {
     done
 }
 
+@test "experts of ranks of TensorRT-LLM and vLLM, put together, are the model's: random counts, tp and moe-ep" {
+    for seed in 1 2 3 4 5 6; do
+        layouts experts "$WFS" "$BATS_TEST_TMPDIR" "$seed"
+    done
+}
+
+@test "ranks of a model that is Meta's .pth, GGUF, FP8 or GPTQ are those of the same values in safetensors; so is a layout" {
+    "$PYTHON" "$HERE/layout_sources.py" "$WFS" "$BATS_TEST_TMPDIR"
+}
+
+@test "a model that lacks what an engine wants is refused in one line" {
+    layouts missing "$WFS" "$BATS_TEST_TMPDIR"
+}
+
 @test "TensorRT-LLM: a keymap names the parameters of a model that is called otherwise" {
     "$WFS" cp -r -o shards=trtllm:tp=2 "$MODEL" layouts/trtllm "$OUT"
     mkdir "$BATS_TEST_TMPDIR/other"

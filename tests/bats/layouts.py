@@ -5,6 +5,8 @@
     own SOURCE OUT            what own.json made
     rename SOURCE DIRECTORY   the same model under other names
     falcon|filled|vocabulary|phi|shared|below WFS DIRECTORY   ranks of such models, by the rules of the engines
+    experts WFS DIRECTORY SEED    ranks of random experts, put together again
+    missing WFS DIRECTORY     a model that lacks tensors is refused
     torch WFS SOURCE DIRECTORY    ranks of the model in a torch file are those of SOURCE
     sizes WFS DIRECTORY       of the shape of Llama 3.2 1B
     ranks WFS DIRECTORY SEED  ranks of TensorRT-LLM and vLLM of a model of random shape, put together again: the model
@@ -349,6 +351,70 @@ def phi(wfs, directory):
             same(rank, layer + "self_attn.o_proj.weight", numpy.split(made[layer + "self_attn.o_proj.weight"], tp, 1)[i])
 
 
+def experts(wfs, directory, seed):
+    """Ranks of random experts put together: TensorRT-LLM's have some experts each, and a part of those; vLLM's a part of all."""
+    choose = random.Random(int(seed))
+    ep, share = choose.choice([1, 2, 3]), choose.choice([1, 2])
+    tp, count, inner, hidden = ep * share, ep * choose.randint(1, 3), share * ep * choose.randint(1, 9), 4 * ep * share
+    is_mixtral = choose.random() < 0.5
+    mlp, names = ("block_sparse_moe", ("w1", "w3", "w2")) if is_mixtral else ("mlp", ("gate_proj", "up_proj", "down_proj"))
+    shapes = {"model.embed_tokens.weight": [50, hidden], "model.norm.weight": [hidden], "lm_head.weight": [50, hidden]}
+    for name, shape in {"input_layernorm": [hidden], "post_attention_layernorm": [hidden], "self_attn.q_proj": [tp * 4, hidden],
+                        "self_attn.k_proj": [4, hidden], "self_attn.v_proj": [4, hidden], "self_attn.o_proj": [hidden, tp * 4],
+                        f"{mlp}.gate": [count, hidden]}.items():
+        shapes[f"model.layers.0.{name}.weight"] = shape
+    for e in range(count):
+        shapes |= {f"model.layers.0.{mlp}.experts.{e}.{name}.weight": [hidden, inner] if name == names[2] else [inner, hidden] for name in names}
+    source = pathlib.Path(directory) / f"experts{seed}"
+    made = write_model(source, shapes, {
+        **LLAMA, "architectures": ["MixtralForCausalLM" if is_mixtral else "Qwen3MoeForCausalLM"], "model_type": "mixtral" if is_mixtral else "qwen3_moe",
+        "hidden_size": hidden, "head_dim": 4, "num_attention_heads": tp, "num_key_value_heads": 1, "num_local_experts": count, "num_experts": count,
+        "num_experts_per_tok": 1, "moe_intermediate_size": inner, "intermediate_size": inner})
+    wanted = [[made[f"model.layers.0.{mlp}.experts.{e}.{name}.weight"] for name in names] for e in range(count)]
+    what = f"seed {seed}: {count} experts, tp={tp}, ep={ep}, {inner}, {hidden}"
+
+    def together(parts):
+        """[gate, up, down] of one expert, of parts of [gate, up] and down."""
+        return [numpy.concatenate([part[i] for part in parts], int(i == 2)) for i in range(3)]
+
+    out = shown(wfs, source, "trtllm", f"tp={tp},moe-ep={ep}")
+    ranks = [read(out / f"rank{i}.safetensors") for i in range(tp)]
+    fc, proj, router = (f"transformer.layers.0.mlp.{name}.weight" for name in ("fc", "proj", "router"))
+    for e in range(count):
+        holders = [rank for i, rank in enumerate(ranks) if i % ep == e // (count // ep)]
+        halves = [numpy.split(words(rank[fc])[e % (count // ep)], 2) for rank in holders]
+        found = together([(gate, up, words(rank[proj])[e % (count // ep)]) for (up, gate), rank in zip(halves, holders)])
+        assert all((a == b).all() for a, b in zip(found, wanted[e], strict=True)), f"trtllm, {what}: {e}"
+    gate = made[f"model.layers.0.{mlp}.gate.weight"].astype("<u4") << 16
+    assert all(rank[router] == ("F32", list(gate.shape), gate.tobytes()) for rank in ranks), f"router, {what}"
+
+    out, prefix = shown(wfs, source, "vllm", f"tp={tp},release=0.13"), f"model.layers.0.{mlp}.experts."
+    ranks = [read(out / f"model-rank-{i}-part-0.safetensors") for i in range(tp)]
+    for e in range(count):
+        halves = [numpy.split(words(rank[prefix + "w13_weight"])[e], 2) for rank in ranks]
+        found = together([(gate, up, words(rank[prefix + "w2_weight"])[e]) for (gate, up), rank in zip(halves, ranks)])
+        assert all((a == b).all() for a, b in zip(found, wanted[e], strict=True)), f"vllm, {what}: {e}"
+
+
+def missing(wfs, directory):
+    """What the engine would miss is not left out without a word; what is not everywhere is there where it is."""
+    source = pathlib.Path(directory) / "missing"
+    for left_out in ("self_attn.k_proj", "mlp.up_proj", "mlp.down_proj", "self_attn.o_proj"):
+        write_model(source, {name: shape for name, shape in llama_shapes(48).items() if left_out not in name}, LLAMA)
+        for engine in ("trtllm", "vllm"):
+            refused = subprocess.run([wfs, "ls", "-o", f"shards={engine}:tp=2", source], capture_output=True, text=True)
+            wanted = f"the model has no tensor 'model.layers.0.{left_out}.weight'\n"
+            assert refused.returncode == 1 and refused.stderr.endswith(wanted) and refused.stderr.count("\n") == 1, (engine, refused.stderr)
+    biased = {**llama_shapes(48), "model.layers.0.self_attn.q_proj.bias": [32]}
+    write_model(source, biased, LLAMA)
+    for engine in ("trtllm", "vllm"):
+        refused = subprocess.run([wfs, "ls", "-o", f"shards={engine}:tp=2", source], capture_output=True, text=True)
+        assert refused.returncode == 1 and "no tensor 'model.layers.0.self_attn.v_proj.bias'" in refused.stderr, (engine, refused.stderr)
+    write_model(source, {**biased, "model.layers.0.self_attn.k_proj.bias": [16], "model.layers.0.self_attn.v_proj.bias": [16]}, LLAMA)
+    rank = read(shown(wfs, source, "vllm", "tp=2") / "model-rank-1-part-0.safetensors")
+    assert rank["model.layers.0.self_attn.qkv_proj.bias"][1] == [32], rank.keys()
+
+
 def shared(wfs, directory):
     shapes = {name: shape for name, shape in llama_shapes(48).items() if ".mlp." not in name}
     mlp = "model.layers.0.mlp."
@@ -425,5 +491,5 @@ def sizes(wfs, directory):
 
 if __name__ == "__main__":
     {"make": make, "antigravity": antigravity, "own": own, "ranks": ranks, "rename": rename, "falcon": falcon, "filled": filled,
-     "vocabulary": vocabulary, "phi": phi,
+     "vocabulary": vocabulary, "phi": phi, "experts": experts, "missing": missing,
      "shared": shared, "below": below, "torch": torch, "sizes": sizes}[sys.argv[1]](*sys.argv[2:])

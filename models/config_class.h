@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-/* A key that config.json may use in place of the class's own name for it. */
+/* A key that config.json may use in place of the class's own name for it: "a.b" for b of the object a. */
 struct config_alias {
     const char *alias, *key;
 };

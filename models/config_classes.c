@@ -35,6 +35,23 @@ static const struct config_alias t5_aliases[] = {{"hidden_size", "d_model"},
                                                  {0}};
 static const struct config_alias lfm2_aliases[] = {{"block_ff_dim", "intermediate_size"}, {"theta", "rope_theta"}, {0}};
 
+static const struct config_alias mistral_moe_aliases[] = {{"dim", "hidden_size"},
+                                                          {"norm_eps", "rms_norm_eps"},
+                                                          {"n_kv_heads", "num_key_value_heads"},
+                                                          {"n_layers", "num_hidden_layers"},
+                                                          {"n_heads", "num_attention_heads"},
+                                                          {"hidden_dim", "intermediate_size"},
+                                                          {"tied_embeddings", "tie_word_embeddings"},
+                                                          {"moe.first_k_dense_replace", "first_k_dense_replace"},
+                                                          {"moe.num_experts_per_tok", "num_experts_per_tok"},
+                                                          {"moe.num_experts", "n_routed_experts"},
+                                                          {"moe.expert_hidden_dim", "moe_intermediate_size"},
+                                                          {"moe.routed_scale", "routed_scaling_factor"},
+                                                          {"moe.num_shared_experts", "n_shared_experts"},
+                                                          {"moe.num_expert_groups", "n_group"},
+                                                          {"moe.num_expert_groups_per_tok", "topk_group"},
+                                                          {0}};
+
 static const struct config_alias voxtral_encoder_aliases[] = {{"d_model", "hidden_size"},
                                                               {"encoder_layers", "num_hidden_layers"},
                                                               {"encoder_attention_heads", "num_attention_heads"},
@@ -755,6 +772,11 @@ static const struct config_class classes[] = {
                  " 'num_attention_heads': 20, 'num_mel_bins': 128}",
      .aliases = voxtral_encoder_aliases,
      .is_tower = true},
+    /* Not of transformers: what the converter makes of params.json. */
+    {.model_type = "MistralMoeModel",
+     .defaults = "{'tie_word_embeddings': false, 'max_position_embeddings': 128000, 'norm_topk_prob': true,"
+                 " 'scoring_func': 'softmax'}",
+     .aliases = mistral_moe_aliases},
 };
 
 const struct config_class *config_class_find(const char *model_type)

@@ -55,7 +55,7 @@ static const struct json *get_in_layer(const struct layer *layer, const char *ke
         if (strcmp(aliases[i].alias, key) == 0)
             return NULL;
         const struct json *renamed =
-            strcmp(aliases[i].key, key) == 0 ? json_get(layer->object, aliases[i].alias) : NULL;
+            strcmp(aliases[i].key, key) == 0 ? get_path(layer->object, aliases[i].alias) : NULL;
         if (renamed != NULL)
             return renamed;
     }
@@ -219,6 +219,24 @@ static bool add_computed(struct hparams *hparams, const struct config_class *cla
     return done;
 }
 
+/* What a class makes of a number of labels that have no names. */
+static bool add_labels(struct hparams *hparams, struct error *error)
+{
+    enum { MAX_LABELS = 100000 };
+    uint64_t n_labels;
+    if (!is_absent_or_null(hparams_get(hparams, "id2label")) ||
+        !json_u64(hparams_get(hparams, "num_labels"), &n_labels) || n_labels == 0 || n_labels > MAX_LABELS)
+        return true;
+    struct buffer text = {0};
+    buffer_append_text(&text, "{\"id2label\": {");
+    for (uint64_t i = 0; i < n_labels; i++)
+        buffer_printf(&text, "%s\"%" PRIu64 "\": \"LABEL_%" PRIu64 "\"", i > 0 ? ", " : "", i, i);
+    buffer_append_text(&text, "}}");
+    bool done = add_front_document(hparams, (const char *)text.bytes, text.length, error);
+    buffer_free(&text);
+    return done;
+}
+
 /* Text of a class: JSON with ' for the quotation mark, so that it can be read in C. */
 static bool add_defaults(struct hparams *hparams, const char *defaults, struct error *error)
 {
@@ -315,7 +333,9 @@ static bool fill_in(struct hparams *hparams, struct error *error)
             return false;
         return add_config(hparams, raw, class, error);
     }
-    return add_config(hparams, raw, class, error) && (class == NULL || add_computed(hparams, class, error));
+    if (!add_config(hparams, raw, class, error))
+        return false;
+    return class == NULL || (add_computed(hparams, class, error) && add_labels(hparams, error));
 }
 
 /* `hparams`, filled in, or NULL. */
@@ -340,10 +360,18 @@ struct hparams *hparams_parse(const char *text, size_t length, struct error *err
     return completed(hparams, error);
 }
 
-/* Mistral's own params.json names no architecture: the class of the converter that is for it. */
-static const char *mistral_class(const struct json *params)
+/* Mistral's own params.json names no architecture and has names of its own: the converter's class for it. */
+static struct hparams *completed_mistral(struct hparams *hparams, struct error *error)
 {
-    return json_is(json_get(params, "moe"), JSON_OBJECT) ? "MistralMoeModel" : "MistralModel";
+    static const char mixture[] = "MistralMoeModel";
+    bool is_mixture = json_is(json_get(hparams->raw, "moe"), JSON_OBJECT);
+    hparams->architecture = is_mixture ? mixture : "MistralModel";
+    if (!json_is(hparams->raw, JSON_OBJECT))
+        error_set(error, "params.json: the whole is not an object");
+    else if (add_config(hparams, hparams->raw, is_mixture ? config_class_find(mixture) : NULL, error))
+        return hparams;
+    hparams_free(hparams);
+    return NULL;
 }
 
 struct hparams *hparams_load(const struct checkpoint *checkpoint, bool *ret_absent, struct error *error)
@@ -359,10 +387,7 @@ struct hparams *hparams_load(const struct checkpoint *checkpoint, bool *ret_abse
         return NULL;
     struct hparams *hparams = memory_alloc(sizeof *hparams);
     *hparams = (struct hparams){.files = {config}, .raw = document_root(config)};
-    hparams = completed(hparams, error);
-    if (hparams != NULL && is_mistral)
-        hparams->architecture = mistral_class(hparams->raw);
-    return hparams;
+    return is_mistral ? completed_mistral(hparams, error) : completed(hparams, error);
 }
 
 static struct hparams *hparams_new(const struct json *raw)

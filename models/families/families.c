@@ -73,6 +73,7 @@ extern const struct family mistral3_family;
 extern const struct family mistral4_family;
 extern const struct family mistral_llama_family;
 extern const struct family mistral_scaled_family;
+extern const struct family mistral_moe_family;
 extern const struct family modern_bert_family;
 extern const struct family mpt_family;
 extern const struct family muse_glimmer_family;
@@ -188,6 +189,7 @@ const struct family *const families[] = {
     &mistral4_family,
     &mistral_llama_family,
     &mistral_scaled_family,
+    &mistral_moe_family,
     &modern_bert_family,
     &mpt_family,
     &muse_glimmer_family,

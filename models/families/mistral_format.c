@@ -2,6 +2,7 @@
  *
  * They are Llamas whose rotary rows are in pairs already. Those whose attention is scaled by its position have an
  * architecture of their own. */
+#include "models/families/mistral_format.h"
 #include "models/families/llama.h"
 
 static const struct family_name names[] = {{"MistralModel"}, {0}};
@@ -45,12 +46,13 @@ static bool emit_yarn(struct draft *draft, struct error *error)
     return draft_emit(draft, yarn_context_keys, error);
 }
 
-static const struct key_row keys[] = {
-    {"rope.dimension_count", GGUF_U32, .compute = compute_head_dim},
+const struct key_row mistral_format_keys[] = {
     {.emit = emit_yarn},
     {"attention.temperature_scale", GGUF_F32, IF_PRESENT, "llama_4_scaling.beta"},
     {0},
 };
+
+static const struct key_row keys[] = {{"rope.dimension_count", GGUF_U32, .compute = compute_head_dim}, {0}};
 
 static bool is_scaled(const struct hparams *hparams)
 {
@@ -68,8 +70,8 @@ const struct family mistral_llama_family = {
     .summary = "Mistral's own format",
     .hf = names,
     .tensors = {tensors},
-    .keys = {base_keys, keys},
-    .vocabs = {&tekken_vocab},
+    .keys = {base_keys, keys, mistral_format_keys},
+    .vocabs = {&tekken_vocab, &mistral_spm_vocab},
     .applies = is_plain,
 };
 
@@ -79,7 +81,7 @@ const struct family mistral_scaled_family = {
     .summary = "Mistral's own format, attention scaled by position",
     .hf = names,
     .tensors = {tensors},
-    .keys = {base_keys, keys},
-    .vocabs = {&tekken_vocab},
+    .keys = {base_keys, keys, mistral_format_keys},
+    .vocabs = {&tekken_vocab, &mistral_spm_vocab},
     .applies = is_scaled,
 };

@@ -145,7 +145,8 @@ bool packing_config_open(const struct checkpoint *checkpoint, struct arena *aren
                          struct error *error)
 {
     struct packing_config config = {.method = ""};
-    if (!document_open(checkpoint, "config.json", &config.documents[0], error) ||
+    bool is_mistral = strcmp(checkpoint->format, "mistral") == 0;
+    if (!document_open(checkpoint, is_mistral ? "params.json" : "config.json", &config.documents[0], error) ||
         !document_open(checkpoint, "hf_quant_config.json", &config.documents[1], error)) {
         packing_config_close(&config);
         return false;
@@ -162,8 +163,8 @@ bool packing_config_open(const struct checkpoint *checkpoint, struct arena *aren
     const char *method = json_string(json_get(config.quantization, "quant_method"), NULL);
     if (method != NULL)
         config.method = arena_strdup(arena, method);
-    else if (json_is(values[2], JSON_OBJECT))
-        config.method = "mlx"; /* which names none */
+    else if (json_is(values[2], JSON_OBJECT)) /* whose kind names none */
+        config.method = json_string_is(json_get(values[2], "qformat_weight"), "fp8_e4m3") ? "fp8" : "mlx";
     config.is_nvfp4 = is_nvfp4(config.quantization);
     config.dtype = model_dtype(root);
     if (config.documents[1] != NULL)

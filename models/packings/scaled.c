@@ -3,7 +3,8 @@
  *
  * A weight W is W [..., rows, columns] in FP8 or I8 and W_scale_inv or W_scale: one number, one for each row or column,
  * or one for each block. The scale is a factor, whatever its name. Integers may have a zero point in I8, of the shape
- * of the scales. DeepSeek V4 has B.weight and B.scale, exponents of 2, which the converter writes as Q8_0. */
+ * of the scales. Mistral's own format has W.weight and W.qscale_weight. DeepSeek V4 has B.weight and B.scale, exponents
+ * of 2, which the converter writes as Q8_0. */
 #include "models/packings/packed.h"
 #include "quant/convert.h"
 
@@ -16,7 +17,12 @@ extern const struct packing scaled_packing;
 static const struct spelling {
     const char *own, *scale;
     bool is_known; /* to the converter, whatever the method */
-} spellings[] = {{"", "_scale_inv", true}, {"", "_scale", false}, {".weight", ".scale", true}};
+} spellings[] = {
+    {"", "_scale_inv", true},
+    {"", "_scale", false},
+    {".weight", ".scale", true},
+    {".weight", ".qscale_weight", true},
+};
 
 enum { N_SPELLINGS = sizeof spellings / sizeof *spellings, EXPONENTS = 2 };
 

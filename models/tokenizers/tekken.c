@@ -5,6 +5,7 @@
 #include "base/base64.h"
 #include "base/text_index.h"
 #include "models/tokenizers/byte_alphabet.h"
+#include "models/tokenizers/mistral_tokens.h"
 #include "models/tokenizers/token_list.h"
 #include "models/tokenizers/tokenizer_files.h"
 
@@ -47,6 +48,33 @@ static bool read_special(struct tekken *tekken, const struct json *tokens, struc
         tekken->special[number] = text;
     }
     return true;
+}
+
+/* Those of files that list none, which versions after 7 all do. */
+static void set_older_special(struct tekken *tekken)
+{
+    static const char *const tokens[] = {"<unk>",
+                                         "<s>",
+                                         "</s>",
+                                         "[INST]",
+                                         "[/INST]",
+                                         "[AVAILABLE_TOOLS]",
+                                         "[/AVAILABLE_TOOLS]",
+                                         "[TOOL_RESULTS]",
+                                         "[/TOOL_RESULTS]",
+                                         "[TOOL_CALLS]",
+                                         "[IMG]",
+                                         "<pad>",
+                                         "[IMG_BREAK]",
+                                         "[IMG_END]",
+                                         "[PREFIX]",
+                                         "[MIDDLE]",
+                                         "[SUFFIX]",
+                                         "[SYSTEM_PROMPT]",
+                                         "[/SYSTEM_PROMPT]",
+                                         "[TOOL_CONTENT]"};
+    for (size_t i = 0; i < sizeof tokens / sizeof *tokens && i < tekken->n_special; i++)
+        tekken->special[i] = (struct text){tokens[i], strlen(tokens[i])};
 }
 
 static bool decode(struct arena *arena, const struct json *token, struct text *ret_text)
@@ -96,8 +124,10 @@ static bool read_tekken(struct tekken *tekken, struct error *error)
     tekken->special = arena_array(tekken->arena, tekken->n_special + 1, sizeof *tekken->special);
     tekken->ranks = arena_array(tekken->arena, tekken->n_ranks + 1, sizeof *tekken->ranks);
     memset(tekken->special, 0, (tekken->n_special + 1) * sizeof *tekken->special);
-    return read_special(tekken, json_get(root, "special_tokens"), error) &&
-           read_ranks(tekken, json_get(root, "vocab"), error);
+    const struct json *special = json_get(root, "special_tokens");
+    if (special == NULL || json_is(special, JSON_NULL))
+        set_older_special(tekken);
+    return read_special(tekken, special, error) && read_ranks(tekken, json_get(root, "vocab"), error);
 }
 
 /* A way to cut a token into two. */
@@ -146,34 +176,25 @@ static void write_merges(struct gguf_kvs *kvs, const struct tekken *tekken)
     gguf_set_array(kvs, "tokenizer.ggml.merges", GGUF_STRING, count, &elements);
 }
 
-/* The number of a special token; UINT64_MAX where there is none. */
+/* The number of a special token; MISTRAL_NO_ID where there is none. */
 static uint64_t special_id(const struct tekken *tekken, const char *text)
 {
     for (uint64_t i = 0; i < tekken->n_special; i++)
         if (tekken->special[i].bytes != NULL && tekken->special[i].length == strlen(text) &&
             memcmp(tekken->special[i].bytes, text, strlen(text)) == 0)
             return i;
-    return UINT64_MAX;
+    return MISTRAL_NO_ID;
 }
 
 static bool write_ids(struct gguf_kvs *kvs, const struct tekken *tekken, struct error *error)
 {
-    static const struct {
-        const char *key, *text;
-    } ids[] = {{"tokenizer.ggml.bos_token_id", "<s>"},
-               {"tokenizer.ggml.eos_token_id", "</s>"},
-               {"tokenizer.ggml.unknown_token_id", "<unk>"},
-               {"tokenizer.ggml.padding_token_id", "<pad>"}};
-    enum { END = 1, PADDING = 3, N_IDS = 4 };
-    for (size_t i = 0; i < N_IDS; i++) {
-        uint64_t id = special_id(tekken, ids[i].text);
-        if (id == UINT64_MAX && i == PADDING)
-            id = special_id(tekken, ids[END].text);
-        if (id == UINT64_MAX)
-            return error_set(error, "tekken.json: there is no special token '%s'", ids[i].text);
-        gguf_set_u32(kvs, ids[i].key, (uint32_t)id);
-    }
-    return true;
+    const struct mistral_ids ids = {
+        .begin = special_id(tekken, "<s>"),
+        .end = special_id(tekken, "</s>"),
+        .unknown = special_id(tekken, "<unk>"),
+        .padding = special_id(tekken, "<pad>"),
+    };
+    return mistral_write_ids(kvs, &ids, "tekken.json", error);
 }
 
 static void write_tokens(struct gguf_kvs *kvs, const struct tekken *tekken)
@@ -200,47 +221,27 @@ static void write_tokens(struct gguf_kvs *kvs, const struct tekken *tekken)
     gguf_set_array(kvs, "tokenizer.ggml.token_type", GGUF_I32, n_tokens, &types);
 }
 
-/* The template that the model has, or the name of one that llama.cpp knows by the version of the tokenizer. */
-static bool write_template(struct gguf_kvs *kvs, const struct vocab_input *input, const struct tekken *tekken,
-                           struct error *error)
+/* The name that llama.cpp has for the template of a chat. */
+static const char *template_name(const struct json *version)
 {
-    const struct json *version = json_get(json_get(document_root(tekken->document), "config"), "version");
-    size_t length;
-    bool absent;
-    char *text = document_text(input->checkpoint, "chat_template.jinja", &length, &absent, error);
-    if (text == NULL && !absent)
-        return false;
-    if (text != NULL)
-        gguf_set_string(kvs, "tokenizer.chat_template", text, length);
-    else if (json_string_is(version, "v3"))
-        gguf_set_text(kvs, "tokenizer.chat_template", "mistral-v3-tekken");
-    else if (json_string_is(version, "v7"))
-        gguf_set_text(kvs, "tokenizer.chat_template", "mistral-v7-tekken");
-    else
-        checkpoint_note(
-            input->checkpoint,
-            "model.gguf: there is no chat_template.jinja, and the one that the converter has for tokenizers of "
-            "version %.16s is not known here: it has no chat template",
-            json_string(version, NULL) ? json_string(version, NULL) : "?");
-    free(text);
-    return true;
+    if (json_string_is(version, "v3"))
+        return "mistral-v3-tekken";
+    return json_string_is(version, "v7") ? "mistral-v7-tekken" : NULL;
 }
 
 static bool write_keys(struct gguf_kvs *kvs, const struct vocab_input *input, const struct tekken *tekken,
                        struct error *error)
 {
-    char key[128];
+    const struct json *version = json_get(json_get(document_root(tekken->document), "config"), "version");
+    const char *text = json_string(version, NULL);
     gguf_set_text(kvs, "tokenizer.ggml.model", "gpt2");
     gguf_set_text(kvs, "tokenizer.ggml.pre", "tekken");
     write_merges(kvs, tekken);
     if (!write_ids(kvs, tekken, error))
         return false;
     write_tokens(kvs, tekken);
-    snprintf(key, sizeof key, "%s.vocab_size", input->family);
-    gguf_set_u32(kvs, key, (uint32_t)(tekken->n_special + tekken->n_ranks));
-    gguf_set_bool(kvs, "tokenizer.ggml.add_bos_token", true);
-    gguf_set_bool(kvs, "tokenizer.ggml.add_eos_token", false);
-    return write_template(kvs, input, tekken, error);
+    return mistral_write_end(kvs, input, tekken->n_special + tekken->n_ranks, template_name(version), text ? text : "?",
+                             error);
 }
 
 static enum vocab_result add(struct gguf_kvs *kvs, const struct vocab_input *input, struct error *error)
@@ -258,4 +259,4 @@ static enum vocab_result add(struct gguf_kvs *kvs, const struct vocab_input *inp
     return added ? VOCAB_ADDED : VOCAB_FAILED;
 }
 
-const struct vocab tekken_vocab = {.name = "tekken", .add = add};
+const struct vocab tekken_vocab = {.name = "tekken", .file = "tekken.json", .add = add};

@@ -1,5 +1,6 @@
 /* Mistral's own layout: when a directory is taken for it, and what becomes of its tokenizer. */
 #include "models/model.h"
+#include "quant/convert.h"
 #include "tests/unit/check.h"
 
 #include <inttypes.h>
@@ -92,6 +93,117 @@ static void check_model(const char *folder)
     checkpoint_close(checkpoint);
 }
 
+/* A piece of a SentencePiece model: text, score, type. */
+static void append_piece(struct buffer *out, const char *text, unsigned type)
+{
+    size_t length = strlen(text);
+    buffer_append_le(out, 0x0a, 1);
+    buffer_append_le(out, 2 + length + 5 + 2, 1);
+    buffer_append_le(out, 0x0a, 1);
+    buffer_append_le(out, length, 1);
+    buffer_append(out, text, length);
+    buffer_append_le(out, 0x15, 1);
+    buffer_append_le(out, 0, 4);
+    buffer_append_le(out, 0x18, 1);
+    buffer_append_le(out, type, 1);
+}
+
+static void write_pieces(const char *folder, const char *name)
+{
+    enum { NORMAL = 1, UNKNOWN = 2, CONTROL = 3 };
+    struct buffer model = {0};
+    append_piece(&model, "<unk>", UNKNOWN);
+    append_piece(&model, "<pad>", NORMAL); /* which is none */
+    append_piece(&model, "</s>", CONTROL);
+    append_piece(&model, "<s>", CONTROL);
+    write_file(folder, name, model.bytes, model.length);
+    buffer_free(&model);
+}
+
+static void check_text(const struct gguf_kvs *kvs, const char *key, const char *expected)
+{
+    struct arena *arena = arena_new();
+    struct error error = {""};
+    size_t length;
+    const char *text = gguf_get_string(kvs, key, arena, &length, &error);
+    CHECK_TEXT(text ? text : error.message, expected);
+    arena_free(arena);
+}
+
+/* Of several SentencePiece models the last by name counts, for what a chat looks like too. */
+static void check_pieces(const char *folder, const char *architecture, const char *chat)
+{
+    const struct open_options options = {.format = "mistral"};
+    struct error error = {""};
+    uint64_t begin = 0, padding = 0;
+    struct checkpoint *checkpoint = checkpoint_open(folder, &options, &error);
+    struct gguf_model *model = checkpoint ? gguf_model_new(checkpoint, &error) : NULL;
+    if (!CHECK_NAMED(model != NULL, architecture))
+        printf("# %s\n", error.message);
+    if (model != NULL) {
+        check_text(&model->kvs, "general.architecture", architecture);
+        check_text(&model->kvs, "tokenizer.chat_template", chat);
+        CHECK(gguf_get_u64(&model->kvs, "tokenizer.ggml.bos_token_id", &begin) && begin == 3);
+        CHECK(gguf_get_u64(&model->kvs, "tokenizer.ggml.padding_token_id", &padding) && padding == 2);
+    }
+    gguf_model_free(model);
+    checkpoint_close(checkpoint);
+}
+
+static void pieces(const char *folder)
+{
+    static const char mixture[] =
+        "{\"dim\":4,\"n_layers\":1,\"hidden_dim\":4,\"n_heads\":2,\"n_kv_heads\":2,\"norm_eps\":1e-5,\"rope_theta\":"
+        "1e4,"
+        "\"vocab_size\":4,\"kv_lora_rank\":4,\"qk_nope_head_dim\":2,\"qk_rope_head_dim\":2,\"v_head_dim\":2,"
+        "\"moe\":{\"num_experts\":2,\"num_experts_per_tok\":1,\"expert_hidden_dim\":2},"
+        "\"yarn\":{\"original_max_position_embeddings\":8,\"factor\":2,\"beta\":32,\"alpha\":1,\"apply_scale\":true}}";
+    write_pieces(folder, "tokenizer.model");
+    check_pieces(folder, "llama", "mistral-v1");
+    write_pieces(folder, "tokenizer.model.v3");
+    check_pieces(folder, "llama", "mistral-v3");
+    write_pieces(folder, "tokenizer.model.v7m1");
+    write_file(folder, "tokenizer.model.new", "", 0); /* is no version */
+    check_pieces(folder, "llama", "mistral-v7");
+    write_file(folder, "params.json", mixture, sizeof mixture - 1);
+    check_pieces(folder, "deepseek2", "mistral-v7");
+}
+
+/* F8_E4M3 1.5 and -2 with a factor of 0.25. */
+static void scaled(const char *folder)
+{
+    static const char quantized[] =
+        "{\"dim\":4,\"n_layers\":1,\"head_dim\":2,\"hidden_dim\":4,\"n_heads\":2,\"n_kv_heads\":2,\"norm_eps\":1e-5,"
+        "\"rope_theta\":1e4,\"quantization\":{\"qformat_weight\":\"fp8_e4m3\"}}";
+    static const char header[] = "{\"layers.0.attention.wo.weight\":{\"dtype\":\"F8_E4M3\",\"shape\":[1,2],"
+                                 "\"data_offsets\":[0,2]},\"layers.0.attention.wo.qscale_weight\":{\"dtype\":\"F32\","
+                                 "\"shape\":[],\"data_offsets\":[2,6]},\"layers.0.attention.wo.qscale_act\":{\"dtype\":"
+                                 "\"F32\",\"shape\":[],\"data_offsets\":[6,10]}}";
+    static const unsigned char data[10] = {0x3c, 0xc0, 0, 0, 0x80, 0x3e};
+    const struct open_options options = {.format = "mistral"};
+    struct error error = {""};
+    struct buffer file = {0};
+    float values[2] = {0};
+    buffer_append_le(&file, sizeof header - 1, 8);
+    buffer_append(&file, header, sizeof header - 1);
+    buffer_append(&file, data, sizeof data);
+    write_file(folder, "consolidated.safetensors", file.bytes, file.length);
+    buffer_free(&file);
+    write_file(folder, "params.json", quantized, sizeof quantized - 1);
+    struct checkpoint *checkpoint = checkpoint_open(folder, &options, &error);
+    struct gguf_model *model = checkpoint ? gguf_model_new(checkpoint, &error) : NULL;
+    if (!CHECK_NAMED(model != NULL && model->tensors->n_tensors == 1, "the weight alone"))
+        printf("# %s\n", error.message);
+    if (model != NULL) {
+        const struct tensor *tensor = &model->tensors->tensors[0];
+        CHECK_TEXT(tensor->name, "blk.0.attn_output.weight");
+        CHECK(convert_read(tensor->view, encoding_of(dtype_by_name("F32")), 0, 2, values, &error) &&
+              values[0] == 0.375f && values[1] == -0.5f);
+    }
+    gguf_model_free(model);
+    checkpoint_close(checkpoint);
+}
+
 int main(void)
 {
     char folder[] = "/tmp/wfs-unit-XXXXXX", command[64];
@@ -105,6 +217,10 @@ int main(void)
     write_weights(folder, "model.safetensors", "model.embed_tokens.weight");
     check_format(folder, NULL, "huggingface");
     check_format(folder, "mistral", "mistral");
+    snprintf(command, sizeof command, "rm %s/tekken.json", folder);
+    CHECK(system(command) == 0);
+    pieces(folder);
+    scaled(folder);
     snprintf(command, sizeof command, "rm -r %s", folder);
     CHECK(system(command) == 0);
     return check_done();

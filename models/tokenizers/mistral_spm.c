@@ -1,0 +1,119 @@
+/* "llama" from the SentencePiece model of Mistral's own format: tokenizer.model, tokenizer.model.v3,
+ * tokenizer.model.v7m1 ... gguf-py vocab.py, MistralVocab; mistral_common's utils.py.
+ *
+ * Of several the last by name is taken. Its ending is the version of the tokenizer, by which llama.cpp knows the
+ * template of a chat; nothing is added to the model's own pieces. */
+#include "models/tokenizers/mistral_tokens.h"
+#include "models/tokenizers/sentencepiece.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { VERSION_DIGITS = 2, UNKNOWN_PIECE = 2, CONTROL_PIECE = 3 };
+
+static size_t count_digits(const char *text)
+{
+    return strspn(text, "0123456789");
+}
+
+/* After the first '.' of a name ".model", or ".model.v7m1"; *ret_version: "v7" of it, or "v1". False of other names. */
+static bool read_name(const char *name, char ret_version[VERSION_DIGITS + 2])
+{
+    static const char ending[] = ".model";
+    const char *at = strchr(name, '.');
+    if (at == NULL || strchr(name, '/') != NULL || strncmp(at, ending, strlen(ending)) != 0)
+        return false;
+    at += strlen(ending);
+    memcpy(ret_version, "v1", sizeof "v1");
+    if (*at == '\0')
+        return true;
+    size_t n_digits = at[0] == '.' && at[1] == 'v' ? count_digits(at + 2) : 0;
+    if (n_digits == 0 || n_digits > VERSION_DIGITS)
+        return false;
+    memcpy(ret_version, at + 1, 1 + n_digits);
+    ret_version[1 + n_digits] = '\0';
+    at += 2 + n_digits;
+    return *at == '\0' || (*at == 'm' && count_digits(at + 1) > 0 && at[1 + count_digits(at + 1)] == '\0');
+}
+
+static const char *find_name(const struct checkpoint *checkpoint, char ret_version[VERSION_DIGITS + 2])
+{
+    const char *found = NULL;
+    char version[VERSION_DIGITS + 2];
+    for (size_t i = 0; i < checkpoint->n_side_files; i++)
+        if (read_name(checkpoint->side_files[i].name, version)) {
+            found = checkpoint->side_files[i].name;
+            memcpy(ret_version, version, sizeof version);
+        }
+    return found;
+}
+
+/* The id of a piece by its text; MISTRAL_NO_ID where none of that type has it. */
+static uint64_t piece_id(const sentencepiece_model *model, const ProtobufCBinaryData *named, const char *otherwise,
+                         int type)
+{
+    bool is_named = named != NULL && named->len > 0;
+    const char *text = is_named ? (const char *)named->data : otherwise;
+    size_t length = is_named ? named->len : strlen(otherwise);
+    for (size_t i = 0; i < model->n_pieces; i++) {
+        const Wfs__Sentencepiece__Model__Piece *piece = model->pieces[i];
+        if (piece->type == type && piece->piece.len == length && memcmp(piece->piece.data, text, length) == 0)
+            return i;
+    }
+    return MISTRAL_NO_ID;
+}
+
+static bool write_ids(struct gguf_kvs *kvs, const sentencepiece_model *model, const char *name, struct error *error)
+{
+    const Wfs__Sentencepiece__Model__Trainer *trainer = model->trainer;
+    const struct mistral_ids ids = {
+        .begin = piece_id(model, trainer ? &trainer->bos_piece : NULL, "<s>", CONTROL_PIECE),
+        .end = piece_id(model, trainer ? &trainer->eos_piece : NULL, "</s>", CONTROL_PIECE),
+        .unknown = piece_id(model, trainer ? &trainer->unk_piece : NULL, "<unk>", UNKNOWN_PIECE),
+        .padding = piece_id(model, trainer ? &trainer->pad_piece : NULL, "<pad>", CONTROL_PIECE),
+    };
+    return mistral_write_ids(kvs, &ids, name, error);
+}
+
+static const char *template_name(const char *version)
+{
+    static const char *const known[][2] = {{"v1", "mistral-v1"}, {"v3", "mistral-v3"}, {"v7", "mistral-v7"}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcmp(known[i][0], version) == 0)
+            return known[i][1];
+    return NULL;
+}
+
+static bool write_keys(struct gguf_kvs *kvs, const struct vocab_input *input, const sentencepiece_model *model,
+                       const char *name, const char *version, struct error *error)
+{
+    struct token_list list;
+    if (!sentencepiece_list(input, model, model->n_pieces, &list, error))
+        return false;
+    gguf_set_text(kvs, "tokenizer.ggml.model", "llama");
+    bool written = write_ids(kvs, model, name, error);
+    if (written) {
+        token_list_write(&list, true, kvs);
+        written = mistral_write_end(kvs, input, list.n_tokens, template_name(version), version, error);
+    }
+    token_list_free(&list);
+    return written;
+}
+
+static enum vocab_result add(struct gguf_kvs *kvs, const struct vocab_input *input, struct error *error)
+{
+    sentencepiece_model *model;
+    char version[VERSION_DIGITS + 2];
+    const char *name = find_name(input->checkpoint, version);
+    if (name == NULL)
+        return VOCAB_ABSENT;
+    enum vocab_result result = sentencepiece_load(input->checkpoint, name, &model, error);
+    if (result != VOCAB_ADDED)
+        return result;
+    if (!write_keys(kvs, input, model, name, version, error))
+        result = VOCAB_FAILED;
+    sentencepiece_free(model);
+    return result;
+}
+
+const struct vocab mistral_spm_vocab = {.name = "Mistral's SentencePiece", .file = "tokenizer.model.vN", .add = add};

@@ -137,7 +137,9 @@ static const char *reason_to_hide(const char *name, enum location_kind kind, uns
         return depth == MAX_DEPTH ? "nested too deep" : NULL;
     if (kind == LOCATION_OTHER)
         return "not a regular file";
-    return is_weights(name) ? "weights" : has_suffix(name, ".index.json") ? "list of shards" : NULL;
+    if (is_weights(name))
+        return "weights";
+    return has_suffix(name, ".index.json") ? "list of shards" : NULL;
 }
 
 static void add_folder(struct walk *walk, const char *const *names, size_t n_names, const char *prefix, unsigned depth);

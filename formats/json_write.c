@@ -172,7 +172,8 @@ const char *json_f32_text(float value, char *out)
     char shortest[32], digits[DIGITS + 1];
     int precision = 0;
     if (!isfinite(value)) {
-        strcpy(out, isnan(value) ? "NaN" : value < 0 ? "-Infinity" : "Infinity");
+        const char *infinity = value < 0 ? "-Infinity" : "Infinity";
+        strcpy(out, isnan(value) ? "NaN" : infinity);
         return out;
     }
     do

@@ -220,11 +220,15 @@ const char *adapter_summary(const struct checkpoint *checkpoint, struct arena *a
                *rank = json_number_text(json_get(config, "r")),
                *alpha = json_number_text(json_get(config, "lora_alpha"));
     bool is_lora = kind == NULL || strcmp(kind, "LORA") == 0, is_rs = json_bool(json_get(config, "use_rslora"), false);
-    const char *name = is_rs ? "rsLoRA" : is_lora ? "LoRA" : kind;
-    const char *summary = arena_printf(
-        arena, "%s of %zu weights of %s%s%s%s%s", json_bool(json_get(config, "use_dora"), false) ? "DoRA" : name,
-        n_pairs, base != NULL ? base : "a model that is not named", rank != NULL ? ", rank " : "",
-        rank != NULL ? rank : "", alpha != NULL ? ", alpha " : "", alpha != NULL ? alpha : "");
+    const char *name = is_lora ? "LoRA" : kind;
+    if (is_rs)
+        name = "rsLoRA";
+    if (json_bool(json_get(config, "use_dora"), false))
+        name = "DoRA";
+    const char *summary =
+        arena_printf(arena, "%s of %zu weights of %s%s%s%s%s", name, n_pairs,
+                     base != NULL ? base : "a model that is not named", rank != NULL ? ", rank " : "",
+                     rank != NULL ? rank : "", alpha != NULL ? ", alpha " : "", alpha != NULL ? alpha : "");
     document_close(document);
     return summary;
 }

@@ -136,15 +136,24 @@ static char *without_underscores(struct arena *arena, const char *digits)
     return text;
 }
 
+/* What the digits begin with says their base; it is passed over. */
+static int take_base(const char **text)
+{
+    bool is_binary = text_starts_with(*text, "0b");
+    if (is_binary || text_starts_with(*text, "0x")) {
+        *text += 2;
+        return is_binary ? 2 : 16;
+    }
+    return **text == '0' ? 8 : 10;
+}
+
 /* Binary, octal and hexadecimal by their prefix, and 1:30:00 in base 60. */
 static int64_t integer_value(struct arena *arena, const char *written)
 {
     const char *text = without_underscores(arena, written);
     bool negative = text[0] == '-';
     text += text[0] == '-' || text[0] == '+';
-    int base = text_starts_with(text, "0b") ? 2 : text_starts_with(text, "0x") ? 16 : text[0] == '0' ? 8 : 10;
-    if (base == 2 || base == 16)
-        text += 2;
+    int base = take_base(&text);
     int64_t value = 0;
     for (const char *field = text; field != NULL; field = strchr(field, ':')) {
         field += *field == ':';

@@ -330,10 +330,16 @@ static enum gguf_type element_type(const struct elements *elements)
         if (value->type != first || !fits)
             return GGUF_STRING;
     }
-    return first == CARD_BOOL      ? GGUF_BOOL
-           : first == CARD_INTEGER ? GGUF_I32
-           : first == CARD_FLOAT   ? GGUF_F32
-                                   : GGUF_STRING;
+    switch (first) {
+    case CARD_BOOL:
+        return GGUF_BOOL;
+    case CARD_INTEGER:
+        return GGUF_I32;
+    case CARD_FLOAT:
+        return GGUF_F32;
+    default:
+        return GGUF_STRING;
+    }
 }
 
 static void append_element(struct buffer *out, enum gguf_type type, const struct card_value *value)

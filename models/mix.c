@@ -305,7 +305,9 @@ static bool find_position(struct choice *choice, const struct tensor *tensor, en
         *facts |= position_facts(choice->values_seen++, choice->n_values);
     if ((role & (FFN_UP | FFN_GATE | FFN_DOWN)) == 0)
         return true;
-    uint64_t *seen = role == FFN_DOWN ? &choice->downs_seen : role == FFN_UP ? &choice->ups_seen : &choice->gates_seen;
+    uint64_t *seen = role == FFN_UP ? &choice->ups_seen : &choice->gates_seen;
+    if (role == FFN_DOWN)
+        seen = &choice->downs_seen;
     uint64_t layer = (*seen)++;
     if (role == FFN_DOWN && layer < n_layers / 8)
         *facts |= SEEN_FIRST_EIGHTH;
@@ -383,9 +385,9 @@ static const struct dtype *type_that_fits(const struct tensor *tensor, const str
 /* A type that the user names for one tensor is taken at its word: nothing takes its place. */
 static const struct dtype *type_by_name_options(const struct choice *choice, enum tensor_role role)
 {
-    return role == TOKEN_EMBD ? choice->options->token_embedding_type
-           : role == OUTPUT   ? choice->options->output_tensor_type
-                              : NULL;
+    if (role == TOKEN_EMBD)
+        return choice->options->token_embedding_type;
+    return role == OUTPUT ? choice->options->output_tensor_type : NULL;
 }
 
 /* Rules are for blocks. */

@@ -160,13 +160,29 @@ static bool read_number(struct runes text, double *ret_number)
     return true;
 }
 
+/* The converter takes other letters for thousandths. */
+static double unit_scale(rune unit)
+{
+    switch (unit) {
+    case 'K':
+        return 1e3;
+    case 'M':
+        return 1e6;
+    case 'B':
+        return 1e9;
+    case 'T':
+        return 1e12;
+    default:
+        return 1e-3;
+    }
+}
+
 static bool is_context_length(struct runes text, int64_t n_parameters)
 {
     double number;
     if (n_parameters == 0 || !read_number((struct runes){text.at, text.length - 1}, &number))
         return false;
-    rune unit = text.at[text.length - 1];
-    double scale = unit == 'K' ? 1e3 : unit == 'M' ? 1e6 : unit == 'B' ? 1e9 : unit == 'T' ? 1e12 : 1e-3;
+    double scale = unit_scale(text.at[text.length - 1]);
     if (n_parameters < 0)
         return number * scale < (double)(-n_parameters / 8);
     int64_t tolerance = n_parameters - n_parameters / 8 - (n_parameters % 8 != 0); /* 7/8 of it, rounded down */
@@ -393,7 +409,7 @@ const char *size_label(struct arena *arena, const struct parameter_count *count)
     while (n <= units[i].above)
         i++;
     double scaled = n * units[i].scale, rounded = nearbyint(scaled);
-    int decimals = rounded >= 10 ? 0 : rounded >= 1 ? 1 : 2;
+    int decimals = (rounded < 10) + (rounded < 1);
     if (n_experts == 0)
         return arena_printf(arena, "%.*f%c", decimals, scaled, units[i].suffix);
     return arena_printf(arena, "%llux%.*f%c", (unsigned long long)n_experts, decimals, scaled, units[i].suffix);

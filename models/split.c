@@ -13,7 +13,11 @@ bool split_rule_parse(const char *text, struct split_rule *ret_rule, struct erro
 {
     char *end;
     unsigned long long number = strtoull(text, &end, 10);
-    uint64_t unit = strcmp(end, "M") == 0 ? 1000 * 1000 : strcmp(end, "G") == 0 ? 1000 * 1000 * 1000 : 0, n_bytes;
+    uint64_t unit = 0, n_bytes;
+    if (strcmp(end, "M") == 0)
+        unit = 1000 * 1000;
+    else if (strcmp(end, "G") == 0)
+        unit = 1000 * 1000 * 1000;
     if (*text < '0' || *text > '9' || number == 0 || (*end != '\0' && unit == 0) ||
         !checked_multiply(number, unit, &n_bytes))
         return error_set(error, "'%s' is neither a size such as 500M or 2G nor a number of tensors", text);

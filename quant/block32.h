@@ -53,8 +53,8 @@ static inline int32_t block32_round(float value)
 /* `value` without its fraction, within [0, most]. */
 static inline uint8_t block32_level(float value, int most)
 {
-    int level = block32_truncate(value);
-    return (uint8_t)(level < 0 ? 0 : level < most ? level : most);
+    int level = block32_truncate(value), capped = level < most ? level : most;
+    return (uint8_t)(capped < 0 ? 0 : capped);
 }
 
 /* The inverse of a scale, 0 for none. */

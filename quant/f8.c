@@ -58,8 +58,14 @@ static void e5m2fnuz_decode(const void *blocks, float *values, size_t n_blocks)
 static void e8m0_decode(const void *blocks, float *values, size_t n_blocks)
 {
     const uint8_t *bytes = blocks;
-    for (size_t i = 0; i < n_blocks; i++)
-        values[i] = from_bits(bytes[i] == 0 ? 0x00400000 : bytes[i] == 0xff ? 0x7fc00000 : (uint32_t)bytes[i] << 23);
+    for (size_t i = 0; i < n_blocks; i++) {
+        uint32_t bits = (uint32_t)bytes[i] << 23;
+        if (bytes[i] == 0)
+            bits = 0x00400000;
+        else if (bytes[i] == 0xff)
+            bits = 0x7fc00000;
+        values[i] = from_bits(bits);
+    }
 }
 
 #if defined(__x86_64__)

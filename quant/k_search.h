@@ -40,7 +40,8 @@ static inline int nearest_int(float value)
 
 static inline int clamp_int(int value, int low, int high)
 {
-    return value < low ? low : value > high ? high : value;
+    int capped = value > high ? high : value;
+    return capped < low ? low : capped;
 }
 
 /* A symmetric scale for levels -n_max .. n_max - 1. Levels are stored plus n_max. */

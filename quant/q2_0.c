@@ -22,8 +22,8 @@ static void encode_block(const float *values, uint8_t *block)
     memset(block + QS, 0, BLOCK_BYTES - QS);
     for (int i = 0; i < ELEMENTS; i++) {
         int level = block32_round(values[i] * inverse);
-        level = level < -1 ? 0 : level > 2 ? 3 : level + 1;
-        block[QS + i / 4] |= (uint8_t)(level << 2 * (i % 4));
+        int capped = level < 2 ? level : 2;
+        block[QS + i / 4] |= (uint8_t)((capped < -1 ? 0 : capped + 1) << 2 * (i % 4));
     }
     f16_store(block, largest);
 }

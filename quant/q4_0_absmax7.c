@@ -12,7 +12,8 @@ static void encode_block(const float *values, uint8_t *block)
     float d = fabsf(block32_signed_largest(values)) / 7;
     for (int i = 0; i < BLOCK32_ELEMENTS; i++) {
         int level = d != 0 ? block32_round(values[i] / d) : 0;
-        levels[i] = (uint8_t)(8 + (level < -8 ? -8 : level < 7 ? level : 7));
+        int capped = level < 7 ? level : 7;
+        levels[i] = (uint8_t)(8 + (capped < -8 ? -8 : capped));
     }
     f16_store(block, d);
     block32_pack_nibbles(levels, block + QS);

@@ -137,7 +137,8 @@ static bool begin_array(struct walk *walk, struct level *ret_level, struct error
     remaining = gguf_remaining(walk->cursor);
     if (count > GGUF_MAX_ELEMENTS)
         return error_set(error, "an array of %" PRIu64 " elements is over the limit of %d", count, GGUF_MAX_ELEMENTS);
-    unsigned least = types[type].size != 0 ? types[type].size : walk->cursor->version == 1 ? 4 : 8;
+    unsigned count_bytes = walk->cursor->version == 1 ? 4 : 8;
+    unsigned least = types[type].size != 0 ? types[type].size : count_bytes;
     if (count > remaining / least)
         return error_set(error, "truncated: an array of %" PRIu64 " elements, and only %" PRIu64 " bytes follow", count,
                          remaining);

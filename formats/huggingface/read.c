@@ -96,13 +96,16 @@ static const struct kind *choose_kind(const struct input *input, const char *wan
 /* "a, b and 3 others", in the arena. */
 static const char *list_text(struct arena *arena, const char *const *names, size_t n_names)
 {
-    if (n_names > 3)
+    switch (n_names) {
+    case 1:
+        return arena_strdup(arena, names[0]);
+    case 2:
+        return arena_printf(arena, "%s and %s", names[0], names[1]);
+    case 3:
+        return arena_printf(arena, "%s, %s and %s", names[0], names[1], names[2]);
+    default:
         return arena_printf(arena, "%s, %s and %zu others", names[0], names[1], n_names - 2);
-    return arena_printf(arena, "%s%s%s%s%s", names[0],
-                        n_names > 2   ? ", "
-                        : n_names > 1 ? " and "
-                                      : "",
-                        n_names > 1 ? names[1] : "", n_names > 2 ? " and " : "", n_names > 2 ? names[2] : "");
+    }
 }
 
 /* The names that `belongs`, in the arena. */
@@ -177,7 +180,9 @@ static bool find_index(struct arena *arena, const struct input *input, const str
     if (n_names > 1 && !usual)
         return error_set(error, "%s: %s: which index is meant is not known; name one file of weights", input->path,
                          list_text(arena, names, n_names));
-    *ret_name = usual ? kind->usual_index : n_names == 1 ? names[0] : NULL;
+    *ret_name = n_names == 1 ? names[0] : NULL;
+    if (usual)
+        *ret_name = kind->usual_index;
     return true;
 }
 

@@ -195,9 +195,9 @@ const struct pickle_node *pickle_at(const struct pickle_node *node, uint32_t ind
 
 const struct pickle_node *pickle_get(const struct pickle_node *node, const char *key)
 {
-    const struct pickle_items *pairs = pickle_is(node, PICKLE_DICT)          ? &node->items
-                                       : pickle_object_is(node, GLOBAL_DICT) ? &node->object->pairs
-                                                                             : NULL;
+    const struct pickle_items *pairs = pickle_object_is(node, GLOBAL_DICT) ? &node->object->pairs : NULL;
+    if (pickle_is(node, PICKLE_DICT))
+        pairs = &node->items;
     for (uint32_t i = pairs != NULL ? pairs->n : 0; i >= 2; i -= 2)
         if (pickle_text_is(pairs->nodes[i - 2], key))
             return pairs->nodes[i - 1];

@@ -218,7 +218,7 @@ static size_t put_utf8(char *out, uint32_t c)
         out[0] = (char)c;
         return 1;
     }
-    size_t n = c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+    size_t n = 2 + (c >= 0x800) + (c >= 0x10000);
     for (size_t i = n; i-- > 1; c >>= 6)
         out[i] = (char)(0x80 | (c & 0x3f));
     out[0] = (char)((0xf00 >> n & 0xff) | c);

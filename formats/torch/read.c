@@ -269,7 +269,9 @@ static enum probe probe(const struct input *input)
 {
     enum container container =
         input->file != NULL ? container_of(input->file, input->head, input->head_length) : NOTHING;
-    return container == NOTHING ? PROBE_NO : container == PLAIN_PICKLE ? PROBE_MAYBE : PROBE_LIKELY;
+    if (container == NOTHING)
+        return PROBE_NO;
+    return container == PLAIN_PICKLE ? PROBE_MAYBE : PROBE_LIKELY;
 }
 
 static bool read_file(struct checkpoint *checkpoint, struct source *file, struct tensor_set *tensors,

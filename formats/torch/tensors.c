@@ -297,10 +297,12 @@ static bool list_only(const struct torch_container *container, const struct call
     unsigned rank, first = call->meaning == GLOBAL_REBUILD_META ? 0 : 1;
     const struct torch_dtype *dtype = constant_dtype(pickle_at(call->arguments, first));
     const struct pickle_node *size = pickle_at(call->arguments, first + 1);
-    tensor->refusal = call->meaning == GLOBAL_REBUILD_META ? "a meta tensor has no values"
-                      : call->meaning == GLOBAL_REBUILD_WRAPPER
-                          ? "a tensor subclass that keeps its values in other tensors"
-                          : "nested tensors are not supported";
+    if (call->meaning == GLOBAL_REBUILD_META)
+        tensor->refusal = "a meta tensor has no values";
+    else if (call->meaning == GLOBAL_REBUILD_WRAPPER)
+        tensor->refusal = "a tensor subclass that keeps its values in other tensors";
+    else
+        tensor->refusal = "nested tensors are not supported";
     if (dtype == NULL || !torch_sizes(size, sizes, &rank))
         return true;
     return set_shape(container, call, tensor, dtype, size, error);

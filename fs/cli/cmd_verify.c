@@ -95,11 +95,11 @@ static void say_keys(struct buffer *out, const struct key_matches *keys)
         say(out, "%zu other key%s:", keys->n_matches, keys->n_matches == 1 ? "" : "s");
     for (size_t i = 0; i < keys->n_matches && i < NAMED_KEYS; i++) {
         const struct key_match *match = &keys->matches[i];
-        buffer_printf(out, "%s %s%s", i ? "," : "",
-                      match->a == NULL   ? "+"
-                      : match->b == NULL ? "-"
-                                         : "",
-                      match->a != NULL ? match->a->key : match->b->key);
+        buffer_append_text(out, i ? ", " : " ");
+        if (match->a == NULL)
+            buffer_printf(out, "+%s", match->b->key);
+        else
+            buffer_printf(out, "%s%s", match->b == NULL ? "-" : "", match->a->key);
     }
     if (keys->n_matches > NAMED_KEYS)
         buffer_append_text(out, " ...");

@@ -42,10 +42,11 @@ static void print_notes(const struct page *page, const struct checkpoint *checkp
 {
     size_t n_notes = checkpoint_notes(checkpoint),
            n_shown = page->columns != 0 && n_notes > SHOWN_NOTES ? SHOWN_NOTES : n_notes;
+    const char *label = n_notes == 1 ? "note" : "notes";
     for (size_t i = 0; i < n_shown; i++) {
         struct buffer text = {0};
         buffer_append_text(&text, checkpoint_note_text(checkpoint, i));
-        print_labelled(page, i == 0 ? (n_notes == 1 ? "note" : "notes") : "", &text, NOTE_LINES);
+        print_labelled(page, i == 0 ? label : "", &text, NOTE_LINES);
     }
     if (n_shown < n_notes)
         printf("%*s%zu more; --all shows them\n", LABEL, "", n_notes - n_shown);

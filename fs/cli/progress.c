@@ -22,7 +22,8 @@ char *size_text(uint64_t n_bytes, char out[SIZE_TEXT])
     size_t unit = 0;
     for (; value >= 999.5 && unit + 1 < sizeof units / sizeof *units; unit++)
         value /= 1000;
-    snprintf(out, SIZE_TEXT, "%.*f %s", value < 9.995 ? 2 : value < 99.95 ? 1 : 0, value, units[unit]);
+    int decimals = (value < 9.995) + (value < 99.95);
+    snprintf(out, SIZE_TEXT, "%.*f %s", decimals, value, units[unit]);
     return out;
 }
 

@@ -190,7 +190,9 @@ static void append_points(struct scatter *plot, const struct quantization_report
         if (!is_shown(row) || quantization_is_best(report->rows, report->n_rows, row) != best)
             continue;
         double x = place_x(plot, row->file_bytes), y = place_y(plot, row->relative_error);
-        const char *kind = row == choice ? "choice" : best ? "best" : "other";
+        const char *kind = best ? "best" : "other";
+        if (row == choice)
+            kind = "choice";
         char size[SIZE_TEXT];
         buffer_printf(plot->out,
                       "<circle class=\"%s\" cx=\"%.1f\" cy=\"%.1f\" r=\"%d\"><title>%s: %s, %.3g %%</title></circle>\n",
@@ -347,13 +349,14 @@ static void append_histogram(struct buffer *out, const struct weight_kind *kind)
         buffer_printf(out, "%.1f,%.1f ", bar * (i + 0.5), floor_y - share_height(step * exp(-at * at / 2) / 2.5066));
     }
     buffer_append_text(out, "\"/>\n");
-    for (int at = -8; at <= 8; at += 4)
+    static const struct {
+        int at;
+        const char *anchor;
+    } ticks[] = {{-8, "start"}, {-4, "middle"}, {0, "middle"}, {4, "middle"}, {8, "end"}};
+    for (size_t i = 0; i < sizeof ticks / sizeof *ticks; i++)
         buffer_printf(out, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"%s\">%d&#963;</text>",
-                      bar * (at / step + WEIGHT_BINS / 2 + 0.5), HISTOGRAM_HEIGHT - 2,
-                      at < -4  ? "start"
-                      : at > 4 ? "end"
-                               : "middle",
-                      at);
+                      bar * (ticks[i].at / step + WEIGHT_BINS / 2 + 0.5), HISTOGRAM_HEIGHT - 2, ticks[i].anchor,
+                      ticks[i].at);
     buffer_printf(out, "</svg>%zu tensor%s, &#963; %.3g to %.3g, the largest weight %.3g&#963;</div>\n",
                   kind->n_tensors, kind->n_tensors == 1 ? "" : "s", kind->least_deviation, kind->largest_deviation,
                   kind->largest);

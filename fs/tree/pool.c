@@ -28,7 +28,9 @@ static pthread_once_t started = PTHREAD_ONCE_INIT;
 size_t pool_width(void)
 {
     long n_cores = sysconf(_SC_NPROCESSORS_ONLN);
-    return n_cores < 1 ? 1 : n_cores > MAX_THREADS ? MAX_THREADS : (size_t)n_cores;
+    if (n_cores < 1)
+        return 1;
+    return n_cores < MAX_THREADS ? (size_t)n_cores : MAX_THREADS;
 }
 
 static void take_tasks(void *context)

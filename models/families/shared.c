@@ -55,11 +55,10 @@ static bool emit_rope_scaling(struct draft *draft, struct error *error)
     if (type == NULL)
         return true;
     bool is_linear = strcmp(type, "linear") == 0, is_yarn = strcmp(type, "yarn") == 0;
-    const char *written = has_factor && (is_linear || is_yarn)                       ? type
-                          : strcmp(type, "su") == 0 || strcmp(type, "longrope") == 0 ? "longrope"
-                                                                                     : NULL;
-    if (written == NULL)
+    bool is_long = strcmp(type, "su") == 0 || strcmp(type, "longrope") == 0;
+    if (!is_long && !(has_factor && (is_linear || is_yarn)))
         return true;
+    const char *written = is_long ? "longrope" : type;
     gguf_set_text(&draft->model->kvs, draft_key(draft, "rope.scaling.type"), written);
     if (!is_linear && !is_yarn)
         return true;

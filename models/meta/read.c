@@ -251,7 +251,9 @@ static void merge_parts(struct reader *reader, struct parts *parts, enum merge_r
     for (unsigned i = 0; i < parts->n; i++)
         views[i] = tensor_view(parts->tensors[i], arena);
     const struct view *whole = parts->n == 1 ? views[0] : view_concatenate(arena, views, parts->n, (unsigned)axis);
-    uint64_t n_heads = rule == ROTARY ? reader->params.n_heads : rule == ROTARY_KEY ? reader->params.n_kv_heads : 0;
+    uint64_t n_heads = 0;
+    if (rule == ROTARY || rule == ROTARY_KEY)
+        n_heads = rule == ROTARY ? reader->params.n_heads : reader->params.n_kv_heads;
     merged->view = n_heads > 0 ? rotary_view(arena, whole, n_heads) : whole;
     if (merged->view == NULL) {
         merged->refusal = "its rows are not whole heads";
@@ -322,7 +324,9 @@ static const struct tensor *tied_output(struct reader *reader)
 
 static const char *torch_name(const struct dtype *dtype)
 {
-    return strcmp(dtype->name, "F32") == 0 ? "float32" : strcmp(dtype->name, "F16") == 0 ? "float16" : "bfloat16";
+    if (dtype == &f32_dtype)
+        return "float32";
+    return dtype == &f16_dtype ? "float16" : "bfloat16";
 }
 
 static bool derive_params(struct reader *reader, struct error *error)

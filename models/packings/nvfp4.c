@@ -140,8 +140,9 @@ static bool unpack(const struct packing_input *input, const struct tensor *key, 
         !find_one(&packed, is_divisor ? ".input_global_scale" : ".input_scale", &inputs))
         return false;
     const struct sharing sharing = {1, GROUP, NULL};
-    const struct view *scaled =
-        all != NULL ? view_combine_one(arena, scales, is_divisor ? DIVIDE : MULTIPLY, all) : scales;
+    const struct view *scaled = scales;
+    if (all != NULL)
+        scaled = view_combine_one(arena, scales, is_divisor ? DIVIDE : MULTIPLY, all);
     unpacked->view =
         view_combine(arena, view_reinterpret(arena, bytes, dtype_by_name("F4")), MULTIPLY, scaled, &sharing);
     unpacked->blocks = make_blocks(arena, bytes, scales);

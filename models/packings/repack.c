@@ -116,7 +116,9 @@ const struct view *view_of_repacked(struct arena *arena, const struct repacking 
 {
     bool has_offsets = repacking->offsets != NULL;
     uint64_t n_columns = repacking->codes->shape[1];
-    const char *name = repacking->bits == 4 ? (has_offsets ? "Q4_1" : "Q4_0") : "Q8_0";
+    const char *name = has_offsets ? "Q4_1" : "Q4_0";
+    if (repacking->bits == 8)
+        name = "Q8_0";
     if ((repacking->bits != 4 && (repacking->bits != 8 || has_offsets)) || repacking->scales->dtype != &f16_dtype ||
         (has_offsets && repacking->offsets->dtype != &f16_dtype) || repacking->group_size % BLOCK != 0 ||
         n_columns % repacking->group_size != 0)

@@ -99,7 +99,9 @@ static enum token_type type_of(const struct hf_vocabulary *vocabulary, const cha
     if (id == (added != NULL ? added->id : unknown))
         return TOKEN_UNKNOWN;
     added = hf_added_token(vocabulary, text, length);
-    return added == NULL ? TOKEN_NORMAL : added->special ? TOKEN_CONTROL : TOKEN_USER_DEFINED;
+    if (added == NULL)
+        return TOKEN_NORMAL;
+    return added->special ? TOKEN_CONTROL : TOKEN_USER_DEFINED;
 }
 
 static bool is_unigram(const struct json *tokenizer)

@@ -2,6 +2,8 @@
 
 #include "tests/unit/check.h"
 
+#include <ctype.h>
+
 static void characters(void)
 {
     static const struct {
@@ -29,7 +31,7 @@ static void hex_digits(void)
     static const char digits[] = "0123456789abcdef";
     bool good = true;
     for (int c = -128; c < 128; c++) {
-        const char *digit = c != 0 ? strchr(digits, c >= 'A' && c <= 'F' ? c - 'A' + 'a' : c) : NULL;
+        const char *digit = c != 0 ? strchr(digits, tolower((unsigned char)c)) : NULL;
         good &= text_hex_digit((char)c) == (digit != NULL ? (int)(digit - digits) : -1);
     }
     CHECK_NAMED(good, "the 22 digits and no other character");

@@ -297,6 +297,14 @@ static double tolerance(const struct relation_row *row, double value)
     return row->map != NULL ? 1.2e-7 * fmax(1, fabs(value)) : 0;
 }
 
+/* Bit for bit where the limit is 0. */
+static bool is_near(float before, float after, double limit)
+{
+    if (limit == 0)
+        return memcmp(&after, &before, sizeof after) == 0;
+    return fabs((double)after - before) <= limit;
+}
+
 static bool is_back(const struct trial *trial, const struct tensor *tensor)
 {
     struct relation_match match;
@@ -317,13 +325,12 @@ static bool is_back(const struct trial *trial, const struct tensor *tensor)
         return false;
     if (match.entry->row->axes != NULL && strstr(match.entry->row->axes, "padding") != NULL)
         skipped = size_of(trial, "padding") * tensor->shape[1]; /* rows of padding come back as zeros */
-    for (uint64_t i = 0; i < n; i++) {
-        double limit = tolerance(match.entry->row, before[i]);
-        if (i < skipped  ? after[i] != 0
-            : limit == 0 ? memcmp(&after[i], &before[i], sizeof *after) != 0
-                         : fabs((double)after[i] - before[i]) > limit)
+    for (uint64_t i = 0; i < skipped && i < n; i++)
+        if (after[i] != 0)
             return false;
-    }
+    for (uint64_t i = skipped; i < n; i++)
+        if (!is_near(before[i], after[i], tolerance(match.entry->row, before[i])))
+            return false;
     return true;
 }
 

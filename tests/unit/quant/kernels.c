@@ -58,17 +58,26 @@ static float constants(unsigned i, float block)
     return i % 512 < 256 ? block : -block;
 }
 
+static float any_zero(void)
+{
+    return random_bits() % 2 ? 0 : -0.0f;
+}
+
 static float zeros(unsigned i, float block)
 {
     (void)block;
-    return i / 256 % 3 == 0 ? 0 : i / 256 % 3 == 1 ? -0.0f : random_bits() % 2 ? 0 : -0.0f;
+    if (i / 256 % 3 == 2)
+        return any_zero();
+    return i / 256 % 3 == 0 ? 0 : -0.0f;
 }
 
 static float zeros_and_few(unsigned i, float block)
 {
     (void)block;
-    float few = i / 64 % 3 == 0 ? bell() : fabsf(bell()) * (i / 64 % 3 == 1 ? 1 : -1);
-    return random_bits() % 16 ? (random_bits() % 2 ? 0 : -0.0f) : few;
+    float few = bell();
+    if (i / 64 % 3 != 0)
+        few = copysignf(few, i / 64 % 3 == 1 ? 1 : -1);
+    return random_bits() % 16 ? any_zero() : few;
 }
 
 static float ramps(unsigned i, float block)
@@ -133,7 +142,9 @@ static float too_large_for_f16(unsigned i, float block)
 static float some_infinite(unsigned i, float block)
 {
     (void)block;
-    return i % 71 == 3 ? (random_bits() % 2 ? INFINITY : -INFINITY) : bell();
+    if (i % 71 != 3)
+        return bell();
+    return random_bits() % 2 ? INFINITY : -INFINITY;
 }
 
 static float some_nan(unsigned i, float block)
@@ -238,10 +249,8 @@ static void check_encode(struct encoding encoding, enum cpu_level level, bool we
             same &= weighted ? same_weighted(encoding.dtype, level, n_blocks, n_blocks * 7 % 33)
                              : same_encoded(encoding, level, n_blocks, n_blocks * 7 % 33);
         char what[96];
-        snprintf(what, sizeof what, "%s, %s, %s, encodes %s", encoding.dtype->name,
-                 encoding.rule != NULL ? encoding.rule->name
-                 : weighted            ? "weighted"
-                                       : "plain",
+        const char *rule = encoding.rule != NULL ? encoding.rule->name : "plain";
+        snprintf(what, sizeof what, "%s, %s, %s, encodes %s", encoding.dtype->name, weighted ? "weighted" : rule,
                  cpu_level_name(level), kinds[kind].name);
         CHECK_NAMED(same, what);
     }

@@ -379,12 +379,10 @@ static void show(const struct pickle_node *node, char *out, size_t capacity)
         snprintf(out, capacity, "%g", node->number);
         break;
     case PICKLE_TEXT:
+        snprintf(out, capacity, "%s'%.*s'", node->old ? "o" : "", (int)node->text.length, node->text.bytes);
+        break;
     case PICKLE_BYTES:
-        snprintf(out, capacity, "%s'%.*s'",
-                 node->kind == PICKLE_BYTES ? "b"
-                 : node->old                ? "o"
-                                            : "",
-                 (int)node->text.length, node->text.bytes);
+        snprintf(out, capacity, "b'%.*s'", (int)node->text.length, node->text.bytes);
         break;
     case PICKLE_TUPLE:
         show_items(&node->items, "(", ")", out, capacity);

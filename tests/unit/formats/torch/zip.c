@@ -37,7 +37,9 @@ struct archive {
 
 static uint64_t either(uint64_t said, uint64_t truth)
 {
-    return said == 0 ? truth : said == ZERO ? 0 : said;
+    if (said == 0)
+        return truth;
+    return said == ZERO ? 0 : said;
 }
 
 static size_t deflate_raw(const char *content, size_t length, unsigned char *out, size_t capacity)
@@ -68,14 +70,17 @@ static void write_member(struct buffer *file, const struct member *member, struc
                                 (uint32_t)crc32(0, (const Bytef *)member->content, (uInt)length)};
     uint16_t flags = member->flags | (member->streamed ? 8 : 0);
     bool zeros = member->streamed;
+    uint64_t size = either(member->local_size, n_data), packed = length;
+    if (member->zip64)
+        size = packed = UINT32_MAX;
     buffer_append_le(file, 0x04034b50, 4);
     buffer_append_le(file, 20, 2);
     buffer_append_le(file, member->local_flags ? member->local_flags : flags, 2);
     buffer_append_le(file, member->local_method ? member->local_method : member->method, 2);
     buffer_append_le(file, 0, 4);
     buffer_append_le(file, zeros ? 0 : either(member->local_crc, written->crc), 4);
-    buffer_append_le(file, zeros ? 0 : member->zip64 ? UINT32_MAX : either(member->local_size, n_data), 4);
-    buffer_append_le(file, zeros ? 0 : member->zip64 ? UINT32_MAX : length, 4);
+    buffer_append_le(file, zeros ? 0 : size, 4);
+    buffer_append_le(file, zeros ? 0 : packed, 4);
     buffer_append_le(file, name_length, 2);
     buffer_append_le(file, member->zip64 && !zeros ? 20 : 10, 2);
     buffer_append(file, name, name_length);
@@ -173,11 +178,11 @@ static void write_archive(struct buffer *file, const struct archive *archive)
 }
 
 static const struct archive archives[] = {
-    {.members = {MEMBER("a/x"), MEMBER("a/y")}},
+    {.members = {MEMBER("a/x", .method = ZIP_STORED), MEMBER("a/y", .method = ZIP_STORED)}},
     {.members = {MEMBER("a/x", .streamed = true), MEMBER("a/y", .streamed = true)}, .end64 = true},
     {.members = {MEMBER("a/x", .zip64 = true), MEMBER("a/y", .zip64 = true)}, .end64 = true},
     {.members = {MEMBER("a/x", .method = ZIP_DEFLATED), MEMBER("a/y", .flags = 0x0802)}},
-    {.members = {MEMBER("a/x")}, .comment = "a comment"},
+    {.members = {MEMBER("a/x", .method = ZIP_STORED)}, .comment = "a comment"},
     {.members = {{0}}},
 
     {.members = {MEMBER("a/x", .local_name = "b/x")}, .error = "member 'a/x': its local header has another name"},
@@ -213,13 +218,18 @@ static const struct archive archives[] = {
     {.members = {MEMBER("a/x", .method = ZIP_DEFLATED, .zip64 = true, .size = UINT64_C(1) << 40)},
      .error = "directory entry 0 ('a/x'): it says that it inflates more than deflated data can"},
     {.members = {MEMBER("a/x", .disk = 1)}, .error = "directory entry 0 ('a/x'): it is on another disk"},
-    {.members = {MEMBER("a/x"), MEMBER("")}, .error = "directory entry 1 (''): its name is empty or holds a NUL"},
+    {.members = {MEMBER("a/x", .method = ZIP_STORED), MEMBER("", .method = ZIP_STORED)},
+     .error = "directory entry 1 (''): its name is empty or holds a NUL"},
     {.members = {MEMBER("a\0x", .name_length = 3)},
      .error = "directory entry 0 ('a'): its name is empty or holds a NUL"},
-    {.members = {MEMBER("a/x"), MEMBER("a/x")}, .error = "two members are called 'a/x' and 'a/x'"},
-    {.members = {MEMBER("a/data.pkl"), MEMBER("a/DATA.PKL")}, .error = "two members are called 'a/"},
-    {.members = {MEMBER("a/x"), MEMBER("a/y", .offset = ZERO)}, .error = "overlaps what starts at 0"},
-    {.members = {MEMBER("a/x", .size = 80, .compressed_size = 80, .streamed = true), MEMBER("a/y")},
+    {.members = {MEMBER("a/x", .method = ZIP_STORED), MEMBER("a/x", .method = ZIP_STORED)},
+     .error = "two members are called 'a/x' and 'a/x'"},
+    {.members = {MEMBER("a/data.pkl", .method = ZIP_STORED), MEMBER("a/DATA.PKL", .method = ZIP_STORED)},
+     .error = "two members are called 'a/"},
+    {.members = {MEMBER("a/x", .method = ZIP_STORED), MEMBER("a/y", .offset = ZERO)},
+     .error = "overlaps what starts at 0"},
+    {.members = {MEMBER("a/x", .size = 80, .compressed_size = 80, .streamed = true),
+                 MEMBER("a/y", .method = ZIP_STORED)},
      .error = "member 'a/x': its data [43, +80) overlaps what starts at"},
     {.members = {MEMBER("a/x", .size = 80, .compressed_size = 80, .streamed = true)},
      .error = "member 'a/x': its data [43, +80) overlaps"},
@@ -232,21 +242,32 @@ static const struct archive archives[] = {
     {.members = {MEMBER("a/x", .zip64 = true, .offset = UINT64_MAX - 1)},
      .end64 = true,
      .error = "member 'a/x': its local header is outside of the file"},
-    {.members = {MEMBER("a/x")}, .prefix = "#!", .error = "2 bytes come before the first member"},
-    {.members = {MEMBER("a/x")}, .suffix = "junk", .error = "no end record at the end of the file"},
-    {.members = {MEMBER("a/x")}, .count = 2, .error = "a directory of 2 members in 49 bytes"},
-    {.members = {MEMBER("a/x"), MEMBER("a/y")}, .count = 1, .error = "the directory holds more than its 1 entries"},
-    {.members = {MEMBER("a/x")}, .count = 9, .error = "a directory of 9 members in 49 bytes"},
-    {.members = {MEMBER("a/x")}, .directory_offset = 4, .error = "does not end at its end record"},
-    {.members = {MEMBER("a/x")}, .directory_size = 48, .error = "does not end at its end record"},
-    {.members = {MEMBER("a/x")}, .count = 0xffff, .error = "the zip64 end record is missing"},
-    {.members = {MEMBER("a/x")}, .directory_size = 0xffffffff, .error = "the zip64 end record is missing"},
-    {.members = {MEMBER("a/x")}, .disk = 1, .error = "spread over several disks"},
-    {.members = {MEMBER("a/x")},
+    {.members = {MEMBER("a/x", .method = ZIP_STORED)}, .prefix = "#!", .error = "2 bytes come before the first member"},
+    {.members = {MEMBER("a/x", .method = ZIP_STORED)},
+     .suffix = "junk",
+     .error = "no end record at the end of the file"},
+    {.members = {MEMBER("a/x", .method = ZIP_STORED)}, .count = 2, .error = "a directory of 2 members in 49 bytes"},
+    {.members = {MEMBER("a/x", .method = ZIP_STORED), MEMBER("a/y", .method = ZIP_STORED)},
+     .count = 1,
+     .error = "the directory holds more than its 1 entries"},
+    {.members = {MEMBER("a/x", .method = ZIP_STORED)}, .count = 9, .error = "a directory of 9 members in 49 bytes"},
+    {.members = {MEMBER("a/x", .method = ZIP_STORED)},
+     .directory_offset = 4,
+     .error = "does not end at its end record"},
+    {.members = {MEMBER("a/x", .method = ZIP_STORED)}, .directory_size = 48, .error = "does not end at its end record"},
+    {.members = {MEMBER("a/x", .method = ZIP_STORED)}, .count = 0xffff, .error = "the zip64 end record is missing"},
+    {.members = {MEMBER("a/x", .method = ZIP_STORED)},
+     .directory_size = 0xffffffff,
+     .error = "the zip64 end record is missing"},
+    {.members = {MEMBER("a/x", .method = ZIP_STORED)}, .disk = 1, .error = "spread over several disks"},
+    {.members = {MEMBER("a/x", .method = ZIP_STORED)},
      .end64 = true,
      .wrong_end64 = true,
      .error = "the two end records contradict each other"},
-    {.members = {MEMBER("a/x")}, .end64 = true, .wrong_locator = true, .error = "after its locator"},
+    {.members = {MEMBER("a/x", .method = ZIP_STORED)},
+     .end64 = true,
+     .wrong_locator = true,
+     .error = "after its locator"},
 };
 
 static void check_archives(void)
@@ -305,7 +326,8 @@ static struct source *open_written(const struct buffer *file, struct zip_directo
 static void check_contents(void)
 {
     static const struct archive archive = {.members = {MEMBER("a/x", .method = ZIP_DEFLATED, .streamed = true),
-                                                       MEMBER("a/y"), MEMBER("a/Z", .method = ZIP_DEFLATED)}};
+                                                       MEMBER("a/y", .method = ZIP_STORED),
+                                                       MEMBER("a/Z", .method = ZIP_DEFLATED)}};
     char bytes[64] = "";
     struct error error = {""};
     struct buffer file = {0};

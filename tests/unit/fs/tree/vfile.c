@@ -99,8 +99,8 @@ static void ranges(const struct vfile *file, const unsigned char *whole)
     srand(1);
     for (int i = 0; i < 3000; i++) {
         uint64_t offset = ((uint64_t)rand() << 20 ^ (uint64_t)rand()) % file->size;
-        size_t most = i % 3 == 0 ? 16 : i % 3 == 1 ? 5000 : 300000;
-        size_t length = (size_t)rand() % most;
+        static const size_t most[] = {16, 5000, 300000};
+        size_t length = (size_t)rand() % most[i % 3];
         length = length < file->size - offset ? length : (size_t)(file->size - offset);
         all &= range_is(file, whole, offset, length, scratch);
     }

@@ -98,10 +98,9 @@ static unsigned nearest(const struct grid_search *search, unsigned code, const f
 
 const struct iq1_loops iq1_portable_loops = {iq1_sort, divide_s, divide_m, nearest};
 
-bool iq1_snap(const struct iq1_loops *loops, const struct grid_search *search, const float *values,
+bool iq1_snap(const struct iq1_loops *loops, const struct grid_search *search, unsigned code, const float *values,
               const float *weights, const float *numbers, float scale, uint8_t *levels, uint16_t *ret_point)
 {
-    unsigned code = grid_code(search->grid, levels);
     bool on_grid = search->index[code] >= 0;
     *ret_point = on_grid ? (uint16_t)search->index[code]
                          : (uint16_t)loops->nearest(search, code, values, weights, numbers, scale);

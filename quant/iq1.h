@@ -7,6 +7,7 @@
 
 #include "quant/iq.h"
 
+#include <math.h>
 #include <stdbool.h>
 
 enum { IQ1_S_SUB_ELEMENTS = 32, IQ1_M_SUB_ELEMENTS = 16 };
@@ -52,8 +53,16 @@ struct iq1_loops {
 };
 extern const struct iq1_loops iq1_portable_loops, iq1_avx2_loops, iq1_avx512_loops;
 
+/* The code of the levels of a group, whose neighbours are fetched meanwhile. */
+static inline unsigned iq1_code(const struct grid_search *search, const uint8_t *levels)
+{
+    unsigned code = grid_code(search->grid, levels);
+    __builtin_prefetch(search->packed + search->first[code]);
+    return code;
+}
+
 /* The point for the levels of a group, which become its own; false where they were off the grid. */
-bool iq1_snap(const struct iq1_loops *loops, const struct grid_search *search, const float *values,
+bool iq1_snap(const struct iq1_loops *loops, const struct grid_search *search, unsigned code, const float *values,
               const float *weights, const float *numbers, float scale, uint8_t *levels, uint16_t *ret_point);
 
 /* Which of the two groups of a sub-block of IQ1_M are moved down. */
@@ -66,7 +75,7 @@ static inline float largest_magnitude(const float *values, int n)
 {
     float largest = 0;
     for (int i = 0; i < n; i++) {
-        float magnitude = values[i] < 0 ? -values[i] : values[i];
+        float magnitude = fabsf(values[i]);
         largest = magnitude > largest ? magnitude : largest;
     }
     return largest;

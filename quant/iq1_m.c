@@ -49,6 +49,7 @@ static struct sub_block search_sub_block(const struct iq1_loops *loops, const st
                                          const float *values, const float *weights)
 {
     uint8_t order[SUB_ELEMENTS], levels[SUB_ELEMENTS];
+    unsigned codes[2];
     struct iq1_division division;
     if (largest_magnitude(values, SUB_ELEMENTS) < 1e-7f)
         return (struct sub_block){0};
@@ -61,8 +62,10 @@ static struct sub_block search_sub_block(const struct iq1_loops *loops, const st
         int level = (j >= division.first_one) + (j >= division.first_two);
         levels[order[j]] = (uint8_t)(reversed ? 2 - level : level);
     }
+    for (int k = 0; k < 2; k++)
+        codes[k] = iq1_code(tables, levels + k * IQ_GROUP);
     for (int k = 0, at = 0; k < 2; k++, at += IQ_GROUP)
-        on_grid &= iq1_snap(loops, tables, values + at, weights + at, iq1_numbers(found.down, k), found.scale,
+        on_grid &= iq1_snap(loops, tables, codes[k], values + at, weights + at, iq1_numbers(found.down, k), found.scale,
                             levels + at, &found.points[k]);
     float sum_qx = 0, sum_q2 = 0;
     for (int i = 0; i < SUB_ELEMENTS; i++) {

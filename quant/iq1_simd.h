@@ -48,34 +48,118 @@ static void sort(const float *values, int n, uint8_t *order)
     }
 }
 
-static bool divide_s(const float *values, const float *weights, const uint8_t *order, struct iq1_division *ret_division)
+/* Sums of the first so many values in ascending order, with room for a vector after the last; and what those after
+ * them add to the sums of a way to divide the values, where these are moved up and where they are moved down. */
+enum { S_ROOM = IQ1_S_SUB_ELEMENTS + 1 + LANES, IQ1_S_MOST_WAYS = (IQ1_S_SUB_ELEMENTS + 1) * S_ROOM / LANES };
+struct prefixes {
+    float x[S_ROOM], w[S_ROOM], high_qx[2][S_ROOM], high_q2[2][S_ROOM];
+};
+
+/* False where weights are such that rounding may matter more than usual. */
+static bool sum_prefixes(const float *values, const float *weights, const uint8_t *order, struct prefixes *p)
 {
     enum { N = IQ1_S_SUB_ELEMENTS };
-    int numbers[N + 1 + LANES];
-    float sums_x[N + 1 + LANES] = {0}, sums_w[N + 1 + LANES] = {0}, best = -FLT_MAX;
-    bool found = false;
+    bool usual = true;
+    p->x[0] = p->w[0] = 0;
     for (int j = 0; j < N; j++) {
-        sums_x[j + 1] = sums_x[j] + weights[order[j]] * values[order[j]];
-        sums_w[j + 1] = sums_w[j] + weights[order[j]];
+        p->x[j + 1] = p->x[j] + weights[order[j]] * values[order[j]];
+        p->w[j + 1] = p->w[j] + weights[order[j]];
+        usual &= weights[j] >= 0;
     }
-    for (int i = 0; i < N + 1 + LANES; i++)
-        numbers[i] = i;
-    for (int one = 0; one <= N; one++)
-        for (int first = one; first <= N; first += LANES) {
-            vf x = v_load(sums_x + first), w = v_load(sums_w + first), sums_qx[2], sums_q2[2];
-            for (int down = 0; down < 2; down++) {
-                const float *p = down ? iq1_down : iq1_up;
-                sums_qx[down] = sums_x[one] * p[0] + (x - sums_x[one]) * p[1] + (sums_x[N] - x) * p[2];
-                sums_q2[down] =
-                    sums_w[one] * p[0] * p[0] + (w - sums_w[one]) * p[1] * p[1] + (sums_w[N] - w) * p[2] * p[2];
-            }
-            int n_lanes = N + 1 - first < LANES ? N + 1 - first : LANES;
-            if (!take_better(sums_qx, sums_q2, 2, n_lanes, numbers, numbers + first, &best, ret_division))
-                continue;
-            ret_division->first_one = one;
-            found = true;
+    for (int j = N + 1; j < S_ROOM; j++)
+        p->x[j] = p->w[j] = 0;
+    for (int down = 0; down < 2; down++) {
+        float most = down ? iq1_down[2] : iq1_up[2];
+        for (int j = 0; j < S_ROOM; j++) {
+            p->high_qx[down][j] = (p->x[N] - p->x[j]) * most;
+            p->high_q2[down][j] = (p->w[N] - p->w[j]) * most * most;
         }
-    return found;
+    }
+    return usual && p->w[N] > 0x1p-50f && p->w[N] < 0x1p50f;
+}
+
+/* Ways of which some may be the best: their sums, moved up and moved down. */
+struct ways {
+    int one, first;
+    vf sums_qx[2], sums_q2[2];
+};
+
+/* The sums of all ways that have level 1 from place `one` on and level 2 from one of the places from `first` on. The
+ * numbers that level 1 stands for differ in their sign alone. */
+static inline void sum_ways(const struct prefixes *p, int one, int first, vf sums_qx[2], vf sums_q2[2])
+{
+    vf middle_qx = (v_load(p->x + first) - p->x[one]) * iq1_up[1];
+    vf middle_q2 = (v_load(p->w + first) - p->w[one]) * iq1_up[1] * iq1_up[1];
+    for (int down = 0; down < 2; down++) {
+        float least = down ? iq1_down[0] : iq1_up[0], low_qx = p->x[one] * least, low_q2 = p->w[one] * least * least;
+        sums_qx[down] = (down ? low_qx - middle_qx : low_qx + middle_qx) + v_load(p->high_qx[down] + first);
+        sums_q2[down] = low_q2 + middle_q2 + v_load(p->high_q2[down] + first);
+    }
+}
+
+/* How much each of some ways gives; 0 after the last one. */
+static inline vf find_gains(const struct ways *ways, int down)
+{
+    vf gains = ways->sums_qx[down] * ways->sums_qx[down] / ways->sums_q2[down];
+    return (vf)v_first_lanes(IQ1_S_SUB_ELEMENTS + 1 - ways->first, (vi)gains, (vi){0});
+}
+
+/* The ways that give nearly the most, those before them in any case; returns how many. The first ones that are looked
+ * at are likely ones, so that not many are better. */
+static int find_ways(const struct prefixes *prefixes, struct ways *ways, int *ret_turn, float *ret_most)
+{
+    enum { N = IQ1_S_SUB_ELEMENTS, LIKELY = 9 };
+    float most = 0;
+    int n = 0;
+    for (int i = 0; i <= N; i++) {
+        int one = (i + LIKELY) % (N + 1);
+        *ret_turn = one == 0 ? n : *ret_turn;
+        for (int first = one; first <= N; first += LANES) {
+            struct ways *some = &ways[n];
+            uint32_t better = 0, lanes = UINT32_MAX >> (N + 1 - first < LANES ? 32 - (N + 1 - first) : 32 - LANES);
+            sum_ways(prefixes, one, first, some->sums_qx, some->sums_q2);
+            for (int down = 0; down < 2; down++)
+                better |= v_better(some->sums_qx[down], some->sums_q2[down], most * NEARLY);
+            if ((better & lanes) == 0)
+                continue;
+            some->one = one;
+            some->first = first;
+            float gain = -v_least(v_min(-find_gains(some, 0), -find_gains(some, 1)));
+            most = gain > most ? gain : most;
+            n++;
+        }
+    }
+    *ret_most = most;
+    return n;
+}
+
+/* As the portable divide_s(), which takes what is better than all ways before. Ways that give less than the most by
+ * more than rounding comes to make no difference to that, so it is done with the others alone. */
+static bool divide_s(const float *values, const float *weights, const uint8_t *order, struct iq1_division *ret_division)
+{
+    struct prefixes prefixes;
+    struct ways ways[IQ1_S_MOST_WAYS];
+    float best = -FLT_MAX, most = 0;
+    int turn = 0;
+    int n = sum_prefixes(values, weights, order, &prefixes) ? find_ways(&prefixes, ways, &turn, &most) : 0;
+    if (!(most > 0x1p-50f && most < 0x1p50f))
+        return iq1_portable_loops.divide_s(values, weights, order, ret_division);
+    for (int i = 0; i < n; i++) {
+        const struct ways *some = &ways[(turn + i) % n];
+        uint32_t close[2];
+        for (int down = 0; down < 2; down++)
+            close[down] =
+                ~v_lanes_not_above(find_gains(some, down), most * NEARLY + (vf){0}) & UINT32_MAX >> (32 - LANES);
+        for (uint32_t left = close[0] | close[1]; left != 0; left &= left - 1)
+            for (unsigned down = 0, lane = (unsigned)__builtin_ctz(left); down < 2; down++) {
+                float qx = some->sums_qx[down][lane], q2 = some->sums_q2[down][lane];
+                if ((close[down] >> lane & 1) == 0 || !(qx * qx > best * q2))
+                    continue;
+                *ret_division = (struct iq1_division){some->one, some->first + (int)lane, down, qx / q2};
+                best = ret_division->scale * qx;
+            }
+    }
+    return true;
 }
 
 /* A table for v_look_up() of what three levels give. */
@@ -138,12 +222,47 @@ static bool divide_m(const float *values, const float *weights, const uint8_t *o
     return found;
 }
 
+/* Where one table is of two components there are half as many to look up, but sums are in another order: then the
+ * neighbour is sure only where it is nearer than the others by more than that comes to, as in iq_lines_simd.h. */
+static inline bool find_nearest(const uint16_t *packed, int count, const struct group *group, const float *numbers,
+                                float scale, uint32_t *ret_place)
+{
+    vf terms[4], least = INFINITY + (vf){0};
+    vf first_numbers = three_levels(numbers[0], numbers[1], numbers[2]);
+    vf second_numbers = v_look_up(first_numbers, lane_numbers >> 2);
+    _Alignas(64) float distances[MOST_NEIGHBOURS];
+    int n = 0;
+    for (int t = 0; t < 4; t++) {
+        vf first = scale * first_numbers - group->values[2 * t],
+           second = scale * second_numbers - group->values[2 * t + 1];
+        terms[t] = group->factors[2 * t] * first * first + group->factors[2 * t + 1] * second * second;
+    }
+    for (int at = 0; at < count; at += LANES) {
+        vi levels = v_load_words(packed + at);
+        vf distance = v_look_up(terms[0], levels) + v_look_up(terms[1], levels >> 4) +
+                      (v_look_up(terms[2], levels >> 8) + v_look_up(terms[3], levels >> 12));
+        distance = (vf)v_first_lanes(count - at, (vi)distance, INFINITE_BITS + (vi){0});
+        v_store(distances + at, distance);
+        least = v_min(distance, least);
+    }
+    float most = v_least(least) + scale * tolerance_of(group, 1 + IQ1_SHIFT, scale, scale, 8);
+    for (int at = 0; at < count; at += LANES) {
+        uint32_t near = v_lanes_not_above(v_load(distances + at), most + (vf){0});
+        *ret_place = near != 0 ? (uint32_t)(at + __builtin_ctz(near)) : *ret_place;
+        n += __builtin_popcount(near);
+    }
+    return n == 1;
+}
+
 static unsigned nearest(const struct grid_search *search, unsigned code, const float *values, const float *weights,
                         const float *numbers, float scale)
 {
     const struct group group = {values, NULL, weights};
-    vf table = three_levels(numbers[0], numbers[1], numbers[2]);
-    return search->neighbour[search->first[code] + nearest_neighbour(search, code, &group, table, scale, 8)];
+    uint32_t begin = search->first[code], place = 0;
+    int count = (int)(search->first[code + 1] - begin);
+    if (components_of_table(8) == 1 || !find_nearest(search->packed + begin, count, &group, numbers, scale, &place))
+        place = nearest_neighbour(search, code, &group, three_levels(numbers[0], numbers[1], numbers[2]), scale, 8);
+    return (unsigned)search->index[code_of_packed(search->packed[begin + place], 8)];
 }
 
 const struct iq1_loops IQ1_LOOPS = {sort, divide_s, divide_m, nearest};

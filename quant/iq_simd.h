@@ -16,6 +16,11 @@ enum { MOST_TRIES = 32, MOST_VECTORS = MOST_TRIES / LANES, MOST_GROUPS = 8, INFI
 /* The point that a try has for a group: its levels as they are packed, and whether those before were off the grid. */
 enum { CHOICE_OFF_GRID = 1 << 16 };
 
+/* Of what is best by sums of w q x and w q q, as a search has it: of two that differ by more in what they give, the
+ * order of operations and of the two does not matter. The square of one sum divided by the other is within 2 u of what
+ * it is, u being 2^-24, and so is what a search keeps of it; its comparison is within 2 u, too. */
+#define NEARLY (1 - 0x1p-20f)
+
 struct tries {
     int n;
     vf inverse[MOST_VECTORS], sum_qx[MOST_VECTORS], sum_q2[MOST_VECTORS];
@@ -241,7 +246,7 @@ static inline int best_try(const struct tries *tries, int n_vectors, float *ret_
     }
     float most = -v_least(low);
     for (int v = 0; v < n_vectors; v++)
-        others |= v_lanes_not_above(gains[v], most * (1 - 0x1p-18f) + (vf){0}) << v * LANES;
+        others |= v_lanes_not_above(gains[v], most * NEARLY + (vf){0}) << v * LANES;
     best = all & ~others;
     int kept = best != 0 ? __builtin_ctz(best) : 0;
     float qx = sums_qx[kept], q2 = sums_q2[kept];

@@ -5,6 +5,7 @@
 set -eu
 [ $# -ge 2 ] || { echo "usage: container.sh MODEL COMMAND..." >&2; exit 2; }
 model=$(realpath "$1")
+inside=/models/$(basename "$model") # the model is called after its directory
 shift
 # shellcheck disable=SC2086 # ENGINE has its options in it
-exec ${ENGINE:-docker} run --rm --device /dev/fuse --cap-add SYS_ADMIN --volume "$model:/model:ro" ${IMAGE:-wfs} exec /model -- "$@"
+exec ${ENGINE:-docker} run --rm --device /dev/fuse --cap-add SYS_ADMIN --volume "$model:$inside:ro" ${IMAGE:-wfs} exec "$inside" -- "$@"

@@ -1,5 +1,6 @@
 #include "models/elementwise.h"
 
+#include "models/exponential.h"
 #include "models/facts.h"
 #include "quant/unpack.h"
 
@@ -20,13 +21,13 @@ static void subtract_one(float *values, size_t n)
 static void negated_exp(float *values, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        values[i] = -expf(values[i]);
+        values[i] = -exponential(values[i]);
 }
 
-static void exponential(float *values, size_t n)
+static void positive_exp(float *values, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        values[i] = expf(values[i]);
+        values[i] = exponential(values[i]);
 }
 
 static void logarithm(float *values, size_t n)
@@ -75,7 +76,7 @@ const struct elementwise minus_exp = {
 const struct elementwise plus_exp = {
     .forward_text = "exp(x)",
     .backward_text = "log(x)",
-    .forward = exponential,
+    .forward = positive_exp,
     .backward = logarithm,
     .exactness = "as that of -exp(x)",
 };

@@ -1,9 +1,5 @@
 /* Elementwise pairs: a function of each element, and its inverse.
  *
- * One of them is not the reference's to the last bit: torch's exponential of F32 is MKL's, which is not rounded
- * correctly for one value in a hundred (10,640 of 2^20 between -6 and 6, torch 2.9.1 with AVX-512), and by whose steps
- * is not published. The C library's is, nearly always, so that these values are off by one unit in the last place.
- *
  * Arithmetic is done as the reference converter does it: in F16 for F16 tensors, in F32 for all others. How exact the
  * way back is, is a part of the pair. */
 #pragma once

@@ -21,8 +21,8 @@ CONVERTER = {
 NOT_OFFERED = {"IQ3_S", "IQ3_M", "F16", "BF16"}
 
 
-# What is known to differ, in the words of the comparison: -exp(x) of torch (README.md, Exactness); a text of the converter's own.
-DIFFERENCES = {"Qwen3.5-4B": ("blk.1.ssm_a", "[[8], 0, "), "DeepSeek-V4-Flash": ("tokenizer.chat_template", "size is ")}
+# What is known to differ, in the words of the comparison: a text of the converter's own.
+DIFFERENCES = {"DeepSeek-V4-Flash": ("tokenizer.chat_template", "size is ")}
 NOT_MARKED = {"DeepSeek-V4-Flash"}
 # LoRA adapters, and the checkpoint beside them whose configuration they are made with.
 BASES = {"sql-lora": "Llama-3.1-tiny", "qwen3.5-lora": "Qwen3.5-4B"}

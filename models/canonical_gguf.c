@@ -197,7 +197,7 @@ static bool come_back(struct canonical_model *model, const struct choice *choice
         .relation = relation_new(model->arena, family->name, family->prefix, family->tensors, error),
         .direction = BACKWARD,
         .facts = &facts,
-        .facts_name = "the keys",
+        .facts_name = "the metadata",
         .set = weights,
         .arena = model->arena,
         .context = into,

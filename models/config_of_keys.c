@@ -41,7 +41,11 @@ const struct family *family_of_keys(const struct gguf_kvs *kvs)
     for (const struct family *const *family = families; *family != NULL && architecture != NULL; family++) {
         const char *wanted = (*family)->tokenizer_model;
         bool fits = strcmp(family_architecture(*family), architecture) == 0;
-        bool is_told = wanted != NULL && tokenizer != NULL && strcmp(wanted, tokenizer) == 0;
+        const char *key =
+            (*family)->told_by != NULL ? arena_printf(arena, "%s.%s", architecture, (*family)->told_by) : "";
+        bool is_told =
+            (wanted != NULL && tokenizer != NULL && strcmp(wanted, tokenizer) == 0) || gguf_kvs_find(kvs, key) != NULL;
+        fits = fits && ((*family)->told_by == NULL || is_told);
         if (fits && (found == NULL || is_told || (found->forms == NULL && (*family)->forms != NULL)))
             found = *family;
     }
@@ -321,10 +325,45 @@ static void remove_line(struct config_draft *draft, const char *name)
             draft->lines[i] = draft->lines[--draft->n_lines];
 }
 
+bool config_number_of_layer(const struct config_material *material, const char *key, uint64_t layer, double *ret_number)
+{
+    struct gguf_array array;
+    struct error unused;
+    uint64_t whole;
+    bool truth;
+    const char *name = arena_printf(material->arena, "%s.%s", material->architecture, key);
+    if (gguf_get_u64(material->kvs, name, &whole)) {
+        *ret_number = (double)whole;
+        return true;
+    }
+    if (!gguf_get_array(material->kvs, name, material->arena, &array, &unused) || layer >= array.count)
+        return false;
+    if (gguf_array_u64(&array, layer, &whole))
+        *ret_number = (double)whole;
+    else if (gguf_array_bool(&array, layer, &truth))
+        *ret_number = truth;
+    else
+        return gguf_array_f64(&array, layer, ret_number);
+    return true;
+}
+
+static const char *made(struct config_draft *draft, const struct config_row *row)
+{
+    return row->make(&(struct config_material){
+        .architecture = family_architecture(draft->family),
+        .kvs = draft->kvs,
+        .tensors = draft->tensors,
+        .n_layers = layer_count(draft),
+        .arena = draft->arena,
+    });
+}
+
 static const char *row_value(struct config_draft *draft, const struct config_row *row)
 {
     const struct tensor *tensor = row->key != NULL ? tensor_set_find_text(draft->tensors, row->key) : NULL;
     const struct gguf_kv *kv;
+    if (row->make != NULL)
+        return made(draft, row);
     switch (row->from) {
     case FROM_NOWHERE:
         remove_line(draft, row->name);

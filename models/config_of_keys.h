@@ -37,6 +37,19 @@ enum config_from {
     FROM_OFFSET, /* the first of them */
 };
 
+/* What a GGUF has, for values that no other kind of row gives. */
+struct config_material {
+    const char *architecture;
+    const struct gguf_kvs *kvs;
+    const struct tensor_set *tensors;
+    uint64_t n_layers; /* without those that predict ahead */
+    struct arena *arena;
+};
+
+/* The number of a key of the architecture for a layer: of an array, or one for all; false where there is none. */
+bool config_number_of_layer(const struct config_material *material, const char *key, uint64_t layer,
+                            double *ret_number);
+
 /* One line of config.json. Keys go without the architecture's name, tensors with their suffix. */
 struct config_row {
     const char *name; /* "rope_scaling.type": a member of that line, where there is one */
@@ -45,6 +58,9 @@ struct config_row {
     const char *text; /* of FROM_TEXT, with <KEY> for the value of a key, null without it; of others what is written
                          where the key is absent, NULL: no line */
     int plus;         /* added to a sum */
+
+    /* Instead of all that but the name: the value as JSON, in the arena; NULL: no line. */
+    const char *(*make)(const struct config_material *material);
 };
 
 /* A class that the family may be: the first one whose condition holds. */

@@ -84,9 +84,9 @@ struct family {
     const char *const *dropped_parts;    /* taken out of names wherever they are */
 
     /* The classes of transformers that the way back writes, up to one without an architecture; NULL: it cannot. Of
-     * families that share an architecture, which one it is: tokenizer.ggml.model. */
+     * families that share an architecture, which one it is: tokenizer.ggml.model, or by a key of the architecture. */
     const struct config_form *forms;
-    const char *tokenizer_model;
+    const char *tokenizer_model, *told_by;
 
     bool keeps_mxfp4;          /* packed MXFP4 is written as it is, where the converter reads it of no other family */
     const struct tower *tower; /* NULL: it is a text model */

@@ -80,6 +80,7 @@ void gated_delta_add_facts(struct facts *facts, const struct hparams *hparams)
                  hparams_count(hparams, "linear_num_value_heads", 1, MAX_SIZE, &values, &error) &&
                  hparams_count(hparams, "linear_key_head_dim", 1, MAX_SIZE, &key_dim, &error) &&
                  hparams_count(hparams, "linear_value_head_dim", 1, MAX_SIZE, &value_dim, &error) && values % keys == 0;
+    nextn_add_facts(facts, hparams);             /* of what keys gave back; no configuration of these models has it */
     facts_set(facts, "group", known ? keys : 0); /* 0: not to be guessed from shapes */
     facts_set(facts, "share", known ? values / keys : 0);
     facts_set(facts, "key_dim", known ? key_dim : 0);

@@ -17,7 +17,7 @@ const struct relation_row nextn_tensors[] = {
 
 void nextn_set(struct facts *facts, uint64_t n)
 {
-    facts->n_layers += n;
+    facts->n_layers += n - facts_get(facts, "nextn");
     facts_set(facts, "nextn", n);
 }
 

@@ -13,7 +13,7 @@ extern const struct relation_row nextn_tensors[];
 /* Facts from num_nextn_predict_layers. */
 void nextn_add_facts(struct facts *facts, const struct hparams *hparams);
 
-/* Sets the fact to `n`. */
+/* Sets the fact to `n`, whatever it was. */
 void nextn_set(struct facts *facts, uint64_t n);
 
 /* Makes block_count count the layers of the facts: for family.adjust. */

@@ -220,6 +220,8 @@ static bool is_well_formed(const struct config_row *row)
     bool is_filled = row->from == FROM_TEXT && row->text != NULL && strchr(row->text, '<') != NULL;
     if (row->text != NULL && !is_filled && !is_json(row->text))
         return false;
+    if (row->make != NULL)
+        return row->key == NULL && row->text == NULL;
     switch (row->from) {
     case FROM_NOWHERE:
         return row->key == NULL && row->text == NULL;

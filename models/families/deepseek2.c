@@ -17,27 +17,15 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-/* Of both. */
-#define CONFIG_ROWS                                                                                                    \
-    {"hidden_act", FROM_TEXT, .text = "'silu'"}, {"num_key_value_heads", FROM_KEY, "attention.head_count"},            \
-        {"q_lora_rank", FROM_KEY, "attention.q_lora_rank", .text = "null"},                                            \
-        {"qk_rope_head_dim", FROM_KEY, "rope.dimension_count"},                                                        \
-        {"qk_nope_head_dim", FROM_DIFFERENCE, "attention.key_length_mla", "rope.dimension_count"},                     \
-        {"v_head_dim", FROM_KEY, "attention.value_length_mla"},                                                        \
-        {"first_k_dense_replace", FROM_KEY, "leading_dense_block_count"},                                              \
-        {"norm_topk_prob", FROM_KEY, "expert_weights_norm", .text = "false"},                                          \
-    {                                                                                                                  \
-        "moe_layer_freq", FROM_TEXT, .text = "1"                                                                       \
-    }
-
 static const struct config_row config_v3_rows[] = {
-    CONFIG_ROWS,
+    DEEPSEEK_CONFIG_ROWS,
     {"topk_method", FROM_TEXT, .text = "'noaux_tc'"},
     {"scoring_func", FROM_TEXT, .text = "'sigmoid'"},
     {0},
 };
 
-static const struct config_row config_v2_rows[] = {CONFIG_ROWS, {"topk_method", FROM_TEXT, .text = "'greedy'"}, {0}};
+static const struct config_row config_v2_rows[] = {
+    DEEPSEEK_CONFIG_ROWS, {"topk_method", FROM_TEXT, .text = "'greedy'"}, {0}};
 
 static const struct config_form forms[] = {
     {"DeepseekV3ForCausalLM", "deepseek_v3", "key:expert_gating_func=2", config_v3_rows}, /* sigmoid */

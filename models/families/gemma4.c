@@ -3,6 +3,8 @@
 #include "formats/documents.h"
 #include "models/families/gemma.h"
 #include "models/families/layers.h"
+#include "models/layer_marks.h"
+#include "quant/convert.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -168,11 +170,127 @@ static bool add_rope_factors(struct draft *draft, struct error *error)
     return true;
 }
 
+/* What hundreds of layers have alike: the first layer of a kind tells. */
+static const char *number_of_first(const struct config_material *material, const char *key, bool slides)
+{
+    double number, window;
+    for (uint64_t i = 0; i < material->n_layers && i < MAX_LISTED_LAYERS; i++) {
+        if (!config_number_of_layer(material, "attention.sliding_window_pattern", i, &window) ||
+            !config_number_of_layer(material, key, i, &number))
+            return NULL;
+        if ((window != 0) == slides)
+            return arena_printf(material->arena, "%.0f", number);
+    }
+    return NULL;
+}
+
+static const char *make_kv_heads(const struct config_material *material)
+{
+    return number_of_first(material, "attention.head_count_kv", true);
+}
+
+static const char *make_global_kv_heads(const struct config_material *material)
+{
+    return number_of_first(material, "attention.head_count_kv", false);
+}
+
+static const char *make_width(const struct config_material *material)
+{
+    double width;
+    bool known = config_number_of_layer(material, "feed_forward_length", 0, &width);
+    return known ? arena_printf(material->arena, "%.0f", width) : NULL;
+}
+
+static const char *make_double_wide(const struct config_material *material)
+{
+    double first, last;
+    return config_number_of_layer(material, "feed_forward_length", 0, &first) && material->n_layers > 0 &&
+                   config_number_of_layer(material, "feed_forward_length", material->n_layers - 1, &last) &&
+                   first != last
+               ? "true"
+               : "false";
+}
+
+/* Whether values are keys: then a layer has no matrix of its own for them. */
+static const char *make_keys_are_values(const struct config_material *material)
+{
+    struct layer_marks keys, values;
+    const struct tensor_set *set = material->tensors;
+    if (!layer_marks_of_tensors(set, "blk.{}.attn_k.weight", material->n_layers, material->arena, &keys) ||
+        !layer_marks_of_tensors(set, "blk.{}.attn_v.weight", material->n_layers, material->arena, &values))
+        return "false";
+    for (uint64_t i = 0; i < keys.n; i++)
+        if (keys.marked[i] && !values.marked[i])
+            return "true";
+    return "false";
+}
+
+/* The part of a head that is rotated: of those frequencies the factors are 1. */
+static const char *make_rope(const struct config_material *material)
+{
+    enum { MOST = 1 << 16 };
+    struct error unused;
+    double base = 1e6, base_swa = 1e4;
+    uint64_t n_rotated = 0;
+    char digits[3][32];
+    const struct tensor *tensor = tensor_set_find_text(material->tensors, "rope_freqs.weight");
+    if (tensor == NULL || tensor->dtype != &f32_dtype || tensor->refusal != NULL || tensor->rank != 1 ||
+        tensor->shape[0] == 0 || tensor->shape[0] > MOST)
+        return NULL;
+    float *factors = arena_array(material->arena, tensor->shape[0], sizeof *factors);
+    if (!view_read(tensor_view(tensor, material->arena), 0, tensor->shape[0], factors, &unused))
+        return NULL;
+    while (n_rotated < tensor->shape[0] && factors[n_rotated] == 1)
+        n_rotated++;
+    gguf_get_f64(material->kvs, "gemma4.rope.freq_base", &base);
+    gguf_get_f64(material->kvs, "gemma4.rope.freq_base_swa", &base_swa);
+    return arena_printf(
+        material->arena,
+        "{\n    \"full_attention\": {\n      \"partial_rotary_factor\": %s,\n      \"rope_theta\": %s,\n"
+        "      \"rope_type\": \"proportional\"\n    },\n"
+        "    \"sliding_attention\": {\n      \"rope_theta\": %s,\n      \"rope_type\": \"default\"\n    "
+        "}\n  }",
+        json_f32_text((float)n_rotated / (float)tensor->shape[0], digits[0]), json_f32_text((float)base, digits[1]),
+        json_f32_text((float)base_swa, digits[2]));
+}
+
+static const struct config_row config_rows[] = {
+    {"hidden_activation", FROM_TEXT, .text = "'gelu_pytorch_tanh'"},
+    {"head_dim", FROM_KEY, "attention.key_length_swa"},
+    {"global_head_dim", FROM_KEY, "attention.key_length"},
+    {"num_key_value_heads", .make = make_kv_heads},
+    {"num_global_key_value_heads", .make = make_global_kv_heads},
+    {"attention_k_eq_v", .make = make_keys_are_values},
+    {"intermediate_size", .make = make_width},
+    {"use_double_wide_mlp", .make = make_double_wide},
+    {"sliding_window", FROM_KEY, "attention.sliding_window"},
+    {"layer_types", FROM_LAYERS, "attention.sliding_window_pattern", "'sliding_attention'|'full_attention'"},
+    {"vocab_size_per_layer_input", FROM_ROWS, "per_layer_token_embd.weight"},
+    {"enable_moe_block", FROM_TENSOR, "blk.0.ffn_gate_inp.weight"},
+    {"num_experts", FROM_KEY, "expert_count"},
+    {"num_local_experts", FROM_NOWHERE},
+    {"top_k_experts", FROM_KEY, "expert_used_count"},
+    {"num_experts_per_tok", FROM_NOWHERE},
+    {"moe_intermediate_size", FROM_KEY, "expert_feed_forward_length"},
+    {"expert_intermediate_size", FROM_NOWHERE},
+    {"rope_parameters", .make = make_rope},
+    {"rope_theta", FROM_NOWHERE},
+    {"rope_scaling", FROM_NOWHERE},
+    {0},
+};
+
+static const struct config_form forms[] = {
+    {"Gemma4ForCausalLM", "gemma4_text", NULL, config_rows,
+     "the text half alone, as a class of its own: its weights are all that the GGUF has"},
+    {0},
+};
+
 const struct family gemma4_family = {
     .name = "gemma4",
     .summary = "Gemma 4, the text model",
     .hf = names,
     .tensors = {tensors, decoder_tensors},
+    .forms = forms,
     .keys = {base_keys, gemma3_keys, keys},
     .vocabs = {&gemma4_vocab},
     .add_extras = add_rope_factors,

@@ -23,12 +23,26 @@ static bool adjust(struct draft *draft, struct error *error)
     return mla_adjust(draft, error) && nextn_count_blocks(draft, error);
 }
 
+static const struct config_row config_rows[] = {
+    DEEPSEEK_CONFIG_ROWS,
+    {"mlp_layer_types", FROM_LAYERS, "blk.{}.ffn_gate_inp.weight", "'sparse'|'dense'"},
+    {"intermediate_size", FROM_KEY, "feed_forward_length"},
+    {"moe_intermediate_size", FROM_KEY, "expert_feed_forward_length"},
+    {"n_routed_experts", FROM_KEY, "expert_count"},
+    {"num_local_experts", FROM_NOWHERE},
+    {0},
+};
+
+static const struct config_form forms[] = {{"Glm4MoeLiteForCausalLM", "glm4_moe_lite", NULL, config_rows}, {0}};
+
 const struct family glm4moelite_family = {
     .name = "glm4moelite",
     .architecture = "deepseek2",
     .summary = "GLM-4.7-Flash",
     .hf = names,
     .tensors = {tensors, mla_tensors, deepseek_moe_tensors, deepseek_expert_tensors, nextn_tensors, decoder_tensors},
+    .forms = forms,
+    .told_by = "nextn_predict_layers",
     .keys = {base_keys, mla_keys, keys},
     .vocabs = {&glm_vocab},
     .add_facts = add_facts,

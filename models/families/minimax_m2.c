@@ -15,11 +15,24 @@ const struct key_row minimax_keys[] = {
     {0},
 };
 
+static const struct config_row config_rows[] = {
+    {"hidden_act", FROM_TEXT, .text = "'silu'"},
+    {"head_dim", FROM_KEY, "attention.key_length"},
+    {"num_local_experts", FROM_KEY, "expert_count"},
+    {"use_qk_norm", FROM_TENSOR, "blk.0.attn_q_norm.weight"},
+    {"use_routing_bias", FROM_TEXT, .text = "true"},
+    {"scoring_func", FROM_TEXT, .text = "'sigmoid'"},
+    {0},
+};
+
+static const struct config_form forms[] = {{"MiniMaxM2ForCausalLM", "minimax_m2", NULL, config_rows}, {0}};
+
 const struct family minimax_m2_family = {
     .name = "minimax-m2",
     .summary = "MiniMax M2",
     .hf = names,
     .tensors = {minimax_tensors, qwen3_tensors, sparse_moe_tensors, decoder_tensors},
+    .forms = forms,
     .keys = {base_keys, minimax_keys},
     .vocabs = {&bpe_vocab},
 };

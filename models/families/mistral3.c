@@ -29,11 +29,43 @@ static bool emit_stretching(struct draft *draft, struct error *error)
 
 static const struct key_row keys[] = {{.emit = emit_stretching}, {0}};
 
+static const struct config_row config_rows[] = {
+    {"hidden_act", FROM_TEXT, .text = "'silu'"},
+    {"head_dim", FROM_KEY, "attention.key_length"},
+    {"sliding_window", FROM_TEXT, .text = "null"},
+    {0},
+};
+
+/* Of the two factors of attention one is a key; where they are the same, as in all that is published, both cancel. */
+static const struct config_row config_stretched_rows[] = {
+    {"hidden_act", FROM_TEXT, .text = "'silu'"},
+    {"head_dim", FROM_KEY, "attention.key_length"},
+    {"rope_scaling", FROM_NOWHERE},
+    {"rope_theta", FROM_NOWHERE},
+    {"rope_parameters", FROM_TEXT,
+     .text = "{\n    'beta_fast': <rope.scaling.yarn_beta_fast>,\n    'beta_slow': <rope.scaling.yarn_beta_slow>,"
+             "\n    'factor': <rope.scaling.factor>,\n    'llama_4_scaling_beta': <attention.temperature_scale>,"
+             "\n    'mscale': <rope.scaling.yarn_log_multiplier>,"
+             "\n    'mscale_all_dim': <rope.scaling.yarn_log_multiplier>,"
+             "\n    'original_max_position_embeddings': <rope.scaling.original_context_length>,"
+             "\n    'rope_theta': <rope.freq_base>,\n    'rope_type': 'yarn'\n  }"},
+    {0},
+};
+
+#define HALF_NOTE "the text half alone, as a class of its own: its weights are all that the GGUF has"
+
+static const struct config_form forms[] = {
+    {"Ministral3ForCausalLM", "ministral3", "key:attention.temperature_scale", config_stretched_rows, HALF_NOTE},
+    {"MistralForCausalLM", "mistral", NULL, config_rows, HALF_NOTE},
+    {0},
+};
+
 const struct family mistral3_family = {
     .name = "mistral3",
     .summary = "Mistral Small 3.1, Devstral, Magistral, Ministral 3",
     .hf = names,
     .tensors = {llama_tensors, decoder_tensors},
+    .forms = forms,
     .keys = {base_keys, llama_keys, keys},
     .vocabs = {&spm_vocab, &llama_hf_vocab, &bpe_vocab},
     .applies = applies,

@@ -8,6 +8,7 @@
 #include "models/families/mamba2.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 static const struct family_name names[] = {{"NemotronHForCausalLM"}, {0}};
@@ -224,6 +225,47 @@ static bool begin_texts(struct draft *draft, const struct vocab_input *input, st
     return true;
 }
 
+/* A letter for each layer. One of feed-forward is of experts where it has a router. */
+static const char *make_pattern(const struct config_material *material)
+{
+    if (material->n_layers > MAX_LISTED_LAYERS)
+        return NULL;
+    char *text = arena_array(material->arena, material->n_layers + 3, 1);
+    text[0] = '"';
+    for (uint64_t i = 0; i < material->n_layers; i++) {
+        char router[64];
+        double heads = 0, width = 0;
+        snprintf(router, sizeof router, "blk.%" PRIu64 ".ffn_gate_inp.weight", i);
+        config_number_of_layer(material, "attention.head_count_kv", i, &heads);
+        config_number_of_layer(material, "feed_forward_length", i, &width);
+        bool has_experts = tensor_set_find_text(material->tensors, router) != NULL;
+        text[i + 1] = 'M';
+        if (heads > 0)
+            text[i + 1] = '*';
+        else if (width > 0)
+            text[i + 1] = has_experts ? 'E' : '-';
+    }
+    memcpy(&text[material->n_layers + 1], "\"", 2);
+    return text;
+}
+
+static const struct config_row config_rows[] = {
+    {"hybrid_override_pattern", .make = make_pattern},
+    {"mlp_hidden_act", FROM_TEXT, .text = "'relu2'"},
+    {"head_dim", FROM_KEY, "attention.key_length"},
+    {"num_key_value_heads", FROM_MOST, "attention.head_count_kv"},
+    {"intermediate_size", FROM_MOST, "feed_forward_length"},
+    {"layer_norm_epsilon", FROM_KEY, "attention.layer_norm_epsilon"},
+    {"layer_norm_eps", FROM_NOWHERE},
+    {"rms_norm_eps", FROM_NOWHERE},
+    {"ssm_state_size", FROM_KEY, "ssm.state_size"},
+    {"mamba_head_dim", FROM_QUOTIENT, "ssm.inner_size", "ssm.time_step_rank"},
+    {"partial_rotary_factor", FROM_HEAD_SHARE, "rope.dimension_count", "attention.key_length"},
+    {0},
+};
+
+static const struct config_form forms[] = {{"NemotronHForCausalLM", "nemotron_h", NULL, config_rows}, {0}};
+
 const struct family nemotron_h_family = {
     .name = "nemotron_h",
     .summary = "Nemotron-H",
@@ -231,6 +273,7 @@ const struct family nemotron_h_family = {
     .tensors = {tensors, mamba2_backbone_tensors, decoder_tensors},
     .keys = {base_keys, granite_keys, keys},
     .vocabs = {&bpe_vocab},
+    .forms = forms,
     .applies = is_dense,
     .add_facts = add_facts,
     .before_vocab = pad_vocabulary,
@@ -244,6 +287,7 @@ const struct family nemotron_h_moe_family = {
     .tensors = {tensors, mamba2_backbone_tensors, decoder_tensors},
     .keys = {base_keys, granite_keys, keys, moe_layer_keys},
     .vocabs = {&bpe_vocab},
+    .forms = forms,
     .applies = is_moe,
     .add_facts = add_facts,
     .adjust = adjust,

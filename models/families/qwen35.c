@@ -43,12 +43,20 @@ static const char *rename_tensor(struct arena *arena, const struct facts *facts,
     return facts_get(facts, "without_mtp") != 0 ? name : nextn_rename(arena, facts, direction, name);
 }
 
+static const struct config_row config_rows[] = {QWEN35_CONFIG_ROWS, {0}};
+
+static const struct config_form forms[] = {
+    {"Qwen3_5ForCausalLM", "qwen3_5_text", NULL, config_rows, QWEN_HALF_NOTE},
+    {0},
+};
+
 const struct family qwen35_family = {
     .name = "qwen35",
     .summary = "Qwen 3.5, 3.6 and 3.8, dense",
     .hf = names,
     .tensors = {tensors, gated_delta_grouped_tensors, gated_delta_tensors, nextn_tensors, qwen_moe_tensors,
                 decoder_tensors},
+    .forms = forms,
     .keys = {base_keys, moe_keys, gated_delta_keys, qwen35_keys},
     .vocabs = {&bpe_vocab},
     .add_facts = gated_delta_add_facts,

@@ -3,11 +3,24 @@
 
 static const struct family_name names[] = {{"Qwen3_5MoeForConditionalGeneration"}, {"Qwen3_5MoeForCausalLM"}, {0}};
 
+static const struct config_row config_rows[] = {
+    QWEN35_CONFIG_ROWS,
+    {"num_experts", FROM_KEY, "expert_count"},
+    {"num_local_experts", FROM_NOWHERE},
+    {0},
+};
+
+static const struct config_form forms[] = {
+    {"Qwen3_5MoeForCausalLM", "qwen3_5_moe_text", NULL, config_rows, QWEN_HALF_NOTE},
+    {0},
+};
+
 const struct family qwen35moe_family = {
     .name = "qwen35moe",
     .summary = "Qwen 3.5, 3.6 and 3.8 with experts",
     .hf = names,
     .tensors = {gated_delta_grouped_tensors, gated_delta_tensors, nextn_tensors, qwen_moe_tensors, decoder_tensors},
+    .forms = forms,
     .keys = {base_keys, moe_keys, gated_delta_keys, qwen35_keys},
     .vocabs = {&bpe_vocab},
     .add_facts = gated_delta_add_facts,

@@ -1,6 +1,7 @@
 """A model made by transformers, as an F32 GGUF, and back: AutoConfig and AutoModel open hf/ of the GGUF, all parameters are there, and the
 outputs are those of the model. One for each class that the way back writes and that is not among the golden checkpoints. Of a model that sees,
 hf/ is the text half, as a class of its own."""
+import json
 import pathlib
 import shutil
 import sys
@@ -12,7 +13,6 @@ try:
     import sentencepiece
     import torch
     import transformers
-    from safetensors.torch import save_file
 except ImportError as error:
     interop.skip(str(error))
 
@@ -29,11 +29,19 @@ MAMBA = {"mamba_n_heads": 8, "mamba_d_head": 16, "mamba_n_groups": 2, "mamba_d_s
 GRANITE = {"shared_intermediate_size": 40, "position_embedding_type": "nope", "attention_multiplier": 0.3, "embedding_multiplier": 3.0,
            "residual_multiplier": 0.5, "logits_scaling": 2.0}  # fmt: skip
 
+LATENT = {"q_lora_rank": 24, "kv_lora_rank": 32, "qk_rope_head_dim": 8, "qk_nope_head_dim": 16, "v_head_dim": 16, "num_key_value_heads": 4,
+          "n_group": 1, "topk_group": 1}  # fmt: skip
+YARN = {"rope_type": "yarn", "rope_theta": 1e6, "factor": 4.0, "original_max_position_embeddings": 16, "beta_fast": 32.0, "beta_slow": 1.0,
+        "mscale": 1.0, "mscale_all_dim": 1.0, "llama_4_scaling_beta": 0.1}  # fmt: skip
+NEMOTRON = {"num_hidden_layers": 4, "mamba_num_heads": 8, "mamba_head_dim": 16, "n_groups": 2, "ssm_state_size": 16,
+            "moe_shared_expert_intermediate_size": 24, "rope_theta": 10000.0, "partial_rotary_factor": 1.0}  # fmt: skip
+GEMMA4 = {"global_head_dim": 32, "sliding_window": 8, "vocab_size_per_layer_input": 713, "hidden_size_per_layer_input": 8}
 LONG_ROPE = {"type": "longrope", "short_factor": [1.0] * 8, "long_factor": [1.0 + i / 4 for i in range(8)], "short_mscale": 1.243163121016122,
              "long_mscale": 1.243163121016122, "original_max_position_embeddings": 32}  # fmt: skip
 
-# How config.json spells the classes.
+# How the classes are spelled in config.json, and what else the released ones say in another way.
 SPELLED = {"MptForCausalLM": "MPTForCausalLM", "PhimoeForCausalLM": "PhiMoEForCausalLM"}
+RELEASED = {"NemotronHForCausalLM": {"num_hidden_layers": 4, "hybrid_override_pattern": "ME*E"}}
 
 # How far outputs may be off: -exp(x) in F32 and its logarithm, and experts that are added up in another order.
 LIMITS = {"Mamba2ForCausalLM": 1e-4, "JambaForCausalLM": 1e-5, "BambaForCausalLM": 1e-5, "GraniteMoeHybridForCausalLM": 1e-5,
@@ -91,6 +99,19 @@ MODELS = [
                                    "hidden_size_per_layer_input": 8, "vocab_size_per_layer_input": 96}, []),
     ("Llama4ForCausalLM", "bpe", {"num_hidden_layers": 4, "intermediate_size_mlp": 80, "interleave_moe_layer_step": 2}, []),
     ("PhimoeForCausalLM", "spm", {"rope_scaling": LONG_ROPE, "original_max_position_embeddings": 32}, []),
+    # of transformers 5
+    ("Qwen3_5ForCausalLM", "bpe", {**DELTA, "num_hidden_layers": 4}, []),
+    ("Qwen3_5MoeForCausalLM", "bpe", {**DELTA, "num_hidden_layers": 4}, []),
+    ("Lfm2MoeForCausalLM", "bpe", {"num_hidden_layers": 3, "layer_types": ["conv", "full_attention", "conv"], "num_dense_layers": 1}, []),
+    ("MiniMaxM2ForCausalLM", "bpe", {"rotary_dim": 8}, []),
+    ("Ministral3ForCausalLM", "spm", {"rope_parameters": YARN}, []),
+    ("NemotronHForCausalLM", "bpe", {**NEMOTRON, "layers_block_type": ["mamba", "moe", "attention", "moe"]}, []),
+    ("Gemma4ForCausalLM", "gemma4", {**GEMMA4, "use_double_wide_mlp": True, "num_kv_shared_layers": 2, "num_hidden_layers": 6,
+                                  "layer_types": ["sliding_attention", "full_attention"] * 3}, []),
+    ("Gemma4ForCausalLM", "gemma4", {**GEMMA4, "attention_k_eq_v": True, "num_global_key_value_heads": 1, "enable_moe_block": True,
+                                  "hidden_size_per_layer_input": 0, "top_k_experts": 2,
+                                  "layer_types": ["sliding_attention", "full_attention"]}, []),
+    ("Glm4MoeLiteForCausalLM", "glm", {**LATENT, "num_hidden_layers": 3, "num_nextn_predict_layers": 1}, []),
     ("Qwen2_5_VLForConditionalGeneration", "bpe", {"rope_scaling": {"type": "mrope", "mrope_section": [2, 3, 3]}}, []),
     ("Qwen3VLForConditionalGeneration", "bpe", {"rope_scaling": {"rope_type": "default", "mrope_section": [4, 2, 2]}}, []),
     ("Qwen3VLMoeForConditionalGeneration", "bpe", {"rope_scaling": {"rope_type": "default", "mrope_section": [4, 2, 2]}}, []),
@@ -124,8 +145,8 @@ def write_tokenizer(kind, folder):
         (folder / "sentencepiece.bpe.model").unlink()
         (folder / "spiece.model").rename(folder / "tokenizer.model")
         return 96
-    models, _ = interop.golden_checkpoints()
-    source = models["bge-small-en-v1.5" if kind == "wordpiece" else "gpt2"]
+    models, _ = interop.golden_checkpoints(*(["families2"] if kind == "gemma4" else []))
+    source = models[{"wordpiece": "bge-small-en-v1.5", "gemma4": "gemma-4-E2B-it"}.get(kind, "gpt2")]
     for path in source.iterdir():
         if path.name.startswith(("tokenizer", "vocab", "merges", "special_tokens")):
             shutil.copy(path, folder)
@@ -134,7 +155,7 @@ def write_tokenizer(kind, folder):
         tokenizer.add_special_tokens({"additional_special_tokens": ["<|user|>", "<|observation|>", "[gMASK]", "<sop>"]})
         tokenizer.save_pretrained(folder)
         return 50272
-    return {"bpe": 50257, "wordpiece": 30522}[kind]
+    return {"bpe": 50257, "wordpiece": 30522, "gemma4": 713}[kind]
 
 
 def outputs(model, n_tokens):
@@ -152,9 +173,10 @@ def there_and_back(name, kind, values, lost, folder):
     config = make_config(model_class, name, {**values, "vocab_size": n_tokens})
     torch.manual_seed(0)
     model = model_class(config).float()
-    config.save_pretrained(source)
-    tied = set(model._tied_weights_keys or []) if config.tie_word_embeddings else set()
-    save_file({key: tensor.clone() for key, tensor in model.state_dict().items() if key not in tied}, source / "model.safetensors")
+    model.save_pretrained(source)
+    saved = json.loads((source / "config.json").read_text())
+    saved.update({"architectures": [SPELLED.get(name, name)], **RELEASED.get(name, {})})
+    (source / "config.json").write_text(json.dumps(saved))
     made = interop.wfs("cp", source, "gguf/model-F32.gguf", folder / "f32.gguf")
     if not interop.check(made.returncode == 0, f"{name}: {made.stderr.decode()}"):
         return
@@ -181,6 +203,9 @@ def main():
     models, _ = interop.golden_checkpoints()
     for name, kind, values, lost in MODELS:
         if only and name not in only:
+            continue
+        if not hasattr(transformers, name):
+            print(f"{name}: transformers {transformers.__version__} does not know it")
             continue
         if not models and kind not in ("unigram", "spm"):
             print(f"{name}: no golden checkpoints for its tokenizer: WFS_GOLDEN is not set")

@@ -122,39 +122,59 @@ static void find_levels(int n, const float *values, float inverse, float minimum
         levels[i] = k_level(inverse * (values[i] - minimum), 0, n_max);
 }
 
+/* What the values span, 0 included below, and their sums. */
+struct range {
+    float minimum, maximum, sum_w, sum_x;
+};
+
+static struct range find_range(int n, const float *values, const float *weights)
+{
+    struct range range = {values[0], values[0], weights[0], weights[0] * values[0]};
+    for (int i = 1; i < n; i++) {
+        range.minimum = values[i] < range.minimum ? values[i] : range.minimum;
+        range.maximum = values[i] > range.maximum ? values[i] : range.maximum;
+        range.sum_w += weights[i];
+        range.sum_x += weights[i] * values[i];
+    }
+    range.minimum = range.minimum > 0 ? 0 : range.minimum;
+    return range;
+}
+
+/* The scale and the minimum, at most 0, that levels fit best with; false where they fit none. */
+static bool fit_levels(const struct range *range, struct range_sums sums, float *ret_scale, float *ret_minimum)
+{
+    float determinant = range->sum_w * sums.l2 - sums.l * sums.l;
+    if (!(determinant > 0))
+        return false;
+    *ret_scale = (range->sum_w * sums.xl - range->sum_x * sums.l) / determinant;
+    *ret_minimum = (sums.l2 * range->sum_x - sums.l * sums.xl) / determinant;
+    if (*ret_minimum > 0) {
+        *ret_minimum = 0;
+        *ret_scale = sums.xl / sums.l2;
+    }
+    return true;
+}
+
 float k_search_range(const struct k_range_search *search, int n, const float *values, const float *weights,
                      uint8_t *levels, float *ret_minimum)
 {
     float best_levels[32], tried[32], n_max = (float)search->n_max;
-    float minimum = values[0], maximum = values[0], sum_w = weights[0], sum_x = weights[0] * values[0];
-    for (int i = 1; i < n; i++) {
-        minimum = values[i] < minimum ? values[i] : minimum;
-        maximum = values[i] > maximum ? values[i] : maximum;
-        sum_w += weights[i];
-        sum_x += weights[i] * values[i];
-    }
-    minimum = minimum > 0 ? 0 : minimum;
-    if (maximum == minimum) {
+    const struct range range = find_range(n, values, weights);
+    float minimum = range.minimum;
+    if (range.maximum == minimum) {
         memset(levels, 0, (size_t)n);
         *ret_minimum = -minimum;
         return 0;
     }
-    float inverse = n_max / (maximum - minimum), scale = 1 / inverse;
+    float inverse = n_max / (range.maximum - minimum), scale = 1 / inverse;
     find_levels(n, values, inverse, minimum, n_max, best_levels);
     float best = range_error(search, n, values, weights, best_levels, scale, minimum);
     for (int step = 0; step <= search->n_steps; step++) {
-        inverse = (search->r_min + search->r_delta * (float)step + n_max) / (maximum - minimum);
+        inverse = (search->r_min + search->r_delta * (float)step + n_max) / (range.maximum - minimum);
         find_levels(n, values, inverse, minimum, n_max, tried);
-        struct range_sums sums = sum_levels(n, values, weights, tried);
-        float determinant = sum_w * sums.l2 - sums.l * sums.l;
-        if (!(determinant > 0))
+        float tried_scale, tried_minimum;
+        if (!fit_levels(&range, sum_levels(n, values, weights, tried), &tried_scale, &tried_minimum))
             continue;
-        float tried_scale = (sum_w * sums.xl - sum_x * sums.l) / determinant;
-        float tried_minimum = (sums.l2 * sum_x - sums.l * sums.xl) / determinant;
-        if (tried_minimum > 0) {
-            tried_minimum = 0;
-            tried_scale = sums.xl / sums.l2;
-        }
         float error = range_error(search, n, values, weights, tried, tried_scale, tried_minimum);
         if (!(error < best))
             continue;

@@ -152,51 +152,68 @@ static inline void v_range_error(const struct v_value *values, int n, bool absol
         }
 }
 
-/* k_search_range(). */
-static inline void v_search_range(struct v_value *values, const struct k_range_search *range, int n, bool absolute,
-                                  struct v_found *found)
+/* find_range() and fit_levels() of k_search.c. */
+struct v_range {
+    wide minimum, maximum, sum_w, sum_x;
+};
+
+static inline void v_find_range(const struct v_value *values, int n, struct v_range *range)
 {
-    wide minimum, maximum, sum_w, sum_x, lowest, inverse, scale, best;
-    vf n_max = v_set((float)range->n_max);
-    struct v_range_sums sums;
     EACH_VECTOR(v)
     {
-        minimum[v] = maximum[v] = values[0].x[v];
-        sum_w[v] = values[0].weight[v];
-        sum_x[v] = values[0].weight[v] * values[0].x[v];
+        range->minimum[v] = range->maximum[v] = values[0].x[v];
+        range->sum_w[v] = values[0].weight[v];
+        range->sum_x[v] = values[0].weight[v] * values[0].x[v];
     }
     for (int i = 1; i < n; i++)
         EACH_VECTOR(v)
         {
-            minimum[v] = v_min(values[i].x[v], minimum[v]);
-            maximum[v] = v_max(values[i].x[v], maximum[v]);
-            sum_w[v] += values[i].weight[v];
-            sum_x[v] += values[i].weight[v] * values[i].x[v];
+            range->minimum[v] = v_min(values[i].x[v], range->minimum[v]);
+            range->maximum[v] = v_max(values[i].x[v], range->maximum[v]);
+            range->sum_w[v] += values[i].weight[v];
+            range->sum_x[v] += values[i].weight[v] * values[i].x[v];
         }
     EACH_VECTOR(v)
+    range->minimum[v] = v_select(v_less(v_set(0), range->minimum[v]), v_set(0), range->minimum[v]);
+}
+
+static inline void v_fit_levels(const struct v_range *range, const struct v_range_sums *sums, wide determinant,
+                                wide scale, wide minimum)
+{
+    EACH_VECTOR(v)
     {
-        minimum[v] = v_select(v_less(v_set(0), minimum[v]), v_set(0), minimum[v]);
-        lowest[v] = found->offset[v] = minimum[v];
-        inverse[v] = found->inverse[v] = n_max / (maximum[v] - minimum[v]);
+        determinant[v] = range->sum_w[v] * sums->l2[v] - sums->l[v] * sums->l[v];
+        scale[v] = (range->sum_w[v] * sums->xl[v] - range->sum_x[v] * sums->l[v]) / determinant[v];
+        minimum[v] = (sums->l2[v] * range->sum_x[v] - sums->l[v] * sums->xl[v]) / determinant[v];
+        vm above = v_less(v_set(0), minimum[v]);
+        minimum[v] = v_select(above, v_set(0), minimum[v]);
+        scale[v] = v_select(above, sums->xl[v] / sums->l2[v], scale[v]);
+    }
+}
+
+/* k_search_range(). */
+static inline void v_search_range(struct v_value *values, const struct k_range_search *search, int n, bool absolute,
+                                  struct v_found *found)
+{
+    wide minimum, inverse, scale, best;
+    vf n_max = v_set((float)search->n_max);
+    struct v_range range;
+    struct v_range_sums sums;
+    v_find_range(values, n, &range);
+    EACH_VECTOR(v)
+    {
+        minimum[v] = found->offset[v] = range.minimum[v];
+        inverse[v] = found->inverse[v] = n_max / (range.maximum[v] - minimum[v]);
         scale[v] = v_set(1) / inverse[v];
     }
     v_sum_levels(values, n, inverse, minimum, n_max, &sums);
     v_range_error(values, n, absolute, scale, minimum, best);
-    for (int step = 0; step <= range->n_steps; step++) {
+    for (int step = 0; step <= search->n_steps; step++) {
         wide determinant, tried_scale, tried_minimum, error;
-        EACH_VECTOR(v)
-        inverse[v] =
-            v_set(range->r_min + range->r_delta * (float)step + (float)range->n_max) / (maximum[v] - minimum[v]);
+        vf n_levels = v_set(search->r_min + search->r_delta * (float)step + (float)search->n_max);
+        EACH_VECTOR(v) inverse[v] = n_levels / (range.maximum[v] - minimum[v]);
         v_sum_levels(values, n, inverse, minimum, n_max, &sums);
-        EACH_VECTOR(v)
-        {
-            determinant[v] = sum_w[v] * sums.l2[v] - sums.l[v] * sums.l[v];
-            tried_scale[v] = (sum_w[v] * sums.xl[v] - sum_x[v] * sums.l[v]) / determinant[v];
-            tried_minimum[v] = (sums.l2[v] * sum_x[v] - sums.l[v] * sums.xl[v]) / determinant[v];
-            vm above = v_less(v_set(0), tried_minimum[v]);
-            tried_minimum[v] = v_select(above, v_set(0), tried_minimum[v]);
-            tried_scale[v] = v_select(above, sums.xl[v] / sums.l2[v], tried_scale[v]);
-        }
+        v_fit_levels(&range, &sums, determinant, tried_scale, tried_minimum);
         v_range_error(values, n, absolute, tried_scale, tried_minimum, error);
         EACH_VECTOR(v)
         {
@@ -210,41 +227,41 @@ static inline void v_search_range(struct v_value *values, const struct k_range_s
     }
     EACH_VECTOR(v)
     {
-        vm flat = v_equal(maximum[v], lowest[v]);
+        vm flat = v_equal(range.maximum[v], range.minimum[v]);
         found->scale[v] = v_select(flat, v_set(0), scale[v]);
-        found->minimum[v] = -v_select(flat, lowest[v], minimum[v]);
+        found->minimum[v] = -v_select(flat, range.minimum[v], minimum[v]);
         found->inverse[v] = v_select(flat, v_set(NAN), v_usable(found->inverse[v]));
     }
+}
+
+/* The sums of one step of k_search_symmetric(). */
+static inline void v_sum_symmetric(const struct v_value *values, wide inverse, int n_max, wide sum_lx, wide sum_l2)
+{
+    vf low = v_set((float)-n_max), high = v_set((float)(n_max - 1));
+    EACH_VECTOR(v) sum_lx[v] = sum_l2[v] = v_set(0);
+    for (int i = 0; i < 16; i++)
+        EACH_VECTOR(v)
+        {
+            vf level = v_level(inverse[v] * values[i].x[v], low, high);
+            sum_lx[v] += values[i].weighted[v] * level;
+            sum_l2[v] += values[i].weight[v] * level * level;
+        }
 }
 
 /* k_search_symmetric() for sub-blocks of 16, by their weights. */
 static inline void v_search_symmetric(struct v_value *values, int n_max, struct v_found *found)
 {
     wide largest, best_scale, best;
-    vf low = v_set((float)-n_max), high = v_set((float)(n_max - 1));
     v_signed_largest(&values->x, sizeof *values / sizeof values->x, largest);
     for (int i = 0; i < 16; i++)
-        EACH_VECTOR(v)
-        {
-            values[i].weighted[v] = values[i].weight[v] * values[i].x[v];
-        }
-    EACH_VECTOR(v)
-    best_scale[v] = best[v] = v_set(0);
+        EACH_VECTOR(v) values[i].weighted[v] = values[i].weight[v] * values[i].x[v];
+    EACH_VECTOR(v) best_scale[v] = best[v] = v_set(0);
     for (int step = 0; step <= 18; step++) {
         int tenths = step <= 9 ? step - 10 : step - 9;
         wide inverse, sum_lx, sum_l2;
-        EACH_VECTOR(v)
-        {
-            inverse[v] = v_set(step == 0 ? -(float)n_max : -((float)n_max + 0.1f * (float)tenths)) / largest[v];
-            sum_lx[v] = sum_l2[v] = v_set(0);
-        }
-        for (int i = 0; i < 16; i++)
-            EACH_VECTOR(v)
-            {
-                vf level = v_level(inverse[v] * values[i].x[v], low, high);
-                sum_lx[v] += values[i].weighted[v] * level;
-                sum_l2[v] += values[i].weight[v] * level * level;
-            }
+        float n_levels = step == 0 ? (float)n_max : (float)n_max + 0.1f * (float)tenths;
+        EACH_VECTOR(v) inverse[v] = v_set(-n_levels) / largest[v];
+        v_sum_symmetric(values, inverse, n_max, sum_lx, sum_l2);
         EACH_VECTOR(v)
         {
             vf scale = sum_lx[v] / sum_l2[v];

@@ -14,8 +14,8 @@ enum {
     RUNS_PER_TASK = 64,
 };
 
-/* A stretch of one tensor's runs: what one task measures. */
-struct stretch {
+/* Runs of one tensor, which are measured at once. */
+struct task {
     const struct gguf_place *place;
     uint64_t first_run, n_runs, stride; /* every stride-th run of the tensor */
 };
@@ -27,8 +27,8 @@ struct errors {
 
 struct measurement {
     pthread_mutex_t lock;
-    const struct stretch *stretches;
-    size_t n_stretches, n_done;
+    const struct task *tasks;
+    size_t n_tasks, n_done;
     double squares;            /* sum over tensors of mean square error times elements */
     struct errors *of_tensors; /* summed, of each place of the plan */
     const struct gguf_place *places;
@@ -71,16 +71,16 @@ static bool measure_run(const struct gguf_place *place, uint64_t run, struct err
     return true;
 }
 
-static void measure_stretch(void *context, size_t index)
+static void run_task(void *context, size_t index)
 {
     struct measurement *measurement = context;
-    const struct stretch *stretch = &measurement->stretches[index];
-    const struct view *view = stretch->place->tensor->view;
+    const struct task *task = &measurement->tasks[index];
+    const struct view *view = task->place->tensor->view;
     struct errors errors = {0};
     struct error error;
     bool measured = true;
-    for (uint64_t i = 0; i < stretch->n_runs && measured; i++)
-        measured = measure_run(stretch->place, (stretch->first_run + i) * stretch->stride, &errors, &error);
+    for (uint64_t i = 0; i < task->n_runs && measured; i++)
+        measured = measure_run(task->place, (task->first_run + i) * task->stride, &errors, &error);
 
     pthread_mutex_lock(&measurement->lock);
     if (!measured && !measurement->failed) {
@@ -88,37 +88,37 @@ static void measure_stretch(void *context, size_t index)
         measurement->failed = true;
     }
     if (errors.weights > 0) {
-        uint64_t n_runs = (view->n_elements + RUN_ELEMENTS - 1) / RUN_ELEMENTS, n_measured = n_runs / stretch->stride;
-        double share = (double)stretch->n_runs / (double)(n_measured ? n_measured : 1);
+        uint64_t n_runs = (view->n_elements + RUN_ELEMENTS - 1) / RUN_ELEMENTS, n_measured = n_runs / task->stride;
+        double share = (double)task->n_runs / (double)(n_measured ? n_measured : 1);
         measurement->squares += errors.squares / errors.weights * (double)view->n_elements * share;
-        measurement->of_tensors[stretch->place - measurement->places].squares += errors.squares;
-        measurement->of_tensors[stretch->place - measurement->places].values += errors.values;
+        measurement->of_tensors[task->place - measurement->places].squares += errors.squares;
+        measurement->of_tensors[task->place - measurement->places].values += errors.values;
     }
     measurement->largest = errors.largest > measurement->largest ? errors.largest : measurement->largest;
     measurement->n_done++;
     if (measurement->progress != NULL)
-        measurement->progress(measurement->context, (double)measurement->n_done / (double)measurement->n_stretches);
+        measurement->progress(measurement->context, (double)measurement->n_done / (double)measurement->n_tasks);
     pthread_mutex_unlock(&measurement->lock);
 }
 
-/* The stretches of all tensors; counts them where `stretches` is NULL. */
-static size_t divide(const struct gguf_plan *plan, bool all, struct stretch *stretches)
+/* The tasks of all tensors; counts them where `tasks` is NULL. */
+static size_t divide(const struct gguf_plan *plan, bool all, struct task *tasks)
 {
-    size_t n_stretches = 0;
+    size_t n_tasks = 0;
     for (size_t i = 0; i < plan->n_tensors; i++) {
         const struct gguf_place *place = &plan->places[i];
         uint64_t n_runs = (place->tensor->view->n_elements + RUN_ELEMENTS - 1) / RUN_ELEMENTS;
         uint64_t stride = all || n_runs <= SAMPLED_RUNS ? 1 : n_runs / SAMPLED_RUNS, n_measured = n_runs / stride;
-        for (uint64_t first = 0; first < n_measured; first += RUNS_PER_TASK, n_stretches++)
-            if (stretches != NULL)
-                stretches[n_stretches] = (struct stretch){
+        for (uint64_t first = 0; first < n_measured; first += RUNS_PER_TASK, n_tasks++)
+            if (tasks != NULL)
+                tasks[n_tasks] = (struct task){
                     .place = place,
                     .first_run = first,
                     .n_runs = n_measured - first < RUNS_PER_TASK ? n_measured - first : RUNS_PER_TASK,
                     .stride = stride,
                 };
     }
-    return n_stretches;
+    return n_tasks;
 }
 
 uint64_t quantization_bytes(const struct gguf_model *model, bool all)
@@ -168,54 +168,52 @@ static double relative_error(const struct quantization *quantization)
     return quantization->n_tensors != 0 ? sqrt(sum / (double)quantization->n_tensors) : 0;
 }
 
+/* Fills in all but the size of the file. */
+static bool measure(struct measurement *measurement, const struct gguf_plan *plan, bool all,
+                    struct quantization *quantization)
+{
+    uint64_t n_elements, n_bytes;
+    measurement->n_tasks = divide(plan, all, NULL);
+    struct task *tasks = memory_alloc(measurement->n_tasks * sizeof *tasks);
+    divide(plan, all, tasks);
+    measurement->tasks = tasks;
+    measurement->places = plan->places;
+    measurement->of_tensors = memory_alloc((plan->n_tensors + 1) * sizeof *measurement->of_tensors);
+    memset(measurement->of_tensors, 0, plan->n_tensors * sizeof *measurement->of_tensors);
+    pthread_mutex_init(&measurement->lock, NULL);
+    pool_run(measurement->n_tasks, run_task, measurement);
+    pthread_mutex_destroy(&measurement->lock);
+    free(tasks);
+
+    sum_sizes(plan, &n_elements, &n_bytes);
+    quantization->bits_per_weight = n_elements ? (double)n_bytes * 8 / (double)n_elements : 0;
+    quantization->rmse = n_elements ? sqrt(measurement->squares / (double)n_elements) : 0;
+    quantization->largest_error = measurement->largest;
+    keep_matrices(quantization, plan, measurement->of_tensors);
+    quantization->relative_error = relative_error(quantization);
+    free(measurement->of_tensors);
+    return !measurement->failed;
+}
+
 bool quantization_measure(const struct gguf_model *model, const struct mix *mix, const struct quantize_options *options,
                           bool all, void (*progress)(void *context, double share), void *context,
                           struct quantization *ret_quantization, struct error *error)
 {
+    struct measurement measurement = {.error = error, .progress = progress, .context = context};
     struct gguf_plan plan;
     struct gguf_layout layout;
-    struct quantization quantization = {.mix = mix};
-    if (!gguf_plan_quantize(model, mix, options, &plan, &quantization.reason)) {
-        *ret_quantization = quantization;
+    *ret_quantization = (struct quantization){.mix = mix};
+    if (!gguf_plan_quantize(model, mix, options, &plan, &ret_quantization->reason))
         return true;
-    }
     struct arena *arena = arena_new();
-    bool laid_out = gguf_lay_out(&plan, arena, &layout, error);
+    bool good = gguf_lay_out(&plan, arena, &layout, error);
     arena_free(arena);
-    if (!laid_out) {
-        gguf_plan_free(&plan);
-        return false;
+    if (good) {
+        ret_quantization->file_bytes = layout.size;
+        good = measure(&measurement, &plan, all, ret_quantization);
     }
-    size_t n_stretches = divide(&plan, all, NULL);
-    struct stretch *stretches = memory_alloc(n_stretches * sizeof *stretches);
-    divide(&plan, all, stretches);
-    struct measurement measurement = {
-        .stretches = stretches,
-        .places = plan.places,
-        .of_tensors = memory_alloc((plan.n_tensors + 1) * sizeof *measurement.of_tensors),
-        .n_stretches = n_stretches,
-        .error = error,
-        .progress = progress,
-        .context = context,
-    };
-    memset(measurement.of_tensors, 0, plan.n_tensors * sizeof *measurement.of_tensors);
-    pthread_mutex_init(&measurement.lock, NULL);
-    pool_run(n_stretches, measure_stretch, &measurement);
-    pthread_mutex_destroy(&measurement.lock);
-
-    uint64_t n_elements, n_bytes;
-    sum_sizes(&plan, &n_elements, &n_bytes);
-    quantization.file_bytes = layout.size;
-    quantization.bits_per_weight = n_elements ? (double)n_bytes * 8 / (double)n_elements : 0;
-    quantization.rmse = n_elements ? sqrt(measurement.squares / (double)n_elements) : 0;
-    keep_matrices(&quantization, &plan, measurement.of_tensors);
-    quantization.relative_error = relative_error(&quantization);
-    free(measurement.of_tensors);
-    quantization.largest_error = measurement.largest;
-    *ret_quantization = quantization;
-    free(stretches);
     gguf_plan_free(&plan);
-    return !measurement.failed;
+    return good;
 }
 
 void quantization_free(struct quantization *quantization)

@@ -29,25 +29,28 @@ static const char *reason(const struct checkpoint *checkpoint, const char *name)
     return "not hidden";
 }
 
-static void directory(void)
+/* Files of these names, up to a NULL. */
+static void write_all(const char *directory, const char *const *names, const char *text)
 {
-    static const char *const weights[] = {
-        "extra.bin",       "rust_model.ot", "flax_model.msgpack",  "tf_model.h5",  "model.onnx",
-        "model.onnx_data", "model-q4.gguf", "consolidated.00.pth", "optimizer.pt", "UPPER.BIN"};
-    static const char *const shown[] = {"config.json",           "tokenizer.model", "README.md",
-                                        ".gitattributes",        "merges.txt",      "a/b/c/deep",
-                                        "1_Pooling/config.json", "1_Pooling-notes", "with space"};
+    for (; *names != NULL; names++) {
+        char path[64];
+        snprintf(path, sizeof path, "%s/%s", directory, *names);
+        files_write_text(path, text);
+    }
+}
+
+static const char *const other_weights[] = {
+    "extra.bin",     "rust_model.ot",       "flax_model.msgpack", "tf_model.h5", "model.onnx", "model.onnx_data",
+    "model-q4.gguf", "consolidated.00.pth", "optimizer.pt",       "UPPER.BIN",   NULL};
+
+static void make_directory(void)
+{
+    static const char *const shown[] = {
+        "config.json", "tokenizer.model",       "README.md",       ".gitattributes", "merges.txt",
+        "a/b/c/deep",  "1_Pooling/config.json", "1_Pooling-notes", "with space",     NULL};
     write_weights("model/model.safetensors");
-    for (size_t i = 0; i < sizeof weights / sizeof *weights; i++) {
-        char path[64];
-        snprintf(path, sizeof path, "model/%s", weights[i]);
-        files_write_text(path, "x");
-    }
-    for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) {
-        char path[64];
-        snprintf(path, sizeof path, "model/%s", shown[i]);
-        files_write_text(path, "text");
-    }
+    write_all("model", other_weights, "x");
+    write_all("model", shown, "text");
     files_write_text("model/pytorch_model.bin.index.json", "{}");
     files_write_text("model/original/consolidated.01.pth", "x");
     files_write_text("model/.git/config", "x");
@@ -61,16 +64,20 @@ static void directory(void)
     files_link("model/link-to-directory", "1_Pooling");
     files_link("model/elsewhere", "/");
     files_must(mkfifo("model/fifo", 0644) == 0, "fifo");
+}
 
+static void directory(void)
+{
     struct error error = {""};
+    make_directory();
     struct checkpoint *checkpoint = checkpoint_open("model", &usual, &error);
     if (!CHECK(checkpoint != NULL))
         return;
     CHECK_TEXT(side_files(checkpoint),
                ".gitattributes 1_Pooling-notes 1_Pooling/config.json 1_Pooling/inside.json README.md "
                "a/b/c/deep config.json inside.json merges.txt tokenizer.model with space");
-    for (size_t i = 0; i < sizeof weights / sizeof *weights; i++)
-        check_text_report(reason(checkpoint, weights[i]), "weights", __FILE__, __LINE__, weights[i]);
+    for (const char *const *name = other_weights; *name != NULL; name++)
+        check_text_report(reason(checkpoint, *name), "weights", __FILE__, __LINE__, *name);
     CHECK_TEXT(reason(checkpoint, "model.safetensors"), "weights");
     CHECK_TEXT(reason(checkpoint, "original/consolidated.01.pth"), "weights");
     CHECK_TEXT(reason(checkpoint, "pytorch_model.bin.index.json"), "list of shards");
@@ -91,51 +98,46 @@ static void directory(void)
     checkpoint_close(checkpoint);
 }
 
+static void make_home(void)
+{
+    static const char *const strangers[] = {"notes.txt",
+                                            "photos/1.jpg",
+                                            ".netrc",
+                                            ".config.json",
+                                            "photos/config.json",
+                                            "other.pt",
+                                            "config.json~",
+                                            "my config.json",
+                                            "1_Pooling/notes.txt",
+                                            "1_Pooling/a/config.json",
+                                            ".hidden_Pooling/config.json",
+                                            "additional_chat_templates/.a.jinja",
+                                            "vocab.json.d/x",
+                                            NULL};
+    static const char *const own[] = {"README.md",
+                                      "merges.txt",
+                                      "vocab.json",
+                                      "vocab.txt",
+                                      "LICENSE.txt",
+                                      "chat_template.jinja",
+                                      "1_Pooling/config.json",
+                                      "additional_chat_templates/tools.jinja",
+                                      "modules.json",
+                                      "spiece.model",
+                                      "qwen.tiktoken",
+                                      NULL};
+    write_weights("home/downloaded");
+    write_all("home", strangers, "x");
+    write_all("home", own, "x");
+    files_link("home/elsewhere_Pooling", "../model/1_Pooling");
+}
+
 /* A file may lie anywhere: what lies beside it is shown only where it is known to be a model's, and nothing else is
  * named. */
 static void single_file(void)
 {
-    static const char *const strangers[] = {
-        "notes.txt",
-        "photos/1.jpg",
-        ".netrc",
-        ".config.json",
-        "photos/config.json",
-        "other.pt",
-        "config.json~",
-        "my config.json",
-        "1_Pooling/notes.txt",
-        "1_Pooling/a/config.json",
-        ".hidden_Pooling/config.json",
-        "additional_chat_templates/.a.jinja",
-        "vocab.json.d/x",
-    };
-    static const char *const own[] = {
-        "README.md",
-        "merges.txt",
-        "vocab.json",
-        "vocab.txt",
-        "LICENSE.txt",
-        "chat_template.jinja",
-        "1_Pooling/config.json",
-        "additional_chat_templates/tools.jinja",
-        "modules.json",
-        "spiece.model",
-        "qwen.tiktoken",
-    };
     struct error error = {""};
-    write_weights("home/downloaded");
-    for (size_t i = 0; i < sizeof strangers / sizeof *strangers; i++) {
-        char path[64];
-        snprintf(path, sizeof path, "home/%s", strangers[i]);
-        files_write_text(path, "x");
-    }
-    for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
-        char path[64];
-        snprintf(path, sizeof path, "home/%s", own[i]);
-        files_write_text(path, "x");
-    }
-    files_link("home/elsewhere_Pooling", "../model/1_Pooling");
+    make_home();
     struct checkpoint *checkpoint = checkpoint_open("home/downloaded", &usual, &error);
     CHECK_TEXT(side_files(checkpoint), "");
     CHECK(checkpoint->n_hidden == 0);
@@ -152,10 +154,14 @@ static void single_file(void)
     CHECK_TEXT(reason(checkpoint, "elsewhere_Pooling"), "symbolic link to a directory");
     CHECK(strstr(reason(checkpoint, "config.json"), "/outside, outside of the model's directory") != NULL);
     checkpoint_close(checkpoint);
+}
 
-    /* The user names the file, so it may be a link to anywhere. */
+/* The user names the file, so it may be a link to anywhere. */
+static void linked_file(void)
+{
+    struct error error = {""};
     files_link("home/linked.safetensors", "../model/model.safetensors");
-    checkpoint = checkpoint_open("home/linked.safetensors", &usual, &error);
+    struct checkpoint *checkpoint = checkpoint_open("home/linked.safetensors", &usual, &error);
     CHECK(checkpoint != NULL);
     CHECK_TEXT(checkpoint->model_name, "home");
     checkpoint_close(checkpoint);
@@ -184,6 +190,7 @@ int main(void)
     files_begin();
     directory();
     single_file();
+    linked_file();
     many_files(4096, true);
     many_files(4097, false);
     files_remove();

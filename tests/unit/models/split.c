@@ -116,32 +116,41 @@ static void parts(const struct gguf_plan *whole)
 }
 
 /* Two parts, the first with a key before those of the split and one after them. */
+static void write_parts(struct assembly *file)
+{
+    begin(file, 3, 2, 5);
+    put_key(file, "general.architecture", 8), put_string(file, "x");
+    put_split_keys(file, 0);
+    put_u32_key(file, "last", 1);
+    put_tensor(file, "a", DIMENSIONS(40), 24, 0), put_tensor(file, "b", DIMENSIONS(1, 1, 1), 24, 64),
+        put_data(file, 32, 96);
+    write_file(file, "m-00001-of-00002.gguf");
+    begin(file, 3, 3, 3), put_split_keys(file, 1);
+    put_tensor(file, "c", DIMENSIONS(96), 24, 0), put_tensor(file, "d", DIMENSIONS(32), 24, 96);
+    put_tensor(file, "e", DIMENSIONS(7), 24, 128), put_data(file, 32, 160);
+    write_file(file, "m-00002-of-00002.gguf");
+}
+
+static void expect_merged(struct assembly *file)
+{
+    begin(file, 3, 5, 5);
+    put_key(file, "general.architecture", 8), put_string(file, "x");
+    put_key(file, "split.no", 2), put(file, 0, 2);
+    put_key(file, "split.tensors.count", 5), put(file, N_TENSORS, 4);
+    put_u32_key(file, "last", 1);
+    put_key(file, "split.count", 2), put(file, 0, 2);
+    put_tensor(file, "a", DIMENSIONS(40), 24, 0), put_tensor(file, "b", DIMENSIONS(1), 24, 64);
+    put_tensor(file, "c", DIMENSIONS(96), 24, 96), put_tensor(file, "d", DIMENSIONS(32), 24, 192);
+    put_tensor(file, "e", DIMENSIONS(7), 24, 224), pad(file, 32);
+}
+
 static void merge(void)
 {
     struct assembly file = {0};
     struct error error;
     files_begin();
-    begin(&file, 3, 2, 5);
-    put_key(&file, "general.architecture", 8), put_string(&file, "x");
-    put_split_keys(&file, 0);
-    put_u32_key(&file, "last", 1);
-    put_tensor(&file, "a", DIMENSIONS(40), 24, 0), put_tensor(&file, "b", DIMENSIONS(1, 1, 1), 24, 64),
-        put_data(&file, 32, 96);
-    write_file(&file, "m-00001-of-00002.gguf");
-    begin(&file, 3, 3, 3), put_split_keys(&file, 1);
-    put_tensor(&file, "c", DIMENSIONS(96), 24, 0), put_tensor(&file, "d", DIMENSIONS(32), 24, 96);
-    put_tensor(&file, "e", DIMENSIONS(7), 24, 128), put_data(&file, 32, 160);
-    write_file(&file, "m-00002-of-00002.gguf");
-
-    begin(&file, 3, 5, 5);
-    put_key(&file, "general.architecture", 8), put_string(&file, "x");
-    put_key(&file, "split.no", 2), put(&file, 0, 2);
-    put_key(&file, "split.tensors.count", 5), put(&file, N_TENSORS, 4);
-    put_u32_key(&file, "last", 1);
-    put_key(&file, "split.count", 2), put(&file, 0, 2);
-    put_tensor(&file, "a", DIMENSIONS(40), 24, 0), put_tensor(&file, "b", DIMENSIONS(1), 24, 64);
-    put_tensor(&file, "c", DIMENSIONS(96), 24, 96), put_tensor(&file, "d", DIMENSIONS(32), 24, 192);
-    put_tensor(&file, "e", DIMENSIONS(7), 24, 224), pad(&file, 32);
+    write_parts(&file);
+    expect_merged(&file);
 
     struct checkpoint *checkpoint = checkpoint_open(".", &(struct open_options){0}, &error);
     struct gguf_model *model = checkpoint != NULL ? gguf_model_new(checkpoint, &error) : NULL;

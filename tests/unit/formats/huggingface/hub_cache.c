@@ -122,6 +122,14 @@ static void shorthand(void)
     CHECK_TEXT(outcome("../unknown"), "../unknown: No such file or directory");
     CHECK_TEXT(outcome("org/x/unknown"), "org/x/unknown: No such file or directory");
 
+    /* A real path of that name wins. */
+    snprintf(directory, sizeof directory, "org/a-model/model.safetensors");
+    files_write_safetensors(directory, header, sizeof header - 1, 1);
+    CHECK_TEXT(outcome("org/a-model"), "a-model: 0 side files, 0 notes");
+}
+
+static void places(void)
+{
     unsetenv("HF_HUB_CACHE");
     setenv("HF_HOME", "home", 1);
     write_snapshot("home/hub/models--org--in-home", "1");
@@ -136,12 +144,7 @@ static void shorthand(void)
     CHECK_TEXT(outcome("org/by-default"), "by-default: 2 side files, 0 notes");
     setenv("HF_HOME", "~/home", 1);
     CHECK_TEXT(outcome("org/in-home"), "in-home: 2 side files, 0 notes");
-
-    /* A real path of that name wins. */
     setenv("HF_HUB_CACHE", "hub", 1);
-    snprintf(directory, sizeof directory, "org/a-model/model.safetensors");
-    files_write_safetensors(directory, header, sizeof header - 1, 1);
-    CHECK_TEXT(outcome("org/a-model"), "a-model: 0 side files, 0 notes");
 }
 
 /* The converter takes the name of the directory as it is spelled: a link's own name. */
@@ -186,6 +189,7 @@ int main(void)
     links_that_leave();
     layouts();
     shorthand();
+    places();
     names();
     files_remove();
     return check_done();

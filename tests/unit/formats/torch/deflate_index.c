@@ -70,6 +70,37 @@ static void check_ranges(struct source *inflated, const unsigned char *content)
     }
 }
 
+/* What the directory says of a member, and what is there. */
+static void check_damaged(struct source *source, const struct zip_member *member, const unsigned char *content)
+{
+    static const struct {
+        int more_size, more_compressed;
+        uint32_t crc;
+        const char *error;
+    } damaged[] = {
+        {1, 0, 0, "x.pt: zip: member 'a/x' inflates to less than its 12595258 bytes"},
+        {-1, 0, 0, "x.pt: zip: member 'a/x' inflates to more than its 12595256 bytes"},
+        {0, 4, 0, "x.pt: zip: member 'a/x': bytes follow the end of its data"},
+        {0, -1, 0, "x.pt: zip: member 'a/x': its data are cut off"},
+        {0, 0, 1, "x.pt: zip: member 'a/x': CRC error"},
+    };
+    for (size_t i = 0; i < sizeof damaged / sizeof *damaged; i++) {
+        struct zip_member wrong = *member;
+        const struct zip_directory directory = {.source = source, .members = &wrong, .n_members = 1};
+        struct error error = {""};
+        wrong.size += (uint64_t)(int64_t)damaged[i].more_size;
+        wrong.compressed_size += (uint64_t)(int64_t)damaged[i].more_compressed;
+        wrong.crc ^= damaged[i].crc;
+        empty_cache();
+        struct source *inflated = inflated_source_new(&directory);
+        for (int again = 0; again < 2; again++) { /* the second reader learns it too */
+            CHECK(!reads(inflated, content, SIZE - 10, 1, &error));
+            CHECK_TEXT(error.message, damaged[i].error);
+        }
+        source_close(inflated);
+    }
+}
+
 int main(void)
 {
     files_begin();
@@ -90,32 +121,7 @@ int main(void)
     struct source *inflated = inflated_source_new(&directory);
     check_ranges(inflated, content);
     source_close(inflated);
-
-    static const struct {
-        int more_size, more_compressed;
-        uint32_t crc;
-        const char *error;
-    } damaged[] = {
-        {1, 0, 0, "x.pt: zip: member 'a/x' inflates to less than its 12595258 bytes"},
-        {-1, 0, 0, "x.pt: zip: member 'a/x' inflates to more than its 12595256 bytes"},
-        {0, 4, 0, "x.pt: zip: member 'a/x': bytes follow the end of its data"},
-        {0, -1, 0, "x.pt: zip: member 'a/x': its data are cut off"},
-        {0, 0, 1, "x.pt: zip: member 'a/x': CRC error"},
-    };
-    for (size_t i = 0; i < sizeof damaged / sizeof *damaged; i++) {
-        struct zip_member wrong = member;
-        const struct zip_directory wrong_directory = {.source = source, .members = &wrong, .n_members = 1};
-        wrong.size += (uint64_t)(int64_t)damaged[i].more_size;
-        wrong.compressed_size += (uint64_t)(int64_t)damaged[i].more_compressed;
-        wrong.crc ^= damaged[i].crc;
-        empty_cache();
-        inflated = inflated_source_new(&wrong_directory);
-        for (int again = 0; again < 2; again++) { /* the second reader learns it too */
-            CHECK(!reads(inflated, content, SIZE - 10, 1, &error));
-            CHECK_TEXT(error.message, damaged[i].error);
-        }
-        source_close(inflated);
-    }
+    check_damaged(source, &member, content);
     source_close(source);
     free(content);
     free(data);

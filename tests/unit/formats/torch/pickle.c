@@ -365,6 +365,14 @@ static void show_object(const struct pickle_object *object, char *out, size_t ca
     }
 }
 
+static void show_text(const struct pickle_node *node, char *out, size_t capacity)
+{
+    const char *kind = node->old ? "o" : "";
+    if (node->kind == PICKLE_BYTES)
+        kind = "b";
+    snprintf(out, capacity, "%s'%.*s'", kind, (int)node->text.length, node->text.bytes);
+}
+
 static void show(const struct pickle_node *node, char *out, size_t capacity)
 {
     static const char *const constants[] = {"None", "False", "True"};
@@ -379,10 +387,8 @@ static void show(const struct pickle_node *node, char *out, size_t capacity)
         snprintf(out, capacity, "%g", node->number);
         break;
     case PICKLE_TEXT:
-        snprintf(out, capacity, "%s'%.*s'", node->old ? "o" : "", (int)node->text.length, node->text.bytes);
-        break;
     case PICKLE_BYTES:
-        snprintf(out, capacity, "b'%.*s'", (int)node->text.length, node->text.bytes);
+        show_text(node, out, capacity);
         break;
     case PICKLE_TUPLE:
         show_items(&node->items, "(", ")", out, capacity);

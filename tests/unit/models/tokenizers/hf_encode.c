@@ -139,8 +139,7 @@ static void growth(void)
             buffer_append_text(&json, n == 0 ? "" : ",");
             buffer_append_text(&json, rows[i].each);
         }
-        buffer_append_text(&json, rows[i].after);
-        buffer_append_text(&json, "}");
+        buffer_printf(&json, "%s}", rows[i].after);
         CHECK_NAMED(!encode((const char *)json.bytes, json.length, pre_check_text, &count, &first, &error),
                     rows[i].each);
         CHECK_NAMED(exceeded, rows[i].each);

@@ -146,6 +146,25 @@ static bool find_importance(const struct mix *mix, const struct quantize_options
                      options->imatrix->file, tensor->name, type->name);
 }
 
+size_t quantize_unweighed(const struct gguf_model *model, const struct quantize_options *options, size_t *ret_n,
+                          const char **ret_first)
+{
+    size_t n_unweighed = 0;
+    uint64_t layer;
+    *ret_n = 0;
+    for (size_t i = 0; i < model->tensors->n_tensors; i++) {
+        const char *name = model->tensors->tensors[i].name;
+        if (!mix_traits(&model->tensors->tensors[i]).may_be_quantized || !mix_layer_of(name, &layer))
+            continue;
+        ++*ret_n;
+        if (imatrix_find(options->imatrix, &options->filter, name) != NULL)
+            continue;
+        *ret_first = n_unweighed == 0 ? name : *ret_first;
+        n_unweighed++;
+    }
+    return n_unweighed;
+}
+
 /* Keys that the tool does not copy. */
 static const char *const dropped[] = {"general.quantization_version", "general.file_type", "split.no", "split.count",
                                       "split.tensors.count"};

@@ -20,6 +20,12 @@ const struct quantize_outline *quantize_outline(const struct tensor_set *set, st
 /* Whether the tool takes a model that is a GGUF: the error says why not. */
 bool quantize_takes(const struct gguf_model *model, struct error *error);
 
+/* Of how many tensors that may be quantized the matrix of the options says nothing: the tool quantizes these as if
+ * there were no matrix, where the type allows it, and says so of each. *ret_n is how many there are, *ret_first the
+ * first one without. Only those of layers count, since llama-imatrix leaves the others out. */
+size_t quantize_unweighed(const struct gguf_model *model, const struct quantize_options *options, size_t *ret_n,
+                          const char **ret_first);
+
 /* Fails, with the reason, where the tool refuses. */
 bool gguf_plan_quantize(const struct gguf_model *model, const struct mix *mix, const struct quantize_options *options,
                         struct gguf_plan *ret_plan, struct error *error);

@@ -57,12 +57,34 @@ static const struct {
     {GGUF_CONVERTER, "model-tq2_0.gguf", "tq2_0"},
 };
 
+/* A matrix of another model is taken without a word where no type demands one: so there is one here. */
+static void note_unweighed(const struct gguf_model *model, const struct quantize_options *options)
+{
+    size_t n;
+    const char *first = NULL;
+    size_t n_unweighed = quantize_unweighed(model, options, &n, &first);
+    if (options->imatrix == NULL || n_unweighed == 0)
+        return;
+    if (n_unweighed == n)
+        checkpoint_note(model->checkpoint,
+                        "gguf/: %s says nothing of any tensor that is quantized, and may be of another model: all are "
+                        "quantized as without it",
+                        options->imatrix->file);
+    else
+        checkpoint_note(
+            model->checkpoint,
+            "gguf/: %s says nothing of '%s', nor of %zu more of %zu tensors: they are quantized as without it",
+            options->imatrix->file, first, n_unweighed - 1, n);
+}
+
 static void *make_model(void *context, struct error *error)
 {
     const struct tree *tree = ((const struct gguf_files *)context)->tree;
     struct gguf_model *model = gguf_model_new(tree_checkpoint(tree), error);
-    if (model != NULL)
-        model->edits = &tree_options(tree)->edits;
+    if (model == NULL)
+        return NULL;
+    model->edits = &tree_options(tree)->edits;
+    note_unweighed(model, &tree_options(tree)->quantize);
     return model;
 }
 

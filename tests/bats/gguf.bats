@@ -154,6 +154,7 @@ written_type() {
     "$WFS" cat -o requantize,imatrix="$matrix" "$SOURCE" gguf/model-Q8_0.gguf | grep -a -F quantize.imatrix.entries_count
     "$WFS" info -o requantize,imatrix="$matrix" --all "$SOURCE" | grep -F 'saw nothing of 1 matrices or experts'
     run ! "$WFS" cat -o requantize,imatrix="$matrix",include-weights=none "$SOURCE" gguf/model-IQ2_M.gguf
+    "$WFS" info -o requantize,imatrix="$matrix" --all "$SOURCE" | grep -F 'says nothing of any tensor that is quantized'
     run ! "$WFS" cat -o imatrix="$matrix",include-weights=a,exclude-weights=b "$SOURCE" metadata.json
     [[ $output == *"option exclude-weights: not together with include-weights"* ]]
     echo "this is not an importance matrix" >"$text"

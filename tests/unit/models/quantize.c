@@ -103,11 +103,29 @@ static void refusals(struct gguf_model *model)
                 "a plain container");
 }
 
+/* A matrix that knows of one of the three matrices in layers, and of one that is of another model. */
+static void unweighed(const struct gguf_model *model)
+{
+    static const float columns[64];
+    struct imatrix_entry entries[] = {{"blk.2.attn_k.weight", columns, 64, true},
+                                      {"blk.3.attn_v.weight", columns, 64, true}};
+    const struct imatrix imatrix = {.file = "m", .entries = entries, .n_entries = 2};
+    const struct quantize_options options = {.imatrix = &imatrix};
+    const char *first = NULL;
+    size_t n;
+    CHECK(quantize_unweighed(model, &options, &n, &first) == 2 && n == 3);
+    CHECK_TEXT(first, "blk.10.attn_v.weight");
+    const char *const exclude[] = {"attn_k", NULL};
+    const struct quantize_options filtered = {.imatrix = &imatrix, .filter = {.exclude = exclude}};
+    CHECK_NAMED(quantize_unweighed(model, &filtered, &n, &first) == 3, "one that is excluded says nothing");
+}
+
 int main(void)
 {
     struct arena *arena = arena_new();
     struct gguf_model *model = make_model(arena);
     as_the_tool(model);
+    unweighed(model);
     refusals(model);
     free_model(model);
     arena_free(arena);

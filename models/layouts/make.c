@@ -18,6 +18,10 @@
 
 enum { MAX_FILES = 4096, MAX_PARTS = 65536, MAX_COUNT = 1 << 20, MAX_NAME = 255 };
 
+/* What a layout may cost: rows that are done, tensors that are looked at. A second or two; 64 ranks of the largest
+ * models need less. */
+enum { MAX_STEPS = 100 * 1000 * 1000, STEPS_OF_ROW = 64 };
+
 struct making {
     struct scope scope;
     struct cutter cutter;
@@ -28,6 +32,7 @@ struct making {
     struct layout_product *product;
     struct layout_tensor *tensors; /* of the file that is being made */
     size_t n_tensors, capacity;
+    uint64_t n_steps;
     struct error *error;
 };
 
@@ -272,12 +277,14 @@ static size_t lower_bound(const struct tensor_set *set, const char *text, size_t
 }
 
 /* Whether a row names a tensor otherwise than by '*'. */
-static bool is_named(const struct layout_file *file, const struct tensor *tensor)
+static bool is_named(struct making *making, const struct tensor *tensor)
 {
+    const struct layout_file *file = making->file;
     uint64_t numbers[PATTERN_NUMBERS];
     for (size_t i = 0; i < file->n_blocks; i++)
         for (unsigned j = 0; j < file->blocks[i].n_rows; j++) {
             const struct layout_row *row = &file->blocks[i].rows[j];
+            making->n_steps += row->n_from;
             for (unsigned k = 0; k < row->n_from; k++)
                 if (!text_ends_with(row->from[k], "*") &&
                     pattern_match(row->from[k], tensor->name, tensor->name_length, numbers))
@@ -295,10 +302,11 @@ static void find_tensors(struct search *search)
     for (size_t i = lower_bound(set, search->pattern, prefix); i < set->n_tensors; i++) {
         const struct tensor *tensor = &set->tensors[set->by_name[i]];
         struct found found = {.tensor = tensor};
-        if (tensor->name_length < prefix || memcmp(tensor->name, search->pattern, prefix) != 0)
+        if (tensor->name_length < prefix || memcmp(tensor->name, search->pattern, prefix) != 0 ||
+            making->n_steps++ > MAX_STEPS)
             break;
         if (!pattern_match(search->pattern, tensor->name, tensor->name_length, found.numbers) ||
-            (is_rest && is_named(making->file, tensor)))
+            (is_rest && is_named(making, tensor)))
             continue;
         if (search->n_found == capacity) {
             capacity = capacity * 2 + 16;
@@ -456,9 +464,14 @@ static bool make_row(struct making *making, const struct layout_row *row)
 
 static bool make_rows(struct making *making, const struct layout_block *block)
 {
-    for (unsigned i = 0; i < block->n_rows; i++)
-        if (!make_row(making, &block->rows[i]))
+    for (unsigned i = 0; i < block->n_rows; i++) {
+        bool made = make_row(making, &block->rows[i]);
+        making->n_steps += STEPS_OF_ROW;
+        if (made && making->n_steps > MAX_STEPS)
+            made = error_set(making->error, "there are too many rows and tensors");
+        if (!made)
             return fail_at(making, block->rows[i].place);
+    }
     return true;
 }
 

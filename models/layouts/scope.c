@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_DEPTH = 16, MAX_LOOKED_UP = 200 * 1000 * 1000 };
+enum { MAX_DEPTH = 16, MAX_LOOKED_UP = 20 * 1000 * 1000 };
 
 void scope_push(struct scope *scope, const char *name, struct value value)
 {

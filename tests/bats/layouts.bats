@@ -107,6 +107,12 @@ refused() {
     [ "$output" = "wfs: own: unknown parameter 'tq'" ]
 }
 
+@test "a layout that would go on for hours ends in one line" {
+    echo '{"files": {"name": "{r}", "for": {"r": "4096"}}, "tensors": [{"for": {"x": "1000000"}, "tensors": [{"from": "a", "optional": true}]}]}' >"$OWN"
+    run -1 "$WFS" layout check "$OWN" "$MODEL"
+    [ "$output" = "wfs: $OWN:1: tensors[0].tensors[0]: there are too many rows and tensors" ]
+}
+
 @test "a parameter that the layout refuses: no tree, one line" {
     own_layout
     run -1 "$WFS" ls -o "layout=$OWN:tp=3" "$MODEL"
@@ -146,7 +152,7 @@ refused() {
 }
 
 @test "ranks of Falcon's key heads, packed q, k and v, rows and a vocabulary that are filled up, shared experts, names below language_model" {
-    for what in falcon phi filled vocabulary shared below; do
+    for what in falcon phi filled vocabulary transposed shared below; do
         layouts "$what" "$WFS" "$BATS_TEST_TMPDIR"
     done
 }
@@ -167,7 +173,9 @@ refused() {
     run -1 "$WFS" ls -o shards=trtllm:pp=9 "$MODEL"
     [ "$output" = "wfs: layout trtllm: pp=9 is more than the 3 layers" ]
     run -1 "$WFS" ls -o shards=trtllm:dtype=int8 "$MODEL"
-    [[ $output == *"dtype is none of float16, bfloat16, float32" ]]
+    [ "$output" = "wfs: layout trtllm: dtype=int8 is none of float16, bfloat16, float32" ]
+    run -1 "$WFS" ls -o shards=trtllm:release=2 "$MODEL"
+    [ "$output" = "wfs: layout trtllm: release=2 is neither 1.2 nor 0.17" ]
     printf '{"dense": "o",\n"qkv": 3}' >"$OUT.json"
     run -1 "$WFS" ls -o "shards=trtllm:keymap=$OUT.json" "$MODEL"
     [ "$output" = "wfs: $OUT.json:2: 'qkv' is neither a text nor a list of texts" ]

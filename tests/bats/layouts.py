@@ -4,7 +4,7 @@
     antigravity SOURCE OUT    what the layout made, by the engine's own rules
     own SOURCE OUT            what own.json made
     rename SOURCE DIRECTORY   the same model under other names
-    falcon|filled|vocabulary|phi|shared|below WFS DIRECTORY   ranks of such models, by the rules of the engines
+    falcon|filled|vocabulary|phi|transposed|shared|below WFS DIRECTORY   ranks of such models, by the rules of the engines
     experts WFS DIRECTORY SEED    ranks of random experts, put together again
     missing WFS DIRECTORY     a model that lacks tensors is refused
     torch WFS SOURCE DIRECTORY    ranks of the model in a torch file are those of SOURCE
@@ -415,6 +415,20 @@ def missing(wfs, directory):
     assert rank["model.layers.0.self_attn.qkv_proj.bias"][1] == [32], rank.keys()
 
 
+def transposed(wfs, directory):
+    """GPT-2 by a dictionary: the loader expects rows where columns are."""
+    source, layer = pathlib.Path(directory) / "transposed", "h.0."
+    shapes = {"wte.weight": [50, 32], "ln_f.weight": [32], "ln_f.bias": [32], layer + "attn.c_attn.weight": [32, 96], layer + "attn.c_attn.bias": [96],
+              layer + "attn.c_proj.weight": [32, 32], layer + "mlp.c_fc.weight": [32, 128], layer + "mlp.c_proj.weight": [128, 32]}
+    write_model(source, {**shapes, layer + "ln_1.weight": [32], layer + "ln_2.weight": [32]}, {
+        **LLAMA, "architectures": ["GPT2LMHeadModel"], "model_type": "gpt2", "num_key_value_heads": 4, "intermediate_size": 128})
+    keys = pathlib.Path(directory) / "transposed.json"
+    keys.write_text(json.dumps({"transformer": "", "layers": "h", "vocab_embedding": "wte", "lm_head": "wte", "attention": "attn", "qkv": "c_attn",
+                                "dense": "c_proj", "fc": "c_fc", "proj": "c_proj", "input_layernorm": "ln_1", "post_layernorm": "ln_2", "ln_f": "ln_f"}))
+    refused = subprocess.run([wfs, "ls", "-o", f"shards=trtllm:tp=1,keymap={keys}", source], capture_output=True, text=True)
+    assert refused.returncode == 1 and "there are more columns than hidden_size" in refused.stderr, refused.stderr
+
+
 def shared(wfs, directory):
     shapes = {name: shape for name, shape in llama_shapes(48).items() if ".mlp." not in name}
     mlp = "model.layers.0.mlp."
@@ -491,5 +505,5 @@ def sizes(wfs, directory):
 
 if __name__ == "__main__":
     {"make": make, "antigravity": antigravity, "own": own, "ranks": ranks, "rename": rename, "falcon": falcon, "filled": filled,
-     "vocabulary": vocabulary, "phi": phi, "experts": experts, "missing": missing,
+     "vocabulary": vocabulary, "phi": phi, "experts": experts, "missing": missing, "transposed": transposed,
      "shared": shared, "below": below, "torch": torch, "sizes": sizes}[sys.argv[1]](*sys.argv[2:])

@@ -1,5 +1,5 @@
-/* Any bytes as a layout file of a small model, after a line "@layout", or as a dictionary of names, after "@keymap",
- * that TensorRT-LLM's layout is made with.
+/* Any bytes as a layout file of a small model, from a "{" on or after a line "@layout", or as a dictionary of names,
+ * after "@keymap", that TensorRT-LLM's layout is made with.
  *
  * Holds for what is accepted: all tensors of all files are read, and files have names. */
 #include "models/layouts/find.h"
@@ -9,7 +9,7 @@
 
 #include <fcntl.h>
 
-enum { MOST_BYTES = 1 << 14, MOST_READ = 1 << 12, MOST_TENSORS = 200 };
+enum { MOST_BYTES = 1 << 16, MOST_READ = 1 << 12, MOST_TENSORS = 200 };
 
 static char directory[] = "/tmp/wfs-fuzz-XXXXXX";
 static struct checkpoint *checkpoint;
@@ -114,37 +114,53 @@ static void read_product(const struct layout_product *product)
     }
 }
 
-static void try_layout(const char *layout)
+static bool try_layout(const char *layout)
 {
     struct error error;
     struct arena *arena = arena_new();
     struct layout_request request;
     struct layout_product product;
-    if (!layout_find(layout, arena, &request, &error) ||
-        !layout_make(request.file, request.parameters, model, arena, &product, &error))
-        require_one_line(&error);
-    else
+    bool made = layout_find(layout, arena, &request, &error) &&
+                layout_make(request.file, request.parameters, model, arena, &product, &error);
+    if (made)
         read_product(&product);
+    else
+        require_one_line(&error);
     arena_free(arena);
+    return made;
+}
+
+static void try_keys(void)
+{
+    char layout[512];
+    static const char *const rules[] = {"", ",keymap-rules=sections"};
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
+        snprintf(layout, sizeof layout, LAYOUTS "/trtllm.json:tp=2,keymap=%s%s", path_of("input.json"), rules[i]);
+        try_layout(layout);
+    }
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const char of_layout[] = "@layout\n", of_keys[] = "@keymap\n";
     char layout[256];
-    if (model == NULL)
+    if (model == NULL) {
         open_model();
+        require(try_layout(LAYOUTS "/trtllm.json:tp=2,keymap=") && try_layout(LAYOUTS "/vllm.json:tp=2"));
+    }
     bool is_layout = size >= strlen(of_layout) && memcmp(data, of_layout, strlen(of_layout)) == 0;
     bool is_keys = size >= strlen(of_keys) && memcmp(data, of_keys, strlen(of_keys)) == 0;
-    if (size > MOST_BYTES || (!is_layout && !is_keys))
+    bool is_plain = size > 0 && *data == '{';
+    if (size > MOST_BYTES || (!is_layout && !is_keys && !is_plain))
         return 0;
-    write_file("input.json", data + strlen(of_layout), size - strlen(of_layout));
-    if (is_layout)
-        try_layout(path_of("input.json"));
-    for (int older = 0; is_keys && older < 2; older++) {
-        snprintf(layout, sizeof layout, "trtllm:tp=2,keymap=%s%s", path_of("input.json"),
-                 older ? ",keymap-rules=sections" : "");
-        try_layout(layout);
+    size_t start = is_plain ? 0 : strlen(of_layout);
+    write_file("input.json", data + start, size - start);
+    if (is_keys) {
+        try_keys();
+        return 0;
     }
+    try_layout(path_of("input.json"));
+    snprintf(layout, sizeof layout, "%s:tp=2", path_of("input.json"));
+    try_layout(layout);
     return 0;
 }

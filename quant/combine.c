@@ -2,11 +2,20 @@
 #define CUT_EIGHTS      NULL
 #include "quant/combine_loops.h"
 
-const struct combine_kernels *combine_kernels(void)
+const struct combine_kernels *combine_kernels_at(enum cpu_level level)
 {
 #if defined(__x86_64__)
-    if (cpu_level() >= CPU_AVX2)
+    if (level >= CPU_AVX512)
+        return &combine_avx512;
+    if (level >= CPU_AVX2)
         return &combine_avx2;
+#else
+    (void)level;
 #endif
     return &combine_portable;
+}
+
+const struct combine_kernels *combine_kernels(void)
+{
+    return combine_kernels_at(cpu_level());
 }

@@ -13,7 +13,8 @@ struct combine_kernels {
     void (*cut_eights)(const struct fields *fields, const unsigned char *words, size_t n_words, unsigned char *out);
 };
 
-extern const struct combine_kernels combine_portable, combine_avx2;
+extern const struct combine_kernels combine_portable, combine_avx2, combine_avx512;
 
-/* The best for this processor. */
+/* The best for this processor, and for one of a level. */
 const struct combine_kernels *combine_kernels(void);
+const struct combine_kernels *combine_kernels_at(enum cpu_level level);

@@ -69,14 +69,20 @@ static void e8m0_decode(const void *blocks, float *values, size_t n_blocks)
 }
 
 #if defined(__x86_64__)
-decode_function f8_e4m3_decode_avx2, f8_e5m2_decode_avx2, f8_e8m0_decode_avx2;
+decode_function f8_e4m3_decode_avx2, f8_e5m2_decode_avx2, f8_e4m3fnuz_decode_avx2, f8_e5m2fnuz_decode_avx2;
+decode_function f8_e8m0_decode_avx2;
+decode_function f8_e4m3_decode_avx512, f8_e5m2_decode_avx512;
 #else
-#define f8_e4m3_decode_avx2 NULL
-#define f8_e5m2_decode_avx2 NULL
-#define f8_e8m0_decode_avx2 NULL
+#define f8_e4m3fnuz_decode_avx2 NULL
+#define f8_e5m2fnuz_decode_avx2 NULL
+#define f8_e4m3_decode_avx512   NULL
+#define f8_e5m2_decode_avx512   NULL
+#define f8_e4m3_decode_avx2     NULL
+#define f8_e5m2_decode_avx2     NULL
+#define f8_e8m0_decode_avx2     NULL
 #endif
 
-#define F8(type, its_name, its_decode, avx2_decode)                                                                    \
+#define F8(type, its_name, its_decode, avx2_decode, avx512_decode)                                                     \
     const struct dtype type = {                                                                                        \
         .name = its_name,                                                                                              \
         .kind = DTYPE_FLOAT,                                                                                           \
@@ -85,10 +91,11 @@ decode_function f8_e4m3_decode_avx2, f8_e5m2_decode_avx2, f8_e8m0_decode_avx2;
         .ggml_type = GGML_TYPE_NONE,                                                                                   \
         .kernels[CPU_PORTABLE] = {.decode = its_decode},                                                               \
         .kernels[CPU_AVX2] = {.decode = avx2_decode},                                                                  \
+        .kernels[CPU_AVX512] = {.decode = avx512_decode},                                                              \
     }
 
-F8(f8_e4m3_dtype, "F8_E4M3", e4m3_decode, f8_e4m3_decode_avx2);
-F8(f8_e5m2_dtype, "F8_E5M2", e5m2_decode, f8_e5m2_decode_avx2);
-F8(f8_e4m3fnuz_dtype, "F8_E4M3FNUZ", e4m3fnuz_decode, NULL);
-F8(f8_e5m2fnuz_dtype, "F8_E5M2FNUZ", e5m2fnuz_decode, NULL);
-F8(f8_e8m0_dtype, "F8_E8M0", e8m0_decode, f8_e8m0_decode_avx2);
+F8(f8_e4m3_dtype, "F8_E4M3", e4m3_decode, f8_e4m3_decode_avx2, f8_e4m3_decode_avx512);
+F8(f8_e5m2_dtype, "F8_E5M2", e5m2_decode, f8_e5m2_decode_avx2, f8_e5m2_decode_avx512);
+F8(f8_e4m3fnuz_dtype, "F8_E4M3FNUZ", e4m3fnuz_decode, f8_e4m3fnuz_decode_avx2, NULL);
+F8(f8_e5m2fnuz_dtype, "F8_E5M2FNUZ", e5m2fnuz_decode, f8_e5m2fnuz_decode_avx2, NULL);
+F8(f8_e8m0_dtype, "F8_E8M0", e8m0_decode, f8_e8m0_decode_avx2, NULL);

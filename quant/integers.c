@@ -4,13 +4,18 @@
 #include <string.h>
 
 #if defined(__x86_64__)
-decode_function u8_decode_avx2, i8_decode_avx2;
+decode_function u8_decode_avx2, i8_decode_avx2, u64_decode_avx2;
+decode_function u8_decode_avx512, i64_decode_avx512, u64_decode_avx512;
 #else
-#define u8_decode_avx2 NULL
-#define i8_decode_avx2 NULL
+#define u8_decode_avx512  NULL
+#define i64_decode_avx512 NULL
+#define u64_decode_avx512 NULL
+#define u8_decode_avx2    NULL
+#define i8_decode_avx2    NULL
+#define u64_decode_avx2   NULL
 #endif
 
-#define INTEGER(prefix, type, its_name, its_numpy, its_ggml_type, avx2_decode)                                         \
+#define INTEGER(prefix, type, its_name, its_numpy, its_ggml_type, avx2_decode, avx512_decode)                          \
     static void prefix##_decode(const void *blocks, float *values, size_t n_blocks)                                    \
     {                                                                                                                  \
         const uint8_t *bytes = blocks;                                                                                 \
@@ -29,16 +34,17 @@ decode_function u8_decode_avx2, i8_decode_avx2;
         .ggml_type = its_ggml_type,                                                                                    \
         .kernels[CPU_PORTABLE] = {.decode = prefix##_decode},                                                          \
         .kernels[CPU_AVX2] = {.decode = avx2_decode},                                                                  \
+        .kernels[CPU_AVX512] = {.decode = avx512_decode},                                                              \
     }
 
-INTEGER(i8, int8_t, "I8", "|i1", 24, i8_decode_avx2);
-INTEGER(i16, int16_t, "I16", "<i2", 25, NULL);
-INTEGER(i32, int32_t, "I32", "<i4", 26, NULL);
-INTEGER(i64, int64_t, "I64", "<i8", 27, NULL);
-INTEGER(u8, uint8_t, "U8", "|u1", GGML_TYPE_NONE, u8_decode_avx2);
-INTEGER(u16, uint16_t, "U16", "<u2", GGML_TYPE_NONE, NULL);
-INTEGER(u32, uint32_t, "U32", "<u4", GGML_TYPE_NONE, NULL);
-INTEGER(u64, uint64_t, "U64", "<u8", GGML_TYPE_NONE, NULL);
+INTEGER(i8, int8_t, "I8", "|i1", 24, i8_decode_avx2, NULL);
+INTEGER(i16, int16_t, "I16", "<i2", 25, NULL, NULL);
+INTEGER(i32, int32_t, "I32", "<i4", 26, NULL, NULL);
+INTEGER(i64, int64_t, "I64", "<i8", 27, NULL, i64_decode_avx512);
+INTEGER(u8, uint8_t, "U8", "|u1", GGML_TYPE_NONE, u8_decode_avx2, u8_decode_avx512);
+INTEGER(u16, uint16_t, "U16", "<u2", GGML_TYPE_NONE, NULL, NULL);
+INTEGER(u32, uint32_t, "U32", "<u4", GGML_TYPE_NONE, NULL, NULL);
+INTEGER(u64, uint64_t, "U64", "<u8", GGML_TYPE_NONE, u64_decode_avx2, u64_decode_avx512);
 
 static void bool_decode(const void *blocks, float *values, size_t n_blocks)
 {

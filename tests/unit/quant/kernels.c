@@ -300,13 +300,35 @@ static void check_dtype(const struct dtype *dtype)
     }
 }
 
+/* Of 64 bits those that lie on, or next to, the middle between two F32. */
+static void check_middles(const struct dtype *dtype, enum cpu_level level)
+{
+    enum { N = 64 * 5 };
+    uint64_t numbers[N];
+    float expected[N], values[N];
+    size_t n = 0;
+    for (unsigned bit = 0; bit < 64; bit++)
+        for (int i = -2; i <= 2; i++)
+            numbers[n++] = ((uint64_t)1 << bit) + (bit >= 24 ? (uint64_t)1 << (bit - 24) : 0) + (uint64_t)(int64_t)i;
+    dtype_kernels_at(dtype, CPU_PORTABLE).decode(numbers, expected, N);
+    dtype_kernels_at(dtype, level).decode(numbers, values, N);
+    char what[64];
+    snprintf(what, sizeof what, "%s, %s, rounds to even", dtype->name, cpu_level_name(level));
+    CHECK_NAMED(memcmp(values, expected, sizeof values) == 0, what);
+}
+
 int main(void)
 {
     make_importance();
+    for (int level = CPU_AVX2; level <= (int)cpu_level(); level++) {
+        check_middles(dtype_by_name("U64"), (enum cpu_level)level);
+        check_middles(dtype_by_name("I64"), (enum cpu_level)level);
+    }
     for (size_t i = 0; dtypes[i] != NULL; i++)
         check_dtype(dtypes[i]);
     for (int level = CPU_AVX2; level <= (int)cpu_level(); level++)
         check_encode((struct encoding){.dtype = &q4_0_dtype, .rule = &q4_0_absmax7_rule}, (enum cpu_level)level, false);
+    printf("# levels: up to %s, which this processor has\n", cpu_level_name(cpu_level()));
     CHECK_NAMED(true, "levels compared: as many as this processor has");
     return check_done();
 }

@@ -255,54 +255,68 @@ static void test_numbers(void)
 }
 
 /* The fast kernels against the portable ones, for counts that leave a rest. */
-static void test_levels(void)
+static bool is_as_portable(enum cpu_level level)
 {
-    enum { MOST = 37 };
-    float others[MOST], portable[MOST], fast[MOST];
+    enum { MOST = 67 };
+    const struct combine_kernels *portable = combine_kernels_at(CPU_PORTABLE), *fast = combine_kernels_at(level);
+    float others[MOST], expected[MOST + 1], values[MOST + 1];
     bool good = true;
     for (unsigned n = 0; n < MOST; n++)
         for (enum combination op = ADD; op <= DIVIDE; op++)
             for (unsigned each = 0; each < 2; each++) {
-                for (unsigned i = 0; i < n; i++) {
-                    portable[i] = fast[i] = (float)(int)(i * i) / 7 - 20;
+                for (unsigned i = 0; i <= n; i++) {
+                    expected[i] = values[i] = (float)(int)(i * i) / 7 - 20;
                     others[i] = (float)i / 3 - 2.1f;
                 }
-                const struct combine_kernels *both[] = {&combine_portable, combine_kernels()};
-                for (unsigned level = 0; level < 2; level++)
-                    if (each)
-                        both[level]->with_each(op, level ? fast : portable, n, others);
-                    else
-                        both[level]->with_one(op, level ? fast : portable, n, 1.3f);
-                good &= memcmp(portable, fast, n * sizeof *fast) == 0;
+                if (each) {
+                    portable->with_each(op, expected, n, others);
+                    fast->with_each(op, values, n, others);
+                } else {
+                    portable->with_one(op, expected, n, 1.3f);
+                    fast->with_one(op, values, n, 1.3f);
+                }
+                good &= memcmp(expected, values, (n + 1) * sizeof *values) == 0;
             }
-    CHECK_NAMED(good, "arithmetic at all levels");
+    return good;
 }
 
-static void test_cut_eights(void)
+static bool cuts_eights(const struct combine_kernels *kernels, const struct fields *fields)
 {
-    enum { MOST = 11 };
-    const struct fields fields = {1, 8, 4, {0, 16, 4, 20, 8, 24, 12, 28}};
+    enum { MOST = 19 };
     unsigned char words[4 * MOST], out[8 * MOST + 1];
     bool good = true;
     for (unsigned i = 0; i < sizeof words; i++)
-        words[i] = (unsigned char)(i * 73 + 11);
-    for (unsigned n = 0; combine_kernels()->cut_eights != NULL && n <= MOST; n++) {
+        words[i] = (unsigned char)below(256);
+    for (unsigned n = 0; n <= MOST; n++) {
         memset(out, 0xee, sizeof out);
-        combine_kernels()->cut_eights(&fields, words, n, out);
-        for (unsigned i = 0; i < 8 * n; i++) {
-            unsigned shift = fields.shifts[i % 8];
-            good &= out[i] == (words[i / 8 * 4 + shift / 8] >> shift % 8 & 15);
-        }
+        kernels->cut_eights(fields, words, n, out);
+        for (unsigned i = 0; i < 8 * n; i++)
+            good &= out[i] == (read_le(words + i / 8 * 4, 4) >> fields->shifts[i % 8] & ((1u << fields->bits) - 1));
         good &= out[8 * n] == 0xee;
     }
-    CHECK_NAMED(good, "words of eight fields in any order");
+    return good;
+}
+
+static void test_levels(void)
+{
+    static const struct fields fields[] = {{1, 8, 4, {0, 16, 4, 20, 8, 24, 12, 28}},
+                                           {1, 8, 4, {0, 4, 8, 12, 16, 20, 24, 28}},
+                                           {1, 8, 3, {29, 1, 2, 7, 8, 15, 17, 24}}};
+    for (int level = CPU_AVX2; level <= (int)cpu_level(); level++) {
+        const struct combine_kernels *kernels = combine_kernels_at((enum cpu_level)level);
+        bool good = kernels->cut_eights != NULL;
+        CHECK_NAMED(is_as_portable((enum cpu_level)level), "arithmetic is as the portable one's");
+        for (unsigned i = 0; i < sizeof fields / sizeof *fields && good; i++)
+            good = cuts_eights(kernels, &fields[i]);
+        CHECK_NAMED(good, "words of eight fields in any order");
+    }
+    printf("# levels: up to %s, which this processor has\n", cpu_level_name(cpu_level()));
 }
 
 int main(void)
 {
     arena = arena_new();
     test_levels();
-    test_cut_eights();
     test_fields();
     test_transposed_fields();
     test_reinterpret();

@@ -42,19 +42,6 @@ static void log_of_negated(float *values, size_t n)
         values[i] = logf(-values[i]);
 }
 
-/* torch's, which is x itself above its threshold. */
-static void soft_plus(float *values, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        values[i] = values[i] > 20 ? values[i] : (float)log1p((double)expf(values[i]));
-}
-
-static void soft_plus_back(float *values, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        values[i] = values[i] > 20 ? values[i] : (float)log(expm1((double)values[i]));
-}
-
 const struct elementwise plus_one = {
     .forward_text = "x + 1",
     .backward_text = "x - 1",
@@ -78,14 +65,6 @@ const struct elementwise plus_exp = {
     .backward_text = "log(x)",
     .forward = positive_exp,
     .backward = logarithm,
-    .exactness = "as that of -exp(x)",
-};
-
-const struct elementwise softplus = {
-    .forward_text = "log(1 + exp(x))",
-    .backward_text = "log(exp(x) - 1)",
-    .forward = soft_plus,
-    .backward = soft_plus_back,
     .exactness = "as that of -exp(x)",
 };
 

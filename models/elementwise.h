@@ -22,7 +22,7 @@ struct elementwise {
 
 extern const struct elementwise plus_one;
 extern const struct elementwise minus_exp;
-extern const struct elementwise softplus; /* as exact as exponentials are */
+extern const struct elementwise softplus; /* softplus.c */
 extern const struct elementwise plus_exp;
 
 /* For `apply`: multiplied with the factors of these names, one after the other, or divided on the way back. */

@@ -113,6 +113,14 @@ static uint32_t *converter_order(const struct tensor_set *stored, struct arena *
     return order;
 }
 
+static bool decides(const struct draft *draft, const struct tensor *tensor, struct arena *arena)
+{
+    const struct tower *tower = draft->family->tower;
+    if (tower != NULL && tower->type_of_all)
+        return strstr(tensor->name, "language_model.") == NULL;
+    return family_name(draft, tensor, arena) != NULL;
+}
+
 /* --outtype auto: the first matrix in one of the two types decides, as stored. */
 static const struct dtype *guess_type(const struct draft *draft, const struct tensor_set *set, const uint32_t *order,
                                       struct arena *arena)
@@ -120,7 +128,7 @@ static const struct dtype *guess_type(const struct draft *draft, const struct te
     for (size_t i = 0; i < set->n_tensors; i++) {
         const struct tensor *tensor = &set->tensors[order != NULL ? order[i] : i];
         bool is_sixteen = tensor->dtype == &bf16_dtype || tensor->dtype == &f16_dtype;
-        if (tensor->rank >= 2 && is_sixteen && family_name(draft, tensor, arena) != NULL)
+        if (tensor->rank >= 2 && is_sixteen && decides(draft, tensor, arena))
             return tensor->dtype;
     }
     return &f16_dtype;

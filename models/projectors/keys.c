@@ -35,27 +35,29 @@ static bool set_channels(struct draft *draft, const char *key, const char *from,
     return true;
 }
 
-/* Mistral's own format has no file for them: those of CLIP. */
-static void set_constants(struct draft *draft)
-{
-    static double mean[] = {0.48145466, 0.4578275, 0.40821073}, deviation[] = {0.26862954, 0.26130258, 0.27577711};
-    layers_set(draft, "vision.image_mean", GGUF_F32, &(struct layers){3, mean});
-    layers_set(draft, "vision.image_std", GGUF_F32, &(struct layers){3, deviation});
-}
-
 static bool emit_normalization(struct draft *draft, struct error *error)
 {
-    if (strcmp(draft->model->checkpoint->format, "mistral") == 0) {
-        set_constants(draft);
-        return true;
-    }
     return set_channels(draft, "vision.image_mean", "preprocessor.image_mean", error) &&
            set_channels(draft, "vision.image_std", "preprocessor.image_std", error);
 }
 
+void set_normalization(struct draft *draft, const double mean[3], const double deviation[3])
+{
+    double values[2][3];
+    memcpy(values[0], mean, sizeof values[0]);
+    memcpy(values[1], deviation, sizeof values[1]);
+    layers_set(draft, "vision.image_mean", GGUF_F32, &(struct layers){3, values[0]});
+    layers_set(draft, "vision.image_std", GGUF_F32, &(struct layers){3, values[1]});
+}
+
+static bool emit_sizes(struct draft *draft, struct error *error)
+{
+    return draft_emit(draft, vision_size_keys, error);
+}
+
 const struct key_row tower_keys[] = {FILE_TYPE_KEY, {0}};
 
-const struct key_row vision_keys[] = {
+const struct key_row vision_size_keys[] = {
     FLAG("has_vision_encoder"),
     {"vision.projection_dim", GGUF_U32, REQUIRED, "text.hidden_size|text.n_embd|text.dim"},
     {"vision.image_size", GGUF_U32, REQUIRED, "image_size"},
@@ -64,9 +66,10 @@ const struct key_row vision_keys[] = {
     {"vision.feed_forward_length", GGUF_U32, REQUIRED, "intermediate_size|vt_intermediate_size"},
     {"vision.block_count", GGUF_U32, REQUIRED, VISION_BLOCK_COUNT},
     {"vision.attention.head_count", GGUF_U32, REQUIRED, "num_attention_heads|num_heads|heads|vt_num_attention_heads"},
-    {.emit = emit_normalization},
     {0},
 };
+
+const struct key_row vision_keys[] = {{.emit = emit_sizes}, {.emit = emit_normalization}, {0}};
 
 const struct key_row audio_keys[] = {
     FLAG("has_audio_encoder"),

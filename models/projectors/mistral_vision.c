@@ -68,7 +68,18 @@ static bool emit_merge_size(struct draft *draft, struct error *error)
     return !merges || draft_emit(draft, rows, error);
 }
 
+/* The format has no file for them: those of CLIP. */
+static bool emit_normalization(struct draft *draft, struct error *error)
+{
+    static const double mean[] = {0.48145466, 0.4578275, 0.40821073};
+    static const double deviation[] = {0.26862954, 0.26130258, 0.27577711};
+    (void)error;
+    set_normalization(draft, mean, deviation);
+    return true;
+}
+
 static const struct key_row keys[] = {
+    {.emit = emit_normalization},
     PROJECTOR_TYPE("pixtral"),
     {"vision.attention.layer_norm_epsilon", GGUF_F32, REQUIRED, "outer.norm_eps"},
     {"rope.freq_base", GGUF_F32, REQUIRED, "rope_theta"},
@@ -80,7 +91,8 @@ static const struct key_row keys[] = {
 static const char *const parts[] = {"vision_encoder.", "vision_language_adapter.", "patch_merger.",
                                     "pre_mm_projector_norm", NULL};
 static const char *const borrowed[] = {"tok_embeddings.weight", NULL};
-static const struct tower tower = {.config = {.vision = "vision_encoder"}, .parts = parts, .borrowed = borrowed};
+static const struct tower tower = {
+    .config = {.vision = "vision_encoder"}, .parts = parts, .borrowed = borrowed, .type_of_all = true};
 
 const struct family mistral_vision_projector = {
     .name = "pixtral, Mistral's own format",
@@ -88,7 +100,7 @@ const struct family mistral_vision_projector = {
     .summary = "the vision tower of Mistral's own format",
     .hf = names,
     .tensors = {tensors},
-    .keys = {tower_keys, vision_keys, keys},
+    .keys = {tower_keys, vision_size_keys, keys},
     .tower = &tower,
     .adjust = adjust,
 };

@@ -99,7 +99,8 @@ static const struct key_row keys[] = {
 static const char *const parts[] = {"multi_modal_projector.", "vision_tower.", "model.multi_modal_projector.",
                                     "model.vision_tower.", NULL};
 static const char *const borrowed[] = {"model.embed_tokens.weight", NULL};
-static const struct tower tower = {.config = {.vision = "vision_config"}, .parts = parts, .borrowed = borrowed};
+static const struct tower tower = {
+    .config = {.vision = "vision_config"}, .parts = parts, .borrowed = borrowed, .type_of_all = true};
 
 /* Names that a later transformers gives the same tensors. */
 static const char *rename_newer(struct arena *arena, const struct facts *facts, enum direction direction,

@@ -26,9 +26,10 @@ void tower_count_layers(struct facts *facts, const struct hparams *hparams);
 
 /* What projectors share. */
 
-extern const struct key_row tower_keys[];  /* general.file_type */
-extern const struct key_row vision_keys[]; /* what every tower that sees has */
-extern const struct key_row audio_keys[];  /* what every one that hears has */
+extern const struct key_row tower_keys[];       /* general.file_type */
+extern const struct key_row vision_keys[];      /* what every tower that sees has */
+extern const struct key_row vision_size_keys[]; /* the same without image_mean and image_std */
+extern const struct key_row audio_keys[];       /* what every one that hears has */
 
 /* The hyperparameters under which towers have the number of layers. */
 #define VISION_BLOCK_COUNT                                                                                             \
@@ -42,6 +43,9 @@ extern const struct key_row audio_keys[];  /* what every one that hears has */
     {                                                                                                                  \
         .key = "projector_type", .type = GGUF_STRING, .when = ALWAYS, .text = kind                                     \
     }
+
+/* image_mean and image_std, where they are not the preprocessor's. */
+void set_normalization(struct draft *draft, const double mean[3], const double deviation[3]);
 
 /* An image_size that config.json does not have, of the square that num_position_embeddings make. */
 bool adjust_image_of_positions(struct draft *draft, struct error *error);

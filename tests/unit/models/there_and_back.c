@@ -290,10 +290,10 @@ static double tolerance(const struct relation_row *row, double value)
         return 6e-8;
     if (row->map != NULL && row->map->is_one_way)
         return HUGE_VAL;
-    if (row->map != NULL && row->map->apply != NULL)
-        return 4 * 6e-8 * fabs(value); /* two factors, there and back */
     if (row->map == &softplus)
         return 4.8e-7 * fmax(1, fabs(value)); /* flatter than x below 0 */
+    if (row->map != NULL && row->map->apply != NULL)
+        return 4 * 6e-8 * fabs(value); /* two factors, there and back */
     return row->map != NULL ? 1.2e-7 * fmax(1, fabs(value)) : 0;
 }
 

@@ -1,4 +1,4 @@
-/* Pixtral, Mistral Small 3.1 and after, Ministral 3: what sees. conversion/llava.py, LlavaVisionModel. */
+/* Pixtral, Mistral Small 3.1 and after, Ministral 3, LightOnOCR: what sees. conversion/llava.py, LlavaVisionModel. */
 #include "formats/documents.h"
 #include "models/projectors/projector.h"
 
@@ -8,6 +8,8 @@
 
 static const struct family_name names[] = {
     {"LlavaForConditionalGeneration"}, {"Mistral3ForConditionalGeneration"}, {0}};
+
+static const struct family_name lighton_names[] = {{"LightOnOCRForConditionalGeneration"}, {0}};
 
 static const struct relation_row tensors[] = {
     {"vision_tower.patch_conv", "v.patch_embd"},
@@ -88,8 +90,9 @@ static bool adjust(struct draft *draft, struct error *error)
     return true;
 }
 
+static const struct key_row lighton_keys[] = {PROJECTOR_TYPE("lightonocr"), {0}};
+static const struct key_row pixtral_keys[] = {PROJECTOR_TYPE("pixtral"), {0}};
 static const struct key_row keys[] = {
-    PROJECTOR_TYPE("pixtral"),
     {"vision.attention.layer_norm_epsilon", GGUF_F32, OR_DEFAULT, "layer_norm_eps", 1e-5},
     {.emit = emit_activation},
     {"vision.spatial_merge_size", GGUF_U32, IF_PRESENT, "outer.spatial_merge_size"},
@@ -118,9 +121,36 @@ const struct family pixtral_projector = {
     .summary = "the vision tower of Pixtral and Mistral 3",
     .hf = names,
     .tensors = {tensors},
-    .keys = {tower_keys, vision_keys, keys},
+    .keys = {tower_keys, vision_keys, pixtral_keys, keys},
     .tower = &tower,
     .applies = applies,
     .rename = rename_newer,
     .adjust = adjust,
+};
+
+static const char *const lighton_parts[] = {"model.vision_encoder.", "model.vision_projection.", NULL};
+static const struct tower lighton_tower = {
+    .config = {.vision = "vision_config"}, .parts = lighton_parts, .type_of_all = true};
+
+static const char *rename_lighton(struct arena *arena, const struct facts *facts, enum direction direction,
+                                  const char *name)
+{
+    static const char *const names_there[] = {"vision_tower.", "multi_modal_projector."};
+    (void)facts;
+    for (size_t i = 0; lighton_parts[i] != NULL; i++)
+        if (direction == FORWARD && strncmp(name, lighton_parts[i], strlen(lighton_parts[i])) == 0)
+            return arena_printf(arena, "%s%s", names_there[i], name + strlen(lighton_parts[i]));
+    return name;
+}
+
+const struct family lighton_ocr_projector = {
+    .name = "lightonocr",
+    .architecture = "clip",
+    .summary = "the vision tower of LightOnOCR",
+    .hf = lighton_names,
+    .tensors = {tensors},
+    .keys = {tower_keys, vision_keys, lighton_keys, keys},
+    .tower = &lighton_tower,
+    .applies = applies,
+    .rename = rename_lighton,
 };

@@ -3,10 +3,15 @@
 #include <string.h>
 
 extern const struct family gemma3_projector;
+extern const struct family gemma3n_projector;
 extern const struct family gemma4_projector;
+extern const struct family gemma4_unified_projector;
 extern const struct family glm4v_projector;
 extern const struct family internvl_projector;
+extern const struct family kimik25_projector;
+extern const struct family kimivl_projector;
 extern const struct family lfm2vl_projector;
+extern const struct family lighton_ocr_projector;
 extern const struct family llama4_projector;
 extern const struct family minicpmv_projector;
 extern const struct family mistral_vision_projector;
@@ -26,10 +31,15 @@ extern const struct family voxtral_projector;
 /* clang-format off */
 const struct family *const projectors[] = {
     &gemma3_projector,
+    &gemma3n_projector,
     &gemma4_projector,
+    &gemma4_unified_projector,
     &glm4v_projector,
     &internvl_projector,
+    &kimik25_projector,
+    &kimivl_projector,
     &lfm2vl_projector,
+    &lighton_ocr_projector,
     &llama4_projector,
     &minicpmv_projector,
     &mistral_vision_projector,

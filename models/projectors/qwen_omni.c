@@ -3,6 +3,7 @@
  *
  * The converter fails for the part of Qwen3-Omni that sees, by a name that it gives the tensors itself: here they are
  * what they are in Qwen3-VL. */
+#include "models/exponential.h"
 #include "models/projectors/projector.h"
 
 #include <math.h>
@@ -42,13 +43,13 @@ static const struct stored_type stored_types[] = {
 enum { N_POSITIONS = 1500, LEAST_WIDTH = 4, MOST_WIDTH = 1 << 13 }; /* of the largest model it is 1280 */
 
 /* Sines of each position and then cosines, at frequencies from 1 down to 1/10000. Rounded where torch rounds, while its
- * functions are MKL's, which are not rounded correctly in the last bit for some values in a hundred. */
+ * sines are MKL's, which are not rounded correctly in the last bit for one value in twenty. */
 static void compute_positions(float *positions, uint64_t width)
 {
     uint64_t n = width / 2;
     float step = (float)-(log(10000) / (double)(n - 1));
     for (uint64_t i = 0; i < n; i++) {
-        float frequency = (float)exp((double)(step * (float)i));
+        float frequency = exponential(step * (float)i);
         for (uint64_t at = 0; at < N_POSITIONS; at++) {
             float angle = (float)at * frequency;
             positions[at * 2 * n + i] = (float)sin((double)angle);

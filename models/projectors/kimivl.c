@@ -1,0 +1,177 @@
+/* Kimi-VL, Kimi-K2.5 and GLM-5V: what sees, a MoonViT. conversion/kimivl.py. */
+#include "models/projectors/projector.h"
+
+#include <string.h>
+
+static const struct family_name first_names[] = {{"KimiVLForConditionalGeneration"}, {0}};
+static const struct family_name second_names[] = {
+    {"KimiK25ForConditionalGeneration"}, {"Glm5vForConditionalGeneration"}, {0}};
+
+static const struct relation_row moonvit_tensors[] = {
+    {"vision_tower.patch_embed.proj", "v.patch_embd"},
+    {"vision_tower.encoder.blocks.{}.wo", "v.blk.{}.attn_out"},
+    {"vision_tower.encoder.blocks.{}.norm0", "v.blk.{}.ln1"},
+    {"vision_tower.encoder.blocks.{}.norm1", "v.blk.{}.ln2"},
+    {"vision_tower.encoder.blocks.{}.mlp.fc0", "v.blk.{}.ffn_up"},
+    {"vision_tower.encoder.blocks.{}.mlp.fc1", "v.blk.{}.ffn_down"},
+    {"vision_tower.encoder.final_layernorm", "v.post_ln"},
+    {0},
+};
+
+static const struct relation_row first_tensors[] = {
+    {"vision_tower.patch_embed.pos_emb.weight", "v.position_embd.weight", "y x c -> (y x) c"},
+    {"vision_tower.encoder.blocks.{}.wqkv", "v.blk.{}.attn_q, v.blk.{}.attn_k, v.blk.{}.attn_v", THIRDS},
+    {"multi_modal_projector.pre_norm", "mm.input_norm"},
+    {"multi_modal_projector.linear_1", "mm.1"},
+    {"multi_modal_projector.linear_2", "mm.2"},
+    {0},
+};
+
+/* The rotary pairs of height and width, which take turns, are put apart. */
+static const struct relation_row second_tensors[] = {
+    {"vision_tower.patch_embed.pos_emb", "v.position_embd"},
+    {"vision_tower.encoder.blocks.{}.wqkv", "v.blk.{}.attn_qkv",
+     "(query head n half pair + key head n half pair + value head n half pair) ... -> "
+     "(query head half n pair + key head half n pair + value head n half pair) ..."},
+    {"mm_projector.pre_norm", "mm.input_norm"},
+    {"mm_projector.proj.0", "mm.1"},
+    {"mm_projector.proj.2", "mm.2"},
+    {0},
+};
+
+enum { IMAGE = 64 * 14, LEAST_PATCHES = 8 };
+
+/* GLM-5V counts the layers of the projector. */
+static const char *rename_projector(struct arena *arena, const struct facts *facts, enum direction direction,
+                                    const char *name)
+{
+    static const char *const glm[] = {"mm_projector.linear_1", "mm_projector.linear_2"};
+    static const char *const kimi[] = {"mm_projector.proj.0", "mm_projector.proj.2"};
+    (void)facts;
+    for (size_t i = 0; direction == FORWARD && i < sizeof glm / sizeof *glm; i++)
+        if (strncmp(name, glm[i], strlen(glm[i])) == 0)
+            return arena_printf(arena, "%s%s", kimi[i], name + strlen(glm[i]));
+    return name;
+}
+
+static void add_size_facts(struct facts *facts, const struct hparams *hparams)
+{
+    struct error unused;
+    uint64_t size;
+    if (hparams_count(hparams, "init_pos_emb_height", 1, 1 << 16, &size, &unused))
+        facts_set(facts, "y", size);
+    if (hparams_count(hparams, "init_pos_emb_width", 1, 1 << 16, &size, &unused))
+        facts_set(facts, "x", size);
+}
+
+/* Its images are of any size; the key must be there. */
+static bool adjust_first(struct draft *draft, struct error *error)
+{
+    return hparams_override(draft->model->hparams, "image_size", IMAGE, error);
+}
+
+static bool adjust_second(struct draft *draft, struct error *error)
+{
+    static const char *const ones[] = {"query", "key", "value"};
+    double height, patch, n_heads;
+    if (!draft_number(draft, "init_pos_emb_height", 64, &height, error) ||
+        !draft_number(draft, "patch_size", 14, &patch, error) ||
+        !draft_number(draft, "num_attention_heads", 16, &n_heads, error))
+        return false;
+    if (!(height * patch >= 0 && height * patch <= UINT32_MAX && n_heads >= 1 && n_heads <= UINT32_MAX))
+        return error_set(error, "config.json: init_pos_emb_height, patch_size or num_attention_heads is out of range");
+    for (size_t i = 0; i < sizeof ones / sizeof *ones; i++)
+        facts_set(&draft->facts, ones[i], 1);
+    facts_set(&draft->facts, "pair", 2);
+    facts_set(&draft->facts, "head", (uint64_t)n_heads);
+    return hparams_override(draft->model->hparams, "image_size", (uint64_t)(height * patch), error);
+}
+
+static const struct key_row first_keys[] = {
+    PROJECTOR_TYPE("kimivl"),
+    FLAG("use_gelu"),
+    {"vision.projector.scale_factor", GGUF_U32, ALWAYS, .value = 2},
+    {"vision.attention.layer_norm_epsilon", GGUF_F32, OR_DEFAULT, "layer_norm_eps", 1e-5},
+    {0},
+};
+
+static bool compute_gelu(const struct draft *draft, double *ret_value, struct error *error)
+{
+    const struct json *function = hparams_get(draft->model->hparams, "projector_hidden_act");
+    (void)error;
+    *ret_value = function == NULL || json_string_is(function, "gelu");
+    return true;
+}
+
+static bool compute_scale_factor(const struct draft *draft, double *ret_value, struct error *error)
+{
+    const struct json *sizes = hparams_get(draft->model->hparams, "merge_kernel_size");
+    uint64_t first = 2;
+    if (sizes != NULL && !json_u64(json_first(sizes), &first))
+        return error_set(error, "config.json: merge_kernel_size does not begin with a whole number");
+    *ret_value = (double)first;
+    return true;
+}
+
+static bool compute_pixels(const struct draft *draft, double n_patches, double *ret_value, struct error *error)
+{
+    double patch;
+    if (!draft_number(draft, "patch_size", 14, &patch, error))
+        return false;
+    *ret_value = n_patches * patch * patch;
+    return true;
+}
+
+static bool compute_least_pixels(const struct draft *draft, double *ret_value, struct error *error)
+{
+    return compute_pixels(draft, LEAST_PATCHES, ret_value, error);
+}
+
+static bool compute_most_pixels(const struct draft *draft, double *ret_value, struct error *error)
+{
+    double n_patches;
+    return draft_number(draft, "preprocessor.in_patch_limit", 16384, &n_patches, error) &&
+           compute_pixels(draft, n_patches, ret_value, error);
+}
+
+static const struct key_row second_keys[] = {
+    PROJECTOR_TYPE("kimik25"),
+    {".vision.pos_emb_height", GGUF_U32, OR_DEFAULT, "init_pos_emb_height", 64},
+    {".vision.pos_emb_width", GGUF_U32, OR_DEFAULT, "init_pos_emb_width", 64},
+    {".vision.pos_emb_time", GGUF_U32, OR_DEFAULT, "init_pos_emb_time", 4},
+    {"use_gelu", GGUF_BOOL, .compute = compute_gelu},
+    {"vision.attention.layer_norm_epsilon", GGUF_F32, OR_DEFAULT, "projector_ln_eps", 1e-5},
+    {"vision.projector.scale_factor", GGUF_U32, .compute = compute_scale_factor},
+    {"vision.image_min_pixels", GGUF_U32, .compute = compute_least_pixels},
+    {"vision.image_max_pixels", GGUF_U32, .compute = compute_most_pixels},
+    {0},
+};
+
+static const char *const first_parts[] = {"vision_tower.", "multi_modal_projector.", NULL};
+static const char *const second_parts[] = {"vision_tower.", "mm_projector.", NULL};
+static const struct tower first_tower = {.config = {.vision = "vision_config"}, .parts = first_parts};
+static const struct tower second_tower = {.config = {.vision = "vision_config"}, .parts = second_parts};
+
+const struct family kimivl_projector = {
+    .name = "kimivl",
+    .architecture = "clip",
+    .summary = "the vision tower of Kimi-VL",
+    .hf = first_names,
+    .tensors = {first_tensors, moonvit_tensors},
+    .keys = {tower_keys, vision_keys, first_keys},
+    .tower = &first_tower,
+    .add_facts = add_size_facts,
+    .adjust = adjust_first,
+};
+
+const struct family kimik25_projector = {
+    .name = "kimik25",
+    .architecture = "clip",
+    .summary = "the vision tower of Kimi-K2.5 and GLM-5V",
+    .hf = second_names,
+    .tensors = {second_tensors, moonvit_tensors},
+    .keys = {tower_keys, vision_keys, second_keys},
+    .tower = &second_tower,
+    .rename = rename_projector,
+    .adjust = adjust_second,
+};

@@ -1,8 +1,10 @@
 /* Which keys and tensors GGUF files of a family have, in which order and of which types: whole checkpoints of a few
  * numbers, described in lines. Expected values: what convert_hf_to_gguf.py of llama.cpp 34af94cd9 wrote for checkpoints
  * with these tensors, --outtype bf16. */
-#include "models/model.h"
+#include "models/canonical.h"
+#include "models/families/family.h"
 #include "tests/unit/check.h"
+#include "tests/unit/models/laid_out.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +24,10 @@ struct order {
     const char *there;
     const char *note;      /* a part of what is noted besides; NULL: nothing in particular */
     const char *tokenizer; /* tokenizer.json; NULL: a byte-level one */
+
+    /* A pattern of the names of tensors that come back otherwise than they were: as another class has them, or without
+     * rows that are not used; NULL: none. */
+    const char *otherwise;
 };
 
 #include "tests/unit/models/orders.inc"
@@ -164,6 +170,64 @@ static bool has_note(const struct checkpoint *checkpoint, const char *part)
     return false;
 }
 
+/* The way back: of the GGUF, under the names and with the shapes of the checkpoint. */
+
+static void write_gguf(const char *path, struct gguf_plan *plan)
+{
+    struct gguf_layout layout;
+    struct buffer bytes = laid_out(plan, &layout);
+    buffer_append_zeros(&bytes, layout.size - bytes.length);
+    FILE *out = fopen(path, "wb");
+    CHECK_NAMED(out != NULL && fwrite(bytes.bytes, 1, bytes.length, out) == bytes.length, path);
+    fclose(out);
+    buffer_free(&bytes);
+}
+
+/* Whether the checkpoint has the tensor, with or without what models that see put into the names of their text half. */
+static bool is_of_checkpoint(const struct checkpoint *checkpoint, const struct tensor *tensor, struct arena *arena)
+{
+    static const char *const prefixes[] = {
+        "", "model.language_model.", "language_model.model.", "language_model.", "model.", "language_model.lm_head."};
+    const char *bare = strncmp(tensor->name, "model.", 6) == 0 ? tensor->name + 6 : tensor->name;
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++) {
+        const char *name = i == 0 ? tensor->name : arena_printf(arena, "%s%s", prefixes[i], bare);
+        const struct tensor *stored = tensor_set_find_text(checkpoint->tensors, name);
+        if (stored != NULL && stored->rank == tensor->rank &&
+            memcmp(stored->shape, tensor->shape, tensor->rank * sizeof *tensor->shape) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void check_way_back(const char *folder, const struct order *order, const struct checkpoint *source,
+                           struct gguf_plan *plan)
+{
+    const struct open_options options = {0};
+    struct error error = {""};
+    struct arena *arena = arena_new();
+    const char *path = arena_printf(arena, "%s.gguf", folder);
+    write_gguf(path, plan);
+    struct checkpoint *checkpoint = checkpoint_open(path, &options, &error);
+    struct canonical_model *model = checkpoint != NULL ? canonical_model_new(checkpoint, NULL, &error) : NULL;
+    CHECK_NAMED(model != NULL, order->name);
+    const struct family *family = model != NULL ? family_of_keys(&checkpoint->metadata) : NULL;
+    bool is_back = model != NULL && model->config != NULL;
+    for (size_t i = 0; is_back && i < model->tensors->n_tensors; i++) {
+        const struct tensor *tensor = &model->tensors->tensors[i];
+        uint64_t numbers[PATTERN_NUMBERS];
+        bool is_other =
+            order->otherwise != NULL && pattern_match(order->otherwise, tensor->name, tensor->name_length, numbers);
+        if (!CHECK_NAMED(is_of_checkpoint(source, tensor, arena) != is_other, tensor->name))
+            printf("# %s\n", order->name);
+    }
+    if (!CHECK_NAMED(family == NULL || is_back == (family->forms != NULL), order->name))
+        printf("# %s\n", checkpoint_note_text(checkpoint, 0));
+    canonical_model_free(model);
+    checkpoint_close(checkpoint);
+    unlink(path);
+    arena_free(arena);
+}
+
 static void check_order(const char *folder, const struct order *order)
 {
     const struct open_options options = {0};
@@ -181,6 +245,7 @@ static void check_order(const char *folder, const struct order *order)
             printf("# %s\n", order->name);
         CHECK_NAMED(order->note == NULL || has_note(checkpoint, order->note), order->name);
         arena_free(arena);
+        check_way_back(folder, order, checkpoint, &plan);
     } else {
         printf("# %s\n", error.message);
     }

@@ -81,6 +81,10 @@ static void collect_conditions(struct trial *trial)
             at += *at == '!';
             size_t length = strcspn(at, " ");
             trial->truth = UINT32_MAX;
+            if (!is_so(trial, at, length) && trial->n_conditions == MAX_CONDITIONS) {
+                printf("# %s: more than %d conditions\n", trial->family->name, MAX_CONDITIONS);
+                exit(1);
+            }
             if (!is_so(trial, at, length))
                 trial->conditions[trial->n_conditions++] = arena_strndup(trial->arena, at, length);
             at += length;
@@ -361,6 +365,10 @@ static void try_all_conditions(const struct family *family)
     struct error error;
     struct trial trial = {.arena = arena_new(), .family = family, .seed = 1};
     trial.relation = relation_new(trial.arena, family->name, family->prefix, family->tensors, &error);
+    if (!CHECK_NAMED(trial.relation != NULL && trial.relation->n_entries <= MAX_ENTRIES, family->name)) {
+        arena_free(trial.arena);
+        return;
+    }
     collect_conditions(&trial);
     for (trial.truth = 0; trial.truth >> trial.n_conditions == 0; trial.truth++) {
         set_facts(&trial);

@@ -63,11 +63,33 @@ static bool adjust(struct draft *draft, struct error *error)
     return mla_adjust(draft, error) && nextn_count_blocks(draft, error);
 }
 
+#define CONFIG_ROWS                                                                                                    \
+    DEEPSEEK_CONFIG_ROWS, {"mlp_layer_types", FROM_LAYERS, "blk.{}.ffn_gate_inp.weight", "'sparse'|'dense'"},          \
+        {"intermediate_size", FROM_KEY, "feed_forward_length"},                                                        \
+        {"moe_intermediate_size", FROM_KEY, "expert_feed_forward_length"},                                             \
+        {"n_routed_experts", FROM_KEY, "expert_count"}, {"num_local_experts", FROM_NOWHERE},                           \
+    {                                                                                                                  \
+        "scoring_func", FROM_TEXT, .text = "'sigmoid'"                                                                 \
+    }
+
+static const struct config_row glm_rows[] = {
+    CONFIG_ROWS,
+    {"indexer_types", FROM_LAYERS, "attention.indexer.types", "'full'|'shared'"},
+    {0},
+};
+
+static const struct config_row deepseek_rows[] = {CONFIG_ROWS, {0}};
+
+static const struct config_form glm_forms[] = {{"GlmMoeDsaForCausalLM", "glm_moe_dsa", NULL, glm_rows}, {0}};
+static const struct config_form deepseek_forms[] = {{"DeepseekV32ForCausalLM", "deepseek_v32", NULL, deepseek_rows},
+                                                    {0}};
+
 const struct family glm_dsa_family = {
     .name = "glm-dsa",
     .summary = "GLM-5",
     .hf = glm_names,
     .tensors = {tensors, mla_tensors, deepseek_moe_tensors, deepseek_expert_tensors, nextn_tensors, decoder_tensors},
+    .forms = glm_forms,
     .keys = {base_keys, mla_keys, rotary_keys, keys, types_keys},
     .vocabs = {&glm_vocab},
     .add_facts = add_facts,
@@ -79,6 +101,7 @@ const struct family deepseek32_family = {
     .summary = "DeepSeek V3.2",
     .hf = deepseek_names,
     .tensors = {tensors, mla_tensors, deepseek_moe_tensors, deepseek_expert_tensors, nextn_tensors, decoder_tensors},
+    .forms = deepseek_forms,
     .keys = {base_keys, mla_keys, keys},
     .vocabs = {&bpe_vocab},
     .add_facts = add_facts,

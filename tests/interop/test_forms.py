@@ -31,6 +31,7 @@ GRANITE = {"shared_intermediate_size": 40, "position_embedding_type": "nope", "a
 
 LATENT = {"q_lora_rank": 24, "kv_lora_rank": 32, "qk_rope_head_dim": 8, "qk_nope_head_dim": 16, "v_head_dim": 16, "num_key_value_heads": 4,
           "n_group": 1, "topk_group": 1}  # fmt: skip
+INDEXER = {"index_n_heads": 4, "index_head_dim": 16, "index_topk": 64, "num_hidden_layers": 4, "first_k_dense_replace": 3}
 YARN = {"rope_type": "yarn", "rope_theta": 1e6, "factor": 4.0, "original_max_position_embeddings": 16, "beta_fast": 32.0, "beta_slow": 1.0,
         "mscale": 1.0, "mscale_all_dim": 1.0, "llama_4_scaling_beta": 0.1}  # fmt: skip
 NEMOTRON = {"num_hidden_layers": 4, "mamba_num_heads": 8, "mamba_head_dim": 16, "n_groups": 2, "ssm_state_size": 16,
@@ -111,6 +112,8 @@ MODELS = [
     ("Gemma4ForCausalLM", "gemma4", {**GEMMA4, "attention_k_eq_v": True, "num_global_key_value_heads": 1, "enable_moe_block": True,
                                   "hidden_size_per_layer_input": 0, "top_k_experts": 2,
                                   "layer_types": ["sliding_attention", "full_attention"]}, []),
+    ("GlmMoeDsaForCausalLM", "glm", {**LATENT, **INDEXER}, []),
+    ("DeepseekV32ForCausalLM", "bpe", {**LATENT, **INDEXER}, []),
     ("Glm4MoeLiteForCausalLM", "glm", {**LATENT, "num_hidden_layers": 3, "num_nextn_predict_layers": 1}, []),
     ("Qwen2_5_VLForConditionalGeneration", "bpe", {"rope_scaling": {"type": "mrope", "mrope_section": [2, 3, 3]}}, []),
     ("Qwen3VLForConditionalGeneration", "bpe", {"rope_scaling": {"rope_type": "default", "mrope_section": [4, 2, 2]}}, []),

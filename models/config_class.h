@@ -8,7 +8,8 @@
 
 #include <stdbool.h>
 
-/* A key that config.json may use in place of the class's own name for it: "a.b" for b of the object a. */
+/* A key that config.json may use in place of the class's own name for it: "a.b" for b of the object a. One that
+ * the class takes and forgets is called "". */
 struct config_alias {
     const char *alias, *key;
 };
@@ -25,6 +26,7 @@ struct config_class {
     const struct config_alias *aliases;     /* up to a NULL alias; NULL: none */
     const struct config_computed *computed; /* up to a NULL key; NULL: none */
     const char *text_class;                 /* model_type of text_config, where it does not say so itself */
+    bool is_raw;                            /* the converter reads config.json itself, without the class */
     bool text_may_be_flat;                  /* without text_config, its keys are those of the whole */
 
     /* The same for the parts that see and hear, which have rows of their own: those with is_tower have model types that

@@ -35,6 +35,8 @@ static const struct config_alias t5_aliases[] = {{"hidden_size", "d_model"},
                                                  {0}};
 static const struct config_alias lfm2_aliases[] = {{"block_ff_dim", "intermediate_size"}, {"theta", "rope_theta"}, {0}};
 
+static const struct config_alias hunyuan_aliases[] = {{"eod_token_id", ""}, {0}};
+
 static const struct config_alias mistral_moe_aliases[] = {{"dim", "hidden_size"},
                                                           {"norm_eps", "rms_norm_eps"},
                                                           {"n_kv_heads", "num_key_value_heads"},
@@ -401,9 +403,13 @@ static const struct config_class classes[] = {
                     " 'rms_norm_eps': 1e-05, 'vocab_size': 151552, 'tie_word_embeddings': false}",
     },
     {.model_type = "glm4v", .defaults = "{}", .text_class = "glm4v_text", .vision_class = "glm4v_vision"},
-    {.model_type = "hunyuan_v1_dense", .defaults = HUNYUAN_DEFAULTS "}", .computed = kv_heads},
+    {.model_type = "hunyuan_v1_dense",
+     .defaults = HUNYUAN_DEFAULTS "}",
+     .aliases = hunyuan_aliases,
+     .computed = kv_heads},
     {.model_type = "hunyuan_v1_moe",
      .defaults = HUNYUAN_DEFAULTS ", 'num_experts': 1, 'moe_topk': 1}",
+     .aliases = hunyuan_aliases,
      .computed = kv_heads},
     {
         .model_type = "ernie4_5",
@@ -613,6 +619,7 @@ static const struct config_class classes[] = {
             " 'ssm_multipliers': [1.0, 1.0, 1.0, 1.0, 1.0], 'vocab_size': 128000, 'pad_token_id': 0, 'bos_token_id': 1,"
             " 'eos_token_id': 2, 'tie_word_embeddings': false}",
         .computed = kv_heads,
+        .is_raw = true,
     },
     {
         .model_type = "jamba",
@@ -633,6 +640,7 @@ static const struct config_class classes[] = {
                              " 'layer_types': null, 'mamba_n_heads': 128, 'mamba_n_groups': 1, 'mamba_d_state': 256,"
                              " 'mamba_d_conv': 4, 'mamba_expand': 2}",
         .computed = kv_heads,
+        .is_raw = true,
     },
     {
         .model_type = "bamba",
@@ -644,6 +652,7 @@ static const struct config_class classes[] = {
             " 'mamba_n_groups': 1, 'mamba_d_state': 256, 'mamba_d_conv': 4, 'mamba_expand': 2, 'vocab_size': 128000,"
             " 'pad_token_id': 0, 'bos_token_id': 1, 'eos_token_id': 2, 'tie_word_embeddings': false}",
         .computed = kv_heads,
+        .is_raw = true,
     },
     {
         .model_type = "deepseek_v2",

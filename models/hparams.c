@@ -279,7 +279,8 @@ static const struct config_class *class_of(const struct json *config, const char
     const char *model_type = json_string(json_get(config, "model_type"), NULL);
     if (model_type == NULL)
         model_type = otherwise;
-    return model_type ? config_class_find(model_type) : NULL;
+    const struct config_class *class = model_type ? config_class_find(model_type) : NULL;
+    return class != NULL && class->is_raw ? NULL : class;
 }
 
 /* Multimodal models that are converted by a class of their own, whatever their text model is called. */

@@ -124,7 +124,7 @@ static const struct key_row moe_layer_keys[] = {
     {"expert_weights_scale", GGUF_F32, REQUIRED, "routed_scaling_factor"},
     {"expert_weights_norm", GGUF_BOOL, REQUIRED, "norm_topk_prob"},
     {"leading_dense_block_count", GGUF_U32, OR_DEFAULT, "first_k_dense_replace|first_last_k_dense_replace", 0},
-    {.emit = nextn_emit},
+    {"nextn_predict_layers", GGUF_U32, OR_DEFAULT, "num_nextn_predict_layers", 0},
     {"rope.scaling.type", GGUF_STRING, ALWAYS, .text = "none"},
     {0},
 };

@@ -22,7 +22,7 @@ static bool compute_gating(const struct draft *draft, double *ret_value, struct 
 
 static bool emit_window(struct draft *draft, struct error *error)
 {
-    static const struct key_row rows[] = {{"attention.sliding_window", GGUF_U32, REQUIRED, "sliding_window_size"}, {0}};
+    static const struct key_row rows[] = {{"attention.sliding_window", GGUF_U32, IF_TRUE, "sliding_window_size"}, {0}};
     const struct json *layout = hparams_get(draft->model->hparams, "sliding_window_layout");
     for (const struct json *item = json_is(layout, JSON_ARRAY) ? json_first(layout) : NULL; item != NULL;
          item = json_next(item)) {

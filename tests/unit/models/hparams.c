@@ -78,6 +78,14 @@ static const struct {
     {"{\"model_type\":\"glm4_moe\"}", "num_nextn_predict_layers", "absent"},
     {"{\"model_type\":\"glm4_moe\"}", "head_dim", "absent"},
     {"{\"model_type\":\"qwen3_next\"}", "linear_num_value_heads", "32"},
+    {"{\"model_type\":\"hunyuan_v1_dense\",\"eod_token_id\":7}", "eod_token_id", "absent"},
+    /* which the converter reads without their classes */
+    {"{\"model_type\":\"granitemoehybrid\"}", "embedding_multiplier", "absent"},
+    {"{\"model_type\":\"bamba\"}", "partial_rotary_factor", "absent"},
+    {"{\"model_type\":\"falcon_h1\",\"num_attention_heads\":4}", "num_key_value_heads", "absent"},
+    /* labels without names, of a known class */
+    {"{\"model_type\":\"bert\",\"num_labels\":2}", "id2label.1", "LABEL_1"},
+    {"{\"model_type\":\"unheard_of\",\"num_labels\":2}", "id2label", "absent"},
     {"{\"model_type\":\"unheard_of\",\"text_config\":{\"model_type\":\"llama\"}}", "head_dim", "absent"},
 };
 

@@ -151,6 +151,11 @@ refused() {
     diff -r "$OUT" "$OUT.2"
 }
 
+@test "TensorRT-LLM: random dictionaries name what its loader would look for, by both rules" {
+    # shellcheck disable=SC2046
+    "$PYTHON" "$HERE/layout_keys.py" "$WFS" "$BATS_TEST_TMPDIR" $(seq 1 16)
+}
+
 @test "ranks of Falcon's key heads, packed q, k and v, rows and a vocabulary that are filled up, shared experts, names below language_model" {
     for what in falcon phi filled vocabulary transposed shared below; do
         layouts "$what" "$WFS" "$BATS_TEST_TMPDIR"

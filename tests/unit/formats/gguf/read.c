@@ -121,7 +121,9 @@ static void header_attacks(void)
     begin(&file, 3, 0, 1), put_data(&file, 1, 13);
     gives(&file, "truncated: 1 keys, and only 13 bytes follow");
     begin(&file, 3, 0, 0);
-    gives(&file, "truncated: its data begins at a multiple of 32 after offset 24 of 24");
+    gives(&file, "ok 0");
+    begin(&file, 3, 1, 0), put_tensor(&file, "t", DIMENSIONS(0), 0, 0);
+    gives(&file, "truncated: its data begins at a multiple of 32 after offset 57 of 57");
 }
 
 static void key_attacks(void)
@@ -150,8 +152,9 @@ static void key_attacks(void)
         begin(&file, 3, 0, 1), put_u32_key(&file, "general.alignment", alignments[i]), put_data(&file, 32, 0);
         gives(&file, reasons[i]);
     }
-    begin(&file, 3, 0, 1), put_u32_key(&file, "general.alignment", 0x80000000), put_data(&file, 32, 0);
-    gives(&file, "truncated: its data begins at a multiple of 2147483648 after offset 57 of 64");
+    begin(&file, 3, 1, 1), put_u32_key(&file, "general.alignment", 0x80000000),
+        put_tensor(&file, "t", DIMENSIONS(0), 0, 0), put_data(&file, 32, 0);
+    gives(&file, "truncated: its data begins at a multiple of 2147483648 after offset 90 of 96");
     begin(&file, 3, 0, 1), put_key(&file, "general.alignment", 10), put(&file, 32, 8), put_data(&file, 32, 0);
     gives(&file, "general.alignment is u64, not u32");
     begin(&file, 3, 0, 1), put_key(&file, "general.alignment", 5), put(&file, 32, 4), put_data(&file, 32, 0);
@@ -187,7 +190,13 @@ static void tensor_attacks(void)
     begin(&file, 3, 1, 0), put_tensor(&file, "t", DIMENSIONS(INT64_MAX), 24, 0), put_data(&file, 32, 4);
     gives(&file, "tensor 't': I8 [9223372036854775807] is larger than 64 bits can say");
     begin(&file, 3, 1, 0), put_tensor(&file, "t", DIMENSIONS(UINT64_C(1) << 61), 0, 0), put_data(&file, 32, 4);
-    gives(&file, "tensor 't': F32 [2305843009213693952] is larger than 64 bits can say");
+    gives(&file, "truncated: 9223372036854775804 of 9223372036854775808 tensor bytes are missing");
+    begin(&file, 3, 1, 0), put_tensor(&file, "t", DIMENSIONS(UINT64_C(1) << 62), 0, 0), put_data(&file, 32, 4);
+    gives(&file, "tensor 't': F32 [4611686018427387904] is larger than 64 bits can say");
+    begin(&file, 3, 1, 0), put_tensor(&file, "t", DIMENSIONS(UINT64_C(1) << 62, 4, 0), 0, 0), put_data(&file, 32, 4);
+    gives(&file, "tensor 't': F32 [0, 4, 4611686018427387904] is larger than 64 bits can say");
+    begin(&file, 3, 1, 0), put_tensor(&file, "t", DIMENSIONS(0, 4, UINT64_C(1) << 62), 0, 0), put_data(&file, 32, 4);
+    gives(&file, "ok 1");
     begin(&file, 3, 1, 0), put_tensor(&file, "t", DIMENSIONS(100, 2), 12, 0), put_data(&file, 32, 1024);
     gives(&file, "tensor 't': a row of 100 elements is not a multiple of 256, as Q4_K needs it");
     begin(&file, 3, 1, 0), put_string(&file, "t"), put(&file, 0, 4), put(&file, 8, 4), put(&file, 0, 8),

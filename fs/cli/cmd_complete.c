@@ -113,7 +113,7 @@ static int complete_options(const struct typed *typed)
         const char *before = arena_strndup(arena, typed->current, (size_t)(word - typed->current));
         puts("words");
         for (const struct option_row *row = option_rows; row->name != NULL; row++)
-            if (!row->for_mounts || typed->command->mounts)
+            if (command_takes_option(typed->command, row))
                 print_candidate(typed->current, before, row->name, row->argument != NULL ? "=" : "", row->help);
     }
     arena_free(arena);

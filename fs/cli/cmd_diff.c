@@ -253,6 +253,7 @@ const struct command diff_command = {
     .min_arguments = 2,
     .max_arguments = 2,
     .takes_options = true,
+    .only_opens = true,
     .compares = true,
     .run = run,
 };

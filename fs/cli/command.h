@@ -43,6 +43,7 @@ struct command {
     const struct example *examples; /* both ended by a row of NULLs */
     size_t min_arguments, max_arguments;
     bool takes_options;                              /* -o */
+    bool only_opens;                                 /* of the options only those that say how a source is opened */
     bool mounts;                                     /* options for mounts mean something */
     bool takes_program;                              /* "-- CMD ..." */
     bool compares;                                   /* exits with 1 where two things differ */
@@ -60,6 +61,9 @@ const struct command *command_find(const char *name);
 
 /* Whether the command has a flag of that letter; -h is --help where it has none. */
 bool command_has_letter(const struct command *command, char letter);
+
+/* Whether an option means something to a command that takes options. */
+bool command_takes_option(const struct command *command, const struct option_row *row);
 
 /* A source as the options have it, with the adapters that are to be merged. */
 struct checkpoint *command_open_checkpoint(const char *source, const struct options *options, struct error *error);

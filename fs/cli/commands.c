@@ -23,6 +23,11 @@ const struct command *command_find(const char *name)
     return NULL;
 }
 
+bool command_takes_option(const struct command *command, const struct option_row *row)
+{
+    return (command->mounts || !row->for_mounts) && (!command->only_opens || option_is_for_opening(row));
+}
+
 bool command_has_letter(const struct command *command, char letter)
 {
     for (const struct flag *flag = command->flags; flag != NULL && flag->name != NULL; flag++)

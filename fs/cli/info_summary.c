@@ -118,12 +118,12 @@ static void print_weights(const struct page *page, const struct profile *profile
 {
     char number[NUMBER_TEXT], size[SIZE_TEXT];
     struct buffer text = {0};
-    buffer_printf(&text, "%s parameters in %" PRIu64 " tensors, %s:", number_text(profile->all.n_elements, number),
+    buffer_printf(&text, "%s parameters in %" PRIu64 " tensors, %s", number_text(profile->all.n_elements, number),
                   profile->all.n_tensors, size_text(profile->all.n_bytes, size));
     for (size_t i = 0; i < profile->n_dtypes && i < SHOWN_DTYPES; i++) {
         const struct dtype_total *total = &profile->by_dtype[i];
         double share = profile->all.n_bytes != 0 ? 100.0 * (double)total->n_bytes / (double)profile->all.n_bytes : 0;
-        buffer_printf(&text, "%s %s", i ? "," : "", total->dtype->name);
+        buffer_printf(&text, "%s %s", i ? "," : ":", total->dtype->name);
         if (profile->n_dtypes > 1)
             buffer_printf(&text, share < 1 ? " <1 %%" : " %.0f %%", share);
     }

@@ -133,6 +133,7 @@ static int run_command(const struct command *command, int argc, char **argv)
     if (command->takes_program)
         invocation.program = split_program(&argc, argv);
     options_init(&options);
+    options.only_opening = command->only_opens;
     int status = parse_arguments(argc, argv, &options, &invocation);
     if (status < 0 && command->takes_program && invocation.program == NULL)
         status = wrong_operands(command, NULL);

@@ -438,6 +438,24 @@ static bool unknown_option(const char *name, struct error *error)
                      guess.best != NULL ? text_guess_question(&guess, question) : "; wfs mount --help lists them");
 }
 
+bool option_is_for_opening(const struct option_row *row)
+{
+    size_t first = offsetof(struct options, open);
+    return row->field >= first && row->field < first + sizeof(struct open_options);
+}
+
+static bool is_for_other_commands(const struct option_row *row, struct error *error)
+{
+    struct buffer names = {0};
+    for (const struct option_row *other = option_rows; other->name != NULL; other++)
+        if (option_is_for_opening(other))
+            buffer_printf(&names, "%s%s", names.length != 0 ? ", " : "", other->name);
+    error_set(error, "option %s changes nothing here, where there is only %.*s", row->name, (int)names.length,
+              (const char *)names.bytes);
+    buffer_free(&names);
+    return false;
+}
+
 static bool set_word(struct options *options, const char *word, struct error *error)
 {
     size_t length = strcspn(word, "=");
@@ -451,6 +469,8 @@ static bool set_word(struct options *options, const char *word, struct error *er
     const struct option_row *row = option_find(name);
     if (row == NULL)
         return unknown_option(name, error);
+    if (options->only_opening && !option_is_for_opening(row))
+        return is_for_other_commands(row, error);
     if (row->argument == NULL && value != NULL)
         return error_set(error, "option %s takes no value", row->name);
     if (row->argument != NULL && (value == NULL || *value == '\0'))

@@ -28,7 +28,8 @@ struct options {
     struct open_options open;
     struct content_options content;
     struct lora_requests loras;
-    bool for_helper; /* mount(8) hands the words on, and its own with them */
+    bool for_helper;   /* mount(8) hands the words on, and its own with them */
+    bool only_opening; /* other options than those that say how a source is opened are errors */
     struct mount_options mount;
 };
 
@@ -55,6 +56,9 @@ struct option_row {
 
 /* Ended by a row without a name. */
 extern const struct option_row option_rows[];
+
+/* Whether it says how a source is opened, and not what is shown of it. */
+bool option_is_for_opening(const struct option_row *row);
 
 /* The row of an option as it may be typed, or NULL. */
 const struct option_row *option_find(const char *name);

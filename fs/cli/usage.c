@@ -22,16 +22,18 @@ static void print_row(const char *words, const char *help)
     print_text(help, HELP_COLUMN, HELP_COLUMN);
 }
 
-static void print_options(bool with_mounts)
+/* Of a command; NULL: of all. */
+static void print_options(const struct command *command)
 {
-    for (int mounts = 0; mounts <= (int)with_mounts; mounts++) {
+    int last = command == NULL || command->mounts;
+    for (int mounts = 0; mounts <= last; mounts++) {
         puts(mounts ? "\nOptions that matter only for mounts:"
                     : "\nOptions (-o NAME=VALUE,NAME,...; a comma in a value is \"\\,\"):");
         for (const struct option_row *row = option_rows; row->name != NULL; row++) {
             char words[64];
             snprintf(words, sizeof words, "%s%s%s", row->name, row->argument ? "=" : "",
                      row->argument ? row->argument : "");
-            if (row->for_mounts == (bool)mounts)
+            if (row->for_mounts == (bool)mounts && (command == NULL || command_takes_option(command, row)))
                 print_row(words, row->help);
         }
     }
@@ -61,7 +63,7 @@ void usage_print(void)
             print_row((*command)->name, (*command)->summary);
     print_row("COMMAND --help", "more about one, with examples");
     print_row("--version", "which wfs this is");
-    print_options(true);
+    print_options(NULL);
     puts("\nExamples:");
     for (const struct command *const *command = commands; *command != NULL; command++)
         if (!(*command)->hidden)
@@ -89,7 +91,7 @@ void usage_print_command(const struct command *command)
     }
     print_row(command_has_letter(command, 'h') ? "    --help" : "-h, --help", "this text");
     if (command->takes_options)
-        print_options(command->mounts);
+        print_options(command);
     puts("\nExamples:");
     for (const struct example *example = command->examples; example->line != NULL; example++)
         print_example(example);

@@ -108,6 +108,16 @@ differs() {
     run ! grep -E "^tensor .*: only in " <<<"$output"
 }
 
+@test "diff: an option that would change nothing is refused" {
+    for option in lora=x q4_0=absmax7 layout=y pure dtype=f32 allow_other; do
+        run --separate-stderr "$WFS" diff -o "$option" "$SOURCE" "$SOURCE"
+        [ "$status" -eq 2 ]
+        [ "$stderr" = "wfs: option ${option%%=*} changes nothing here, where there is only format, name, allow_trailing" ]
+    done
+    differs 0 "$WFS" diff -o name=a,format=safetensors "$SOURCE" "$SOURCE"
+    [[ $("$WFS" diff --help) != *lora* ]]
+}
+
 @test "diff: what cannot be compared is 2" {
     local wanted="no/such: No such file or directory"
     run --separate-stderr "$WFS" diff "$SOURCE" ./no/such

@@ -533,6 +533,49 @@ static void write_lines(struct config_draft *draft, struct buffer *out)
     buffer_append_text(out, "\n");
 }
 
+/* Sizes that the shapes of tensors are told by: where one is missing, the default of the class would be taken for it.
+ */
+static bool check_sizes(struct config_draft *draft, struct error *error)
+{
+    enum { MOST = 1 << 24 };
+    static const struct {
+        const char *name;
+        bool by_layer; /* may be an array */
+    } sizes[] = {{"block_count", false}, {"embedding_length", false}, {"attention.head_count", true}};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        const char *key = key_name(draft, sizes[i].name);
+        const struct gguf_kv *kv = gguf_kvs_find(draft->kvs, key);
+        uint64_t size;
+        if (kv == NULL)
+            return error_set(error, "the key %s is missing", key);
+        if (kv->type == GGUF_ARRAY && sizes[i].by_layer)
+            continue;
+        if (!gguf_get_u64(draft->kvs, key, &size) || size > MOST)
+            return error_set(error, "the key %s is not a number up to %d", key, MOST);
+    }
+    return true;
+}
+
+/* All lines. */
+static void add_lines(struct config_draft *draft, const char *dtype)
+{
+    const struct family *family = draft->family;
+    const struct config_form *form = draft->form;
+    for (size_t i = 0; family->keys[i] != NULL; i++)
+        for (const struct key_row *row = family->keys[i]; row->key != NULL || row->emit != NULL; row++)
+            if (!is_set_again(draft, i, row))
+                add_key_row(draft, row);
+    leave_out_predicting(draft);
+    add_rope(draft);
+    for (const struct config_row *row = common_rows; row->name != NULL; row++)
+        add_row(draft, row);
+    for (const struct config_row *row = form->rows; row != NULL && row->name != NULL; row++)
+        add_row(draft, row);
+    set_line(draft, "architectures", arena_printf(draft->arena, "[\n    \"%s\"\n  ]", form->architecture));
+    set_line(draft, "model_type", arena_printf(draft->arena, "\"%s\"", form->model_type));
+    set_line(draft, "torch_dtype", arena_printf(draft->arena, "\"%s\"", dtype));
+}
+
 bool config_of_keys(const struct family *family, const struct gguf_kvs *kvs, const struct tensor_set *tensors,
                     const char *dtype, struct buffer *out, struct error *error)
 {
@@ -540,26 +583,17 @@ bool config_of_keys(const struct family *family, const struct gguf_kvs *kvs, con
     if (form == NULL)
         return error_set(error, "how config.json of the family %s is written is not known", family->name);
     struct config_draft draft = {arena_new(), family, form, kvs, tensors};
+    bool has_sizes = check_sizes(&draft, error);
     const struct config_class *class = config_class_find(form->model_type);
     if (class == NULL)
         class = config_class_find("llama"); /* whose names most have taken over */
     const char *defaults = spelled(&draft, class->defaults);
     draft.defaults = json_parse(defaults, strlen(defaults), error);
-    for (size_t i = 0; family->keys[i] != NULL; i++)
-        for (const struct key_row *row = family->keys[i]; row->key != NULL || row->emit != NULL; row++)
-            if (!is_set_again(&draft, i, row))
-                add_key_row(&draft, row);
-    leave_out_predicting(&draft);
-    add_rope(&draft);
-    for (const struct config_row *row = common_rows; row->name != NULL; row++)
-        add_row(&draft, row);
-    for (const struct config_row *row = form->rows; row != NULL && row->name != NULL; row++)
-        add_row(&draft, row);
-    set_line(&draft, "architectures", arena_printf(draft.arena, "[\n    \"%s\"\n  ]", form->architecture));
-    set_line(&draft, "model_type", arena_printf(draft.arena, "\"%s\"", form->model_type));
-    set_line(&draft, "torch_dtype", arena_printf(draft.arena, "\"%s\"", dtype));
-    write_lines(&draft, out);
+    if (has_sizes) {
+        add_lines(&draft, dtype);
+        write_lines(&draft, out);
+    }
     json_free(draft.defaults);
     arena_free(draft.arena);
-    return true;
+    return has_sizes;
 }

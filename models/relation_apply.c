@@ -268,12 +268,12 @@ static bool gather(struct applying *applying, const struct relation_match *match
         member = match->numbers[number];
     }
     if (member >= n_members)
-        return error_set(applying->error, "tensor '%.200s': index %" PRIu64 " out of range: %s says %" PRIu64 " %ss",
-                         shown, member, applying->job->facts_name, n_members, entry->member[direction]);
+        return error_set(applying->error, "tensor '%.200s': index %" PRIu64 " is not one of the %" PRIu64 " %ss of %s",
+                         shown, member, n_members, entry->member[direction], applying->job->facts_name);
     bool may_be = n_members <= applying->job->set->n_tensors;
     struct gathered *gathered = may_be ? find_gathered(applying, match, n_members) : NULL;
     if (gathered == NULL)
-        return error_set(applying->error, "there are fewer tensors than %s says (%s: %" PRIu64 ")",
+        return error_set(applying->error, "there are fewer tensors than those of %s (%s: %" PRIu64 ")",
                          applying->job->facts_name, entry->member[direction] != NULL ? entry->member[direction] : shown,
                          n_members);
     size_t slot = first_slot(applying->job->relation, entry, direction, n_members) + match->which * n_members + member;
@@ -313,8 +313,8 @@ static bool apply_to(struct applying *applying, const struct tensor *tensor, con
     if (entry->row->there == NULL || came_before(applying, &match))
         return true;
     if (match.numbers[0] != UINT64_MAX && match.numbers[0] >= job->facts->n_layers)
-        return error_set(applying->error, "tensor '%.200s' is of a layer that %s does not count (%" PRIu64 " layers)",
-                         shown, job->facts_name, job->facts->n_layers);
+        return error_set(applying->error, "tensor '%.200s' is beyond the %" PRIu64 " layer%s of %s", shown,
+                         job->facts->n_layers, job->facts->n_layers == 1 ? "" : "s", job->facts_name);
     const struct view *view = job->read(job->context, tensor, shown, applying->error);
     if (view == NULL)
         return false;

@@ -117,6 +117,21 @@ fails() {
     [[ $("$WFS" ls "$file.2" hf) != *"tokenizer.json"* ]]
 }
 
+@test "hf/ of a GGUF whose keys are missing, of another type or absurd: one line says which, and the rest is there" {
+    local seeds=$HERE/../fuzz/corpus/gguf file=$BATS_TEST_TMPDIR/model.gguf reason
+    while IFS=: read -r seed reason; do
+        cp "$seeds/hf-llama-$seed" "$file"
+        [ "$("$WFS" info "$file" | tr -s ' \n' ' ' | grep -oF "GGUF's names and layout: $reason" | wc -l)" -eq 1 ]
+        [[ $("$WFS" ls "$file") == *model.safetensors*tensors* ]]
+        [ "$("$WFS" sha256 "$file" model.gguf | cut -c-64)" = "$(sha256sum "$file" | cut -c-64)" ]
+    done <<'END'
+no-keys:the key llama.block_count is missing
+layers-2-31:the key llama.block_count is not a number up to 16777216
+heads-text:the key llama.attention.head_count is not a number up to 16777216
+heads-0:tensor 'blk.0.attn_q.weight': '(head half pair) ... -> (head pair half) ...' needs the size of head
+END
+}
+
 # The type of most matrices of model.safetensors, by its header.
 written_type() {
     "$WFS" cat "$@" model.safetensors | strings -n 100 | head -1 | grep -o '"dtype":"[A-Z0-9]*","shape":.[0-9]*,' | cut -d'"' -f4 |

@@ -38,7 +38,7 @@ static const struct {
     {"{", "config.json", NULL, NULL, NULL},
     {"[]", "config.json: the whole is not an object", NULL, NULL, NULL},
     {"{\"architectures\":[\"LlamaForCausalLM\"],\"num_hidden_layers\":1,\"num_attention_heads\":4}",
-     "of a layer that config.json does not", NULL, NULL, NULL},
+     "is beyond the 1 layer of config.json", NULL, NULL, NULL},
     {"{\"architectures\":[\"LlamaForCausalLM\"],\"num_hidden_layers\":2,\"num_attention_heads\":5}",
      "does not fit '(kv_head half pair) ...'", NULL, NULL, NULL},
     {"{\"architectures\":[\"GPT2LMHeadModel\"],\"n_layer\":2}", "is unknown to the family gpt2", NULL, NULL, NULL},

@@ -113,15 +113,14 @@ static void check_applied(void)
     APPLY(2, NULL, {"model.layers.0.q", 4, 3}, {"model.norm", 1, 4});
     APPLY(1, NULL, {"model.layers.1.experts.0.up", 2, 3}, {"model.layers.1.experts.1.up", 2, 3});
     APPLY(0, "tensor 'model.layers.0.k' is unknown to the family test", {"model.layers.0.k", 4, 3});
-    APPLY(0, "tensor 'model.layers.2.q' is of a layer that config.json does not count (2 layers)",
-          {"model.layers.2.q", 4, 3});
-    APPLY(0, "tensor 'model.layers.0.experts.2.up': index 2 out of range: config.json says 2 experts",
+    APPLY(0, "tensor 'model.layers.2.q' is beyond the 2 layers of config.json", {"model.layers.2.q", 4, 3});
+    APPLY(0, "tensor 'model.layers.0.experts.2.up': index 2 is not one of the 2 experts of config.json",
           {"model.layers.0.experts.2.up", 2, 3});
     APPLY(0, "layer 1 has only 1 of the 2 tensors that test puts together", {"model.layers.1.experts.1.up", 2, 3},
           {"model.norm", 1, 4});
     APPLY(0, "layer 0 has only 1 of the 2 tensors that test puts together", {"model.layers.0.gate", 2, 3},
           {"model.norm", 1, 4});
-    APPLY(0, "there are fewer tensors than config.json says (expert: 2)", {"model.layers.1.experts.1.up", 2, 3});
+    APPLY(0, "there are fewer tensors than those of config.json (expert: 2)", {"model.layers.1.experts.1.up", 2, 3});
     APPLY(0, "tensor 'model.layers.0.q': shape [5, 3] does not fit '(head d) c' where head 2",
           {"model.layers.0.q", 5, 3});
     APPLY(0, "number 1 of blk.0.up_exps has another shape than the first", {"model.layers.0.experts.0.up", 2, 3},

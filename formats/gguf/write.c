@@ -42,7 +42,7 @@ static bool place_tensors(struct gguf_plan *plan, uint64_t alignment, uint64_t *
         place->offset = end;
         if (!checked_add(end, dtype_bytes(place->encoding.dtype, tensor_elements(place->tensor)), &end) ||
             !checked_align(end, alignment, &end))
-            return error_set(error, "model.gguf: tensor '%s' makes the file too large", place->tensor->name);
+            return error_set(error, "tensor '%s' makes the file too large", place->tensor->name);
     }
     *ret_length = end;
     return true;
@@ -92,23 +92,25 @@ static bool write_header(const struct gguf_plan *plan, struct gguf_layout *layou
     return true;
 }
 
-static uint64_t alignment_of(const struct gguf_kvs *kvs)
+/* `*alignment` stays as it is where the keys do not say it. */
+static bool read_alignment(const struct gguf_kvs *kvs, uint64_t *alignment, struct error *error)
 {
-    uint64_t alignment = USUAL_ALIGNMENT;
     const struct gguf_kv *kv = gguf_kvs_find(kvs, "general.alignment");
-    if (kv != NULL && kv->type == GGUF_U32)
-        gguf_get_u64(kvs, "general.alignment", &alignment);
-    return alignment;
+    if (kv != NULL && kv->type != GGUF_U32)
+        return error_set(error, "general.alignment is %s, not u32", gguf_type_name(kv->type));
+    gguf_get_u64(kvs, "general.alignment", alignment);
+    if ((*alignment & (*alignment - 1)) == 0 && *alignment != 0)
+        return true;
+    return error_set(error, "general.alignment is %llu, not a power of two", (unsigned long long)*alignment);
 }
 
 bool gguf_lay_out(struct gguf_plan *plan, struct arena *arena, struct gguf_layout *ret_layout, struct error *error)
 {
     struct gguf_layout layout = {.pieces = arena_array(arena, 2 * plan->kvs.n_kvs + 1, sizeof *layout.pieces)};
     struct buffer literal = {0};
-    uint64_t alignment = alignment_of(&plan->kvs), data_length = 0, meta = 0;
-    if ((alignment & (alignment - 1)) != 0 || alignment == 0)
-        return error_set(error, "model.gguf: general.alignment is %llu, not a power of two",
-                         (unsigned long long)alignment);
+    uint64_t alignment = USUAL_ALIGNMENT, data_length = 0, meta = 0;
+    if (!read_alignment(&plan->kvs, &alignment, error))
+        return false;
     bool written =
         place_tensors(plan, alignment, &data_length, error) && write_header(plan, &layout, &literal, arena, error);
     for (size_t i = 0; i < layout.n_pieces; i++)
@@ -116,7 +118,7 @@ bool gguf_lay_out(struct gguf_plan *plan, struct arena *arena, struct gguf_layou
     meta += literal.length;
     if (written &&
         (!checked_align(meta, alignment, &layout.data) || !checked_add(layout.data, data_length, &layout.size)))
-        written = error_set(error, "model.gguf: the file would be too large");
+        written = error_set(error, "the file would be too large");
     if (written) {
         buffer_append_zeros(&literal, layout.data - meta);
         end_literal(&layout, &literal, arena);

@@ -264,8 +264,12 @@ struct arena *tree_arena(struct tree *tree)
 
 static void note_absence(const struct tree *tree, const struct node *node, const struct error *error)
 {
-    const char *above = tree->nodes[node->parent]->name;
-    checkpoint_note(tree->checkpoint, "%s%s%s is left out: %s", above, *above ? "/" : "", node->name, error->message);
+    struct arena *arena = arena_new();
+    const char *path = node->name;
+    for (uint32_t above = node->parent; above != 0; above = tree->nodes[above]->parent)
+        path = arena_printf(arena, "%s/%s", tree->nodes[above]->name, path);
+    checkpoint_note(tree->checkpoint, "%s is left out: %s", path, error->message);
+    arena_free(arena);
 }
 
 static int plan_state(const struct node *node)
@@ -480,12 +484,17 @@ node_id tree_parent(struct tree *tree, node_id id)
     return computed.slot < 0 ? (node_id)computed.owner->node + 1 : computed_id(computed.collection, computed.item, 0);
 }
 
-/* Whether a note is about a path: it begins with that, or names a directory that the path begins with. */
+/* Whether a note begins with a path. */
 static bool is_about(const char *note, const char *path)
 {
+    size_t length = strlen(path);
+    return strncmp(note, path, length) == 0 && strchr(" :", note[length]) != NULL;
+}
+
+/* Whether it names a directory that the path begins with. */
+static bool is_about_directory(const char *note, const char *path)
+{
     size_t length = strlen(path), directory = strcspn(path, "/") + 1;
-    if (strncmp(note, path, length) == 0 && strchr(" :", note[length]) != NULL)
-        return true;
     for (const char *at = note; directory <= length && (at = strchr(at, '/')) != NULL; at++)
         if (at - note + 1 >= (ptrdiff_t)directory && memcmp(at + 1 - directory, path, directory) == 0 &&
             strchr(" :,", at[1]) != NULL)
@@ -499,8 +508,12 @@ static const char *reason_of_absence(const struct tree *tree, const char *path)
     const struct checkpoint *checkpoint = tree->checkpoint;
     path += text_starts_with(path, "./") ? 2 : 0;
     path += strspn(path, "/");
-    for (size_t i = 0, n_notes = checkpoint_notes(checkpoint); i < n_notes; i++)
+    size_t n_notes = checkpoint_notes(checkpoint);
+    for (size_t i = 0; i < n_notes; i++)
         if (is_about(checkpoint_note_text(checkpoint, i), path))
+            return checkpoint_note_text(checkpoint, i);
+    for (size_t i = 0; i < n_notes; i++)
+        if (is_about_directory(checkpoint_note_text(checkpoint, i), path))
             return checkpoint_note_text(checkpoint, i);
     for (size_t i = 0; i < checkpoint->n_hidden; i++)
         if (strcmp(checkpoint->hidden[i].name, path) == 0)

@@ -170,6 +170,10 @@ written_type() {
     "$WFS" info -o requantize,imatrix="$matrix" --all "$SOURCE" | grep -F 'saw nothing of 1 matrices or experts'
     run ! "$WFS" cat -o requantize,imatrix="$matrix",include-weights=none "$SOURCE" gguf/model-IQ2_M.gguf
     "$WFS" info -o requantize,imatrix="$matrix" --all "$SOURCE" | grep -F 'says nothing of any tensor that is quantized'
+    run -1 "$WFS" cat -o imatrix="$matrix" "$HERE/../data/gguf/models/llama-tiny" gguf/model-Q4_K_M.gguf
+    [[ $output == *"gguf/model-Q4_K_M.gguf is left out: $matrix has 4 values for tensor"* ]]
+    run -1 "$WFS" cat -o split=2,override-kv=general.alignment=str:x "$SOURCE" gguf/split/model-00001-of-00002.gguf
+    [[ $output == *"gguf/split/model-00001-of-00002.gguf is left out: general.alignment is string, not u32" ]]
     run ! "$WFS" cat -o imatrix="$matrix",include-weights=a,exclude-weights=b "$SOURCE" metadata.json
     [[ $output == *"option exclude-weights: not together with include-weights"* ]]
     echo "this is not an importance matrix" >"$text"

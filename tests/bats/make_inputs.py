@@ -12,6 +12,7 @@
     seeing DIRECTORY    a Qwen2-VL, with a tower of one block
     differing DIRECTORY a.safetensors, b.safetensors, and what numpy says of the tensors that differ
     gguf FILE           a GGUF of a few types, and beside it FILE.f32 with what numpy makes of its Q8_0 tensor
+    imatrix FILE        an importance matrix for the two layers of data/gguf/models/llama-tiny
 """
 import json
 import pathlib
@@ -172,6 +173,24 @@ def gguf(path):
     pathlib.Path(path).write_bytes(padded(header) + b"".join(padded(data) for *_, data in tensors))
     values = scales.astype("<f4")[:, None] * quants.astype("<f4")
     pathlib.Path(path + ".f32").write_bytes(values.tobytes())
+
+
+def imatrix(path):
+    def text(value):
+        return struct.pack("<Q", len(value)) + value
+
+    keys = text(b"general.type") + struct.pack("<I", 8) + text(b"imatrix")
+    keys += text(b"imatrix.datasets") + struct.pack("<IIQ", 9, 8, 1) + text(b"some.txt")
+    keys += text(b"imatrix.chunk_count") + struct.pack("<II", 4, 5) + text(b"imatrix.chunk_size") + struct.pack("<II", 4, 512)
+    columns = {"attn_q": 32, "attn_k": 32, "attn_v": 32, "attn_output": 32, "ffn_gate": 32, "ffn_up": 32, "ffn_down": 48}
+    infos = data = b""
+    for name, n_columns in ((f"blk.{layer}.{name}.weight", n) for layer in range(2) for name, n in columns.items()):
+        for part, values in ("in_sum2", normal(n_columns) ** 2 * 100), ("counts", numpy.array([100])):
+            infos += text(f"{name}.{part}".encode()) + struct.pack("<IQIQ", 1, len(values), 0, len(data))
+            data += values.astype("<f4").tobytes()
+            data += bytes(-len(data) % 32)
+    header = b"GGUF" + struct.pack("<IQQ", 3, 4 * len(columns), 4) + keys + infos
+    pathlib.Path(path).write_bytes(header + bytes(-len(header) % 32) + data)
 
 
 def meta(directory):

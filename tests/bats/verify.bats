@@ -173,6 +173,37 @@ verdict() {
     [[ $output == *": weights that are not this model's: 1 of 21 tensors, with up to "*" times the error that their types cost" ]]
 }
 
+@test "verify: an importance matrix is known by its keys, and with it the file is identical" {
+    need jq
+    local llama=$HERE/../data/gguf/models/llama-tiny matrix=$OUT/imatrix.gguf name
+    make_input imatrix "$matrix"
+    for name in Q4_K_M IQ4_XS; do
+        "$WFS" cp -o "imatrix=$matrix" "$llama" "gguf/model-$name.gguf" "$OUT/$name.gguf"
+        differs 0 "$WFS" verify -o "imatrix=$matrix" "$OUT/$name.gguf" "$llama"
+        verdict "$OUT/$name.gguf" "$llama"
+        [[ $output == *"the nearest is gguf/model-$name.gguf of $llama: an importance matrix: "*" tensors rounded otherwise, with up to 1."* ]]
+        run -1 "$WFS" verify --json "$OUT/$name.gguf" "$llama"
+        jq -e '.counts."other rounding" > 5 and .counts."other weights" == 0' <<<"$output"
+        [ "$(jq -c '[.keys[].key | select(startswith("quantize.imatrix."))] | length' <<<"$output")" = 4 ]
+    done
+}
+
+@test "verify: weights of another model, and what another version writes" {
+    need jq
+    local llama=$HERE/../data/gguf/models/llama-tiny name
+    for name in Q4_K_M Q2_K; do
+        "$WFS" cp -o override-kv=general.quantization_version=int:1,override-kv=quantize.imatrix.file=str:x "$llama" \
+            "gguf/model-$name.gguf" "$OUT/older.gguf"
+        verdict "$OUT/older.gguf" "$llama"
+        [[ $output == *"gguf/model-$name.gguf of $llama: 2 other keys: general.quantization_version, +quantize.imatrix.file" ]]
+        "$WFS" cp "$HERE/../data/gguf/models/gemma-tiny" "gguf/model-$name.gguf" "$OUT/gemma.gguf"
+        run -1 "$WFS" verify --json "$OUT/gemma.gguf" "$llama"
+        [ "$(jq -c '[.identical, (.counts."other weights" > 5), .counts.missing, (.keys[0].key)]' <<<"$output")" = '[false,true,1,"general.architecture"]' ]
+        verdict "$OUT/gemma.gguf" "$llama"
+        [[ ${#lines[@]} -eq 1 && $output == *": weights that are not this model's: "*" times the error that their types cost; "*" of another shape; 1 tensor missing; "* ]]
+    done
+}
+
 @test "verify: what cannot be verified is 2" {
     run --separate-stderr "$WFS" verify "$SOURCE" "$HERE/../data/gguf/models/llama-tiny"
     [ "$status" -eq 2 ]

@@ -134,7 +134,8 @@ static void print_key(const struct key_match *match)
 /* What a model has only once it is written to a file. */
 static bool is_of_file(const struct key_match *match)
 {
-    static const char *const keys[] = {"general.file_type", "general.quantization_version", NULL};
+    static const char *const keys[] = {"general.file_type", "general.quantization_version", "split.no",
+                                       "split.count",       "split.tensors.count",          NULL};
     const char *key = match->a != NULL ? match->a->key : match->b->key;
     for (const char *const *of_file = keys; *of_file != NULL; of_file++)
         if (strcmp(key, *of_file) == 0)

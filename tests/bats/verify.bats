@@ -97,6 +97,15 @@ differs() {
     [[ $output == *"key general.file_type: 0 (u32) in A, 7 (u32) in B"* ]]
 }
 
+@test "diff: of a GGUF in parts no keys are others than the model's" {
+    local llama=$HERE/../data/gguf/models/llama-tiny
+    mkdir -p "$OUT/parts"
+    "$WFS" cp "$llama" model.gguf "$OUT/whole.gguf"
+    "$WFS" cp -o split=4 "$OUT/whole.gguf" "gguf/split/model-0*" "$OUT/parts"
+    differs 1 "$WFS" diff "$llama" "$OUT/parts"
+    [[ $output == *"(0 in their values) and 0 keys differ" ]]
+}
+
 @test "diff: weights without a configuration and a GGUF are compared as Hugging Face has them" {
     local llama=$HERE/../data/gguf/models/llama-tiny
     mkdir -p "$OUT/alone"

@@ -27,7 +27,7 @@ bool adapter_is_source(const struct checkpoint *checkpoint)
 {
     static const char stem[] = "adapter_model.";
     return checkpoint->n_sources > 0 && checkpoint_side_file(checkpoint, config_name) != NULL &&
-           strncmp(source_name(checkpoint->sources[0]), stem, strlen(stem)) == 0;
+           text_starts_with(source_name(checkpoint->sources[0]), stem);
 }
 
 void adapter_close(struct adapter *adapter)
@@ -51,7 +51,7 @@ static const struct half *half_of(const struct tensor *tensor)
 
 static const char *without_prefix(const char *name)
 {
-    while (strncmp(name, model_prefix, strlen(model_prefix)) == 0)
+    while (text_starts_with(name, model_prefix))
         name += strlen(model_prefix);
     return name;
 }

@@ -1,5 +1,6 @@
 #include "models/config_of_keys.h"
 
+#include "base/text.h"
 #include "formats/json.h"
 #include "formats/json_write.h"
 #include "models/config_class.h"
@@ -481,7 +482,7 @@ static bool holds(const char *condition, size_t length, const struct family *fam
                   const struct tensor_set *tensors)
 {
     char name[192];
-    bool is_denied = *condition == '!', is_key = strncmp(condition + is_denied, "key:", 4) == 0;
+    bool is_denied = *condition == '!', is_key = text_starts_with(condition + is_denied, "key:");
     const char *subject = condition + is_denied + strcspn(condition + is_denied, ":") + 1;
     snprintf(name, sizeof name, "%s%s%.*s", is_key ? family_architecture(family) : "", is_key ? "." : "",
              (int)(condition + length - subject), subject);

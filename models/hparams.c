@@ -1,6 +1,7 @@
 #include "models/hparams.h"
 
 #include "base/buffer.h"
+#include "base/text.h"
 #include "formats/documents.h"
 #include "models/config_class.h"
 
@@ -65,7 +66,7 @@ static const struct json *get_in_layer(const struct layer *layer, const char *ke
 const struct json *hparams_get(const struct hparams *hparams, const char *key)
 {
     for (size_t i = 0; i < N_PARTS; i++)
-        if (hparams->parts[i] != NULL && strncmp(key, part_prefixes[i], strlen(part_prefixes[i])) == 0)
+        if (hparams->parts[i] != NULL && text_starts_with(key, part_prefixes[i]))
             return hparams_get(hparams->parts[i], key + strlen(part_prefixes[i]));
     for (size_t i = 0; i < hparams->n_layers; i++) {
         const struct json *value = get_in_layer(&hparams->layers[i], key);

@@ -1,6 +1,7 @@
 #include "models/imatrix.h"
 
 #include "base/checked.h"
+#include "base/text.h"
 #include "formats/checkpoint.h"
 
 #include <fcntl.h>
@@ -43,10 +44,9 @@ static const char sums_suffix[] = ".in_sum2", counts_suffix[] = ".counts";
 /* `name` without the suffix, in the arena; NULL where it has another end. */
 static char *without_suffix(struct reading *reading, const struct tensor *tensor, const char *suffix)
 {
-    size_t length = strlen(suffix), name_length = strlen(tensor->name);
-    if (name_length < length || strcmp(tensor->name + name_length - length, suffix) != 0)
+    if (!text_ends_with(tensor->name, suffix))
         return NULL;
-    return arena_strndup(reading->arena, tensor->name, name_length - length);
+    return arena_strndup(reading->arena, tensor->name, strlen(tensor->name) - strlen(suffix));
 }
 
 static float *read_values(struct reading *reading, const struct tensor *tensor, struct error *error)

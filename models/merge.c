@@ -64,7 +64,7 @@ static bool check_config(const struct json *config, struct error *error)
     if (json_count(json_get(config, "layer_replication")) > 0)
         return error_set(error, "it replicates layers (layer_replication), which is not merged");
     for (size_t i = 0; init != NULL && i < sizeof changing_inits / sizeof *changing_inits; i++)
-        if (strncmp(init, changing_inits[i], strlen(changing_inits[i])) == 0)
+        if (text_starts_with(init, changing_inits[i]))
             return error_set(error,
                              "it was trained on a base that was changed first (init_lora_weights '%.40s'), "
                              "which is not merged",

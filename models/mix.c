@@ -76,9 +76,7 @@ static bool is_stacked(const struct tensor *tensor)
 
 static bool may_be_quantized(const struct tensor *tensor)
 {
-    static const char weight[] = "weight";
-    size_t length = strlen(tensor->name), suffix = sizeof weight - 1;
-    if (rank_of(tensor) < 2 || length < suffix || strcmp(tensor->name + length - suffix, weight) != 0)
+    if (rank_of(tensor) < 2 || !text_ends_with(tensor->name, "weight"))
         return false;
     for (const char *const *name = never_names; *name != NULL; name++)
         if (strcmp(tensor->name, *name) == 0)

@@ -306,14 +306,12 @@ static void look_up(const struct question *question, const char *skeleton, const
     }
 }
 
-static const char *carried_suffix(const char *name, size_t length)
+static const char *carried_suffix(const char *name)
 {
     static const char *const suffixes[] = {".weight", ".bias"};
-    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
-        size_t suffix_length = strlen(suffixes[i]);
-        if (length >= suffix_length && strcmp(name + length - suffix_length, suffixes[i]) == 0)
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++)
+        if (text_ends_with(name, suffixes[i]))
             return suffixes[i];
-    }
     return "";
 }
 
@@ -324,7 +322,7 @@ bool relation_find(const struct relation *relation, enum direction direction, co
     struct relation_match match = {.entry = NULL};
     char skeleton[MAX_SKELETON];
     size_t length = strlen(name);
-    const char *suffix = carried_suffix(name, length);
+    const char *suffix = carried_suffix(name);
     if (pattern_skeleton(name, length, skeleton, sizeof skeleton))
         look_up(&question, skeleton, name, length, "", &match);
     length -= strlen(suffix);

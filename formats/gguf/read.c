@@ -6,6 +6,7 @@
  *
  * Blocks of the other byte order are shown as they are: what has to be swapped in them differs from type to type. */
 #include "base/checked.h"
+#include "base/text.h"
 #include "formats/bits.h"
 #include "formats/format.h"
 #include "formats/gguf/kv.h"
@@ -347,16 +348,16 @@ enum { LISTED_MODELS = 8 };
 
 /* The files of a directory that may be meant: no part but the first of its set, though that may be missing. Returns how
  * many there are, and the names of the first ones. */
+static const char suffix[] = ".gguf";
+
 static size_t find_models(struct arena *arena, const struct input *input, const char *ret_names[LISTED_MODELS])
 {
-    static const char suffix[] = ".gguf";
     struct shard_name parts;
     size_t n_models = 0;
     const char *last = "";
     for (size_t i = 0; i < input->n_names; i++) {
         const char *name = input->names[i];
-        size_t length = strlen(name);
-        if (length < sizeof suffix || *name == '.' || strcmp(name + length - (sizeof suffix - 1), suffix) != 0)
+        if (*name == '.' || !text_ends_with(name, suffix))
             continue;
         if (is_part(name, &parts))
             name = arena_printf(arena, "%.*s-%05u-of-%05u.gguf", (int)parts.stem_length, name, 1, parts.count);
@@ -369,14 +370,10 @@ static size_t find_models(struct arena *arena, const struct input *input, const 
 
 static enum probe gguf_probe(const struct input *input)
 {
-    static const char suffix[] = ".gguf";
     if (input->file != NULL) {
-        size_t length = strlen(input->file_name);
         if (input->head_length >= MAGIC_BYTES && memcmp(input->head, magic, MAGIC_BYTES) == 0)
             return PROBE_SURE;
-        return length >= sizeof suffix && strcmp(input->file_name + length - (sizeof suffix - 1), suffix) == 0
-                   ? PROBE_MAYBE
-                   : PROBE_NO;
+        return text_ends_with(input->file_name, suffix) ? PROBE_MAYBE : PROBE_NO;
     }
     struct arena *arena = arena_new();
     const char *names[LISTED_MODELS];

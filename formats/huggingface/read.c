@@ -34,7 +34,7 @@ static bool is_of_trainer(const char *name)
 {
     static const char *const stems[] = {"training_args.", "optimizer.", "scheduler.", "scaler.", "rng_state"};
     for (size_t i = 0; i < sizeof stems / sizeof *stems; i++)
-        if (strncmp(name, stems[i], strlen(stems[i])) == 0)
+        if (text_starts_with(name, stems[i]))
             return true;
     return false;
 }

@@ -1,5 +1,7 @@
 #include "formats/torch/globals.h"
 
+#include "base/text.h"
+
 #include <string.h>
 
 struct row {
@@ -236,8 +238,7 @@ static const char *modern_module(const char *module)
 
 static bool is_storage(const char *module, const char *name)
 {
-    size_t length = strlen(name);
-    return length >= 7 && strcmp(name + length - 7, "Storage") == 0 &&
+    return text_ends_with(name, "Storage") &&
            (strcmp(module, "torch") == 0 || strcmp(module, "torch.cuda") == 0 || strcmp(module, "torch.storage") == 0);
 }
 

@@ -106,7 +106,7 @@ static void print_tower(const struct page *page, const struct profile *profile, 
     const char *separator = "";
     for (const char *const *part = profile->projector->tower->parts; *part != NULL; part++)
         for (size_t i = 0; i < set->n_tensors; i++)
-            if (strncmp(set->tensors[i].name, *part, strlen(*part)) == 0) {
+            if (text_starts_with(set->tensors[i].name, *part)) {
                 buffer_printf(&text, "%s %s*", separator, *part);
                 separator = ",";
                 break;

@@ -175,7 +175,7 @@ static int run_mount_helper(int argc, char **argv)
 static bool is_mount_helper(int argc, char **argv)
 {
     const char *slash = strrchr(argv[0], '/'), *name = slash != NULL ? slash + 1 : argv[0];
-    return strncmp(name, "mount.", 6) == 0 ||
+    return text_starts_with(name, "mount.") ||
            (argc > 3 && argv[1][0] != '-' && strcmp(argv[3], "-o") == 0 && command_find(argv[1]) == NULL);
 }
 

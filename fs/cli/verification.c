@@ -153,7 +153,7 @@ static bool is_named(const struct found *candidate, const struct checkpoint *fil
         gguf_get_u64(&file->metadata, "general.file_type", &file_type) ? mix_of_file_type(file_type) : NULL;
     const char *start = strchr(candidate->path, '-');
     return mix != NULL && start != NULL && text_starts_with(candidate->path, "gguf/model-") &&
-           strncmp(start + 1, mix->name, strlen(mix->name)) == 0 && strcmp(start + 1 + strlen(mix->name), ".gguf") == 0;
+           text_starts_with(start + 1, mix->name) && strcmp(start + 1 + strlen(mix->name), ".gguf") == 0;
 }
 
 static uint64_t distance(const struct found *candidate, const struct checkpoint *file)

@@ -1,5 +1,6 @@
 #include "fs/cli/weight_kinds.h"
 
+#include "base/text.h"
 #include "quant/convert.h"
 
 #include <ctype.h>
@@ -13,9 +14,9 @@ enum { RUN_ELEMENTS = 2048, MOST_RUNS = 32 };
 bool tensor_kind(const char *name, char kind[KIND_NAME], uint64_t *ret_layer)
 {
     static const char weight[] = ".weight";
-    size_t length = strlen(name), ending = sizeof weight - 1;
-    if (length > ending && strcmp(name + length - ending, weight) == 0)
-        length -= ending;
+    size_t length = strlen(name);
+    if (text_ends_with(name, weight))
+        length -= strlen(weight);
     for (const char *dot = strchr(name, '.'); dot != NULL && dot < name + length; dot = strchr(dot + 1, '.')) {
         if (!isdigit((unsigned char)dot[1]))
             continue;
@@ -23,7 +24,7 @@ bool tensor_kind(const char *name, char kind[KIND_NAME], uint64_t *ret_layer)
         *ret_layer = strtoull(dot + 1, &end, 10);
         if (*end != '.' || end >= name + length)
             continue;
-        bool is_block = dot - name == 3 && strncmp(name, "blk", 3) == 0;
+        bool is_block = dot - name == 3 && text_starts_with(name, "blk");
         snprintf(kind, KIND_NAME, "%.*s%.*s", is_block ? 0 : (int)(dot - name + 1), name,
                  (int)(name + length - end - 1), end + 1);
         return true;

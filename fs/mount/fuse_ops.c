@@ -3,6 +3,7 @@
 #include "base/attempt.h"
 #include "base/buffer.h"
 #include "base/report.h"
+#include "base/text.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -402,7 +403,7 @@ static void reply_xattr(fuse_req_t req, const struct buffer *value, size_t size)
 static void op_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t size)
 {
     struct wanted_xattr wanted = {.name = name};
-    if (strncmp(name, "user.", 5) != 0) { /* ls and cp take this as a hint not to ask again */
+    if (!text_starts_with(name, "user.")) { /* ls and cp take this as a hint not to ask again */
         fuse_reply_err(req, ENOTSUP);
         return;
     }

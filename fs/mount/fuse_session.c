@@ -1,5 +1,6 @@
 #include "fs/mount/fuse_session.h"
 
+#include "base/text.h"
 #include "fs/mount/fusermount.h"
 #include "fs/mount/mountpoint.h"
 #include "fs/mount/obstacle.h"
@@ -45,7 +46,7 @@ static char last_words[256];
 static void keep_words(enum fuse_log_level level, const char *format, va_list arguments)
 {
     (void)level;
-    vsnprintf(last_words, sizeof last_words, strncmp(format, "fuse: ", 6) == 0 ? format + 6 : format, arguments);
+    vsnprintf(last_words, sizeof last_words, text_starts_with(format, "fuse: ") ? format + 6 : format, arguments);
     last_words[strcspn(last_words, "\n")] = '\0';
 }
 

@@ -1,6 +1,7 @@
 #include "fs/mount/mountpoint.h"
 
 #include "base/arena.h"
+#include "base/text.h"
 #include "fs/mount/fusermount.h"
 #include "fs/mount/hold.h"
 
@@ -36,7 +37,7 @@ static const char temporary_prefix[] = "wfs-exec-";
 
 bool mountpoint_is_descriptor(const char *path)
 {
-    return strncmp(path, "/dev/fd/", 8) == 0;
+    return text_starts_with(path, "/dev/fd/");
 }
 
 /* DIRECTORY/NAME; frees the directory, which may be NULL. */
@@ -321,7 +322,7 @@ static void remove_all_left(const char *parent)
     const struct dirent *entry;
     char path[PATH_MAX];
     while (directory != NULL && (entry = readdir(directory)) != NULL)
-        if (strncmp(entry->d_name, temporary_prefix, strlen(temporary_prefix)) == 0 &&
+        if (text_starts_with(entry->d_name, temporary_prefix) &&
             snprintf(path, sizeof path, "%s/%s", parent, entry->d_name) < (int)sizeof path)
             remove_left(path);
     if (directory != NULL)

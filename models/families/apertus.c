@@ -2,6 +2,7 @@
  *
  * The numbers of its activation function, four a layer, are tensors here and keys there: they alone are read while the
  * model is made. */
+#include "base/text.h"
 #include "models/families/llama.h"
 
 #include <inttypes.h>
@@ -88,7 +89,7 @@ static void restore(const struct gguf_kvs *kvs, struct arena *arena, void *conte
         for (uint64_t layer = 0; layer < array.count && gguf_array_f64(&array, layer, &value); layer++) {
             const uint64_t numbers[PATTERN_NUMBERS] = {layer};
             const float number = (float)value;
-            const unsigned rank = strncmp(parameter->key, "xielu.alpha", 11) == 0;
+            const unsigned rank = text_starts_with(parameter->key, "xielu.alpha");
             write(context, pattern_fill(arena, parameter->tensor, numbers, ""),
                   view_literal(arena, &f32_dtype, rank, shape, arena_copy(arena, &number, sizeof number)));
         }

@@ -109,7 +109,7 @@ const char *bert_rename(struct arena *arena, const struct facts *facts, enum dir
                         const char *prefix)
 {
     bool is_below =
-        direction == BACKWARD && facts_get(facts, "classifies") != 0 && strncmp(name, "classifier", 10) != 0;
+        direction == BACKWARD && facts_get(facts, "classifies") != 0 && !text_starts_with(name, "classifier");
     return is_below ? arena_printf(arena, "%s%s", prefix, name) : name;
 }
 

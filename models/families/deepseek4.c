@@ -3,6 +3,7 @@
  *
  * What is stored as F32 or BF16 stays so in every output, as FP8 becomes Q8_0 and packed MXFP4 keeps its bits. The
  * converter writes tables and experts before all else. */
+#include "base/text.h"
 #include "models/families/layers.h"
 #include "quant/unpack.h"
 
@@ -130,7 +131,7 @@ static const char *rename_tensor(struct arena *arena, const struct facts *facts,
     (void)arena;
     if (direction == BACKWARD)
         return name;
-    if (strncmp(name, "aligner.", 8) == 0 || strncmp(name, "image_", 6) == 0)
+    if (text_starts_with(name, "aligner.") || text_starts_with(name, "image_"))
         return NULL;
     bool is_bias = pattern_match("layers.{}.ffn.gate.bias", name, strlen(name), numbers);
     return is_bias && numbers[0] < facts_get(facts, "looked_up") ? NULL : name;

@@ -1,4 +1,5 @@
 /* EmbeddingGemma. conversion/gemma.py. */
+#include "base/text.h"
 #include "models/families/gemma.h"
 
 #include <string.h>
@@ -21,7 +22,7 @@ static const char *rename_tensor(struct arena *arena, const struct facts *facts,
                                  const char *name)
 {
     (void)arena, (void)facts;
-    return direction == BACKWARD && strncmp(name, "model.", 6) == 0 ? name + 6 : name;
+    return direction == BACKWARD && text_starts_with(name, "model.") ? name + 6 : name;
 }
 
 static const struct config_row config_rows[] = {

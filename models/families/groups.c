@@ -1,5 +1,7 @@
 #include "models/families/groups.h"
 
+#include "base/text.h"
+
 #include <string.h>
 
 const struct family_group family_groups[] = {
@@ -46,7 +48,7 @@ const struct family_group *family_group_of(const struct family *family)
         if (group->beginnings[0] == NULL)
             return group;
         for (size_t i = 0; i < GROUP_MAX_BEGINNINGS && group->beginnings[i] != NULL; i++)
-            if (strncmp(family->name, group->beginnings[i], strlen(group->beginnings[i])) == 0)
+            if (text_starts_with(family->name, group->beginnings[i]))
                 return group;
     }
 }

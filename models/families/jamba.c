@@ -1,4 +1,5 @@
 /* Jamba: layers of Mamba and of attention, some with experts. conversion/jamba.py. */
+#include "base/text.h"
 #include "models/families/layers.h"
 
 #include <inttypes.h>
@@ -80,12 +81,12 @@ static const char *rename_tensor(struct arena *arena, const struct facts *facts,
     static const char layer[] = "model.layers.", expert[] = "feed_forward.experts.0.";
     uint64_t numbers[PATTERN_NUMBERS], period = facts_get(facts, "expert_period"),
                                        offset = facts_get(facts, "expert_offset");
-    if (direction == BACKWARD || period == 0 || strncmp(name, layer, sizeof layer - 1) != 0)
+    if (direction == BACKWARD || period == 0 || !text_starts_with(name, layer))
         return name;
     const char *number = name + sizeof layer - 1;
     size_t digits = strspn(number, "0123456789");
     if (number[digits] != '.' || !pattern_match("{}", number, digits, numbers) || numbers[0] % period == offset ||
-        strncmp(number + digits + 1, expert, sizeof expert - 1) != 0)
+        !text_starts_with(number + digits + 1, expert))
         return name;
     return arena_printf(arena, "%s%" PRIu64 ".feed_forward.%s", layer, numbers[0], number + digits + sizeof expert);
 }

@@ -2,6 +2,7 @@
  * conversion/kimi_k3.py.
  *
  * A norm and a projection that are used as their product alone are one vector there. */
+#include "base/text.h"
 #include "models/families/deepseek.h"
 #include "models/families/kda.h"
 #include "models/families/kimi_linear.h"
@@ -76,7 +77,7 @@ static const char *rename_tensor(struct arena *arena, const struct facts *facts,
 {
     static const char *const gates[] = {ATTENTION ".g_proj.weight", ATTENTION ".latent_gate.weight"};
     uint64_t numbers[PATTERN_NUMBERS];
-    if (direction == FORWARD && (strncmp(name, "vision_tower.", 13) == 0 || strncmp(name, "mm_projector.", 13) == 0))
+    if (direction == FORWARD && (text_starts_with(name, "vision_tower.") || text_starts_with(name, "mm_projector.")))
         return NULL;
     if (!pattern_match(gates[direction], name, strlen(name), numbers))
         return name;
@@ -144,7 +145,7 @@ static void multiply_pairs(struct gguf_model *model)
             continue;
         }
         size_t stem = (size_t)(end - tensor.name) + strlen("_res_score");
-        unsigned kind = strncmp(tensor.name, "output", 6) == 0 ? 2 : strstr(tensor.name, "ffn") != NULL;
+        unsigned kind = text_starts_with(tensor.name, "output") ? 2 : strstr(tensor.name, "ffn") != NULL;
         if (held[kind] == NULL) {
             held[kind] = &before->tensors[i];
             continue;

@@ -1,4 +1,5 @@
 /* LFM 2 and 2.5, dense and with experts: short convolutions, and attention in some layers. conversion/lfm2.py. */
+#include "base/text.h"
 #include "models/families/layers.h"
 
 #include <math.h>
@@ -108,7 +109,7 @@ static const char *rename_tensor(struct arena *arena, const struct facts *facts,
     for (size_t i = 0; i < sizeof audio / sizeof *audio; i++)
         if (strstr(name, audio[i]) != NULL)
             return NULL;
-    return strncmp(name, "lfm.", 4) == 0 ? arena_printf(arena, "model.%s", name + 4) : name;
+    return text_starts_with(name, "lfm.") ? arena_printf(arena, "model.%s", name + 4) : name;
 }
 
 #define CONFIG_ROWS                                                                                                    \

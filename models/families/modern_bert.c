@@ -1,4 +1,5 @@
 /* ModernBERT. conversion/bert.py, ModernBertModel. */
+#include "base/text.h"
 #include "models/families/bert.h"
 
 #include <string.h>
@@ -35,7 +36,7 @@ static const struct key_row keys[] = {
 static const char *rename_tensor(struct arena *arena, const struct facts *facts, enum direction direction,
                                  const char *name)
 {
-    return strncmp(name, "head.", 5) == 0 ? name : bert_rename(arena, facts, direction, name, "model.");
+    return text_starts_with(name, "head.") ? name : bert_rename(arena, facts, direction, name, "model.");
 }
 
 #define CONFIG_ROWS                                                                                                    \
@@ -70,7 +71,7 @@ static bool note_head(struct draft *draft, struct error *error)
     const struct checkpoint *checkpoint = draft->model->checkpoint;
     (void)error;
     for (size_t i = 0; i < checkpoint->tensors->n_tensors; i++)
-        if (strncmp(checkpoint->tensors->tensors[i].name, "decoder.", strlen("decoder.")) == 0) {
+        if (text_starts_with(checkpoint->tensors->tensors[i].name, "decoder.")) {
             checkpoint_note(checkpoint, "model.gguf: the head for masked words is left out; the converter fails on it");
             break;
         }

@@ -3,6 +3,7 @@
  *
  * What predicts a second token has two layers below "mtp.", one of attention and one of experts; in a GGUF they are one
  * more. */
+#include "base/text.h"
 #include "models/families/granite.h"
 #include "models/families/layers.h"
 #include "models/families/mamba2.h"
@@ -193,13 +194,13 @@ static const char *rename_tensor(struct arena *arena, const struct facts *facts,
     if (facts_get(facts, "nextn") == 0)
         return name;
     uint64_t last = facts->n_layers - 1;
-    bool is_second = strncmp(name, second, sizeof second - 1) == 0;
-    if (direction == FORWARD && (is_second || strncmp(name, first, sizeof first - 1) == 0)) {
+    bool is_second = text_starts_with(name, second);
+    if (direction == FORWARD && (is_second || text_starts_with(name, first))) {
         const char *rest = name + sizeof first - 1;
-        bool is_norm = is_second && strncmp(rest, "norm.", 5) == 0;
+        bool is_norm = is_second && text_starts_with(rest, "norm.");
         return arena_printf(arena, "%s%" PRIu64 ".%s%s", layer, last, is_norm ? "post_" : "", rest);
     }
-    if (direction == FORWARD || strncmp(name, layer, sizeof layer - 1) != 0)
+    if (direction == FORWARD || !text_starts_with(name, layer))
         return name;
     const char *number = name + sizeof layer - 1;
     size_t digits = strspn(number, "0123456789");
@@ -207,9 +208,9 @@ static const char *rename_tensor(struct arena *arena, const struct facts *facts,
         return name;
     const char *rest = number + digits + 1;
     for (size_t i = 0; i < sizeof of_second / sizeof *of_second; i++)
-        is_second |= strncmp(rest, of_second[i], strlen(of_second[i])) == 0;
+        is_second |= text_starts_with(rest, of_second[i]);
     return arena_printf(arena, "%s%s", is_second ? second : first,
-                        strncmp(rest, "post_norm", 9) == 0 ? rest + 5 : rest);
+                        text_starts_with(rest, "post_norm") ? rest + 5 : rest);
 }
 
 static bool pad_vocabulary(struct draft *draft, const struct vocab_input *input, struct error *error)

@@ -95,8 +95,7 @@ static bool is_nvfp4(const struct json *quantization)
     const struct json *layer = json_is(layers, JSON_OBJECT) ? json_first(layers) : NULL;
     for (; layer != NULL; layer = json_next(layer)) {
         const char *algorithm = json_string(json_get(layer, "quant_algo"), NULL);
-        size_t length = algorithm != NULL ? strlen(algorithm) : 0;
-        if (length >= 5 && strcmp(algorithm + length - 5, "NVFP4") == 0)
+        if (algorithm != NULL && text_ends_with(algorithm, "NVFP4"))
             return true;
     }
     if (!json_string_is(json_get(quantization, "quant_method"), "compressed-tensors"))

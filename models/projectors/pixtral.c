@@ -1,4 +1,5 @@
 /* Pixtral, Mistral Small 3.1 and after, Ministral 3, LightOnOCR: what sees. conversion/llava.py, LlavaVisionModel. */
+#include "base/text.h"
 #include "formats/documents.h"
 #include "models/projectors/projector.h"
 
@@ -111,7 +112,7 @@ static const char *rename_newer(struct arena *arena, const struct facts *facts, 
 {
     static const char prefix[] = "model.";
     (void)arena, (void)facts;
-    bool is_newer = direction == FORWARD && strncmp(name, prefix, strlen(prefix)) == 0 && tower_has(&tower, name);
+    bool is_newer = direction == FORWARD && text_starts_with(name, prefix) && tower_has(&tower, name);
     return is_newer ? name + strlen(prefix) : name;
 }
 

@@ -3,6 +3,7 @@
  *
  * The converter fails for the part of Qwen3-Omni that sees, by a name that it gives the tensors itself: here they are
  * what they are in Qwen3-VL. */
+#include "base/text.h"
 #include "models/exponential.h"
 #include "models/projectors/projector.h"
 
@@ -78,9 +79,9 @@ static const char *rename_merger(struct arena *arena, const struct facts *facts,
     static const char *const here[] = {"ln_q.", "mlp.0.", "mlp.2."}, *const there[] = {"norm.", "linear_fc1.",
                                                                                        "linear_fc2."};
     static const char list[] = "visual.merger_list.", merger[] = "visual.merger.";
-    if (direction == FORWARD && strncmp(name, list, strlen(list)) == 0)
+    if (direction == FORWARD && text_starts_with(name, list))
         name = arena_printf(arena, "visual.deepstack_merger_list.%s", name + strlen(list));
-    bool is_merger = strncmp(name, merger, strlen(merger)) == 0 || strstr(name, "_merger_list.") != NULL;
+    bool is_merger = text_starts_with(name, merger) || strstr(name, "_merger_list.") != NULL;
     for (size_t i = 0; direction == FORWARD && is_merger && i < sizeof here / sizeof *here; i++) {
         const char *found = strstr(name, here[i]);
         if (found != NULL)

@@ -3,6 +3,7 @@
  *
  * Of several the last by name is taken. Its ending is the version of the tokenizer, by which llama.cpp knows the
  * template of a chat; nothing is added to the model's own pieces. */
+#include "base/text.h"
 #include "models/tokenizers/mistral_tokens.h"
 #include "models/tokenizers/sentencepiece.h"
 
@@ -21,7 +22,7 @@ static bool read_name(const char *name, char ret_version[VERSION_DIGITS + 2])
 {
     static const char ending[] = ".model";
     const char *at = strchr(name, '.');
-    if (at == NULL || strchr(name, '/') != NULL || strncmp(at, ending, strlen(ending)) != 0)
+    if (at == NULL || strchr(name, '/') != NULL || !text_starts_with(at, ending))
         return false;
     at += strlen(ending);
     memcpy(ret_version, "v1", sizeof "v1");

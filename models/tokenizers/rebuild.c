@@ -1,5 +1,7 @@
 #include "models/tokenizers/rebuild.h"
 
+#include "base/text.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -392,7 +394,7 @@ static bool has_own_order(const struct gguf_kvs *kvs)
 {
     struct arena *arena = arena_new();
     const char *architecture = text_of(kvs, "general.architecture", arena);
-    bool is_t5 = architecture != NULL && strncmp(architecture, "t5", 2) == 0;
+    bool is_t5 = architecture != NULL && text_starts_with(architecture, "t5");
     arena_free(arena);
     return is_t5 && has_scores(kvs);
 }
@@ -456,7 +458,7 @@ const char *rebuilt_template_name(const char *key)
 {
     static const char prefix[] = "tokenizer.chat_template.";
     const char *name = key + sizeof prefix - 1;
-    if (strncmp(key, prefix, sizeof prefix - 1) != 0 || *name == '\0' || strlen(name) > 64 ||
+    if (!text_starts_with(key, prefix) || *name == '\0' || strlen(name) > 64 ||
         name[strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")] != '\0')
         return NULL;
     return name;

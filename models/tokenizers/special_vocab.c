@@ -1,3 +1,4 @@
+#include "base/text.h"
 #include "models/tokenizers/tokenizer_files.h"
 
 #include <stdio.h>
@@ -440,13 +441,12 @@ static bool add_template_files(struct gguf_kvs *kvs, const struct checkpoint *ch
     uint64_t count = 0;
     for (size_t i = 0; i < checkpoint->n_side_files; i++) {
         const char *file = checkpoint->side_files[i].name;
-        size_t file_length = strlen(file), prefix = sizeof folder - 1, suffix = sizeof ending - 1, length;
+        size_t length;
         bool absent;
-        if (strncmp(file, folder, prefix) != 0 || file_length < prefix + suffix ||
-            strcmp(file + file_length - suffix, ending) != 0)
+        if (!text_starts_with(file, folder) || !text_ends_with(file, ending))
             continue;
         char key[TEMPLATE_KEY_BYTES];
-        const char *stem = template_key(key, file + prefix, file_length - prefix - suffix);
+        const char *name = file + strlen(folder), *stem = template_key(key, name, strlen(name) - strlen(ending));
         char *text = document_text(checkpoint, file, &length, &absent, error);
         if (text == NULL) {
             buffer_free(&names);

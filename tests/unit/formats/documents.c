@@ -1,6 +1,7 @@
 /* How often documents are read, and when they are forgotten. */
 #include "formats/documents.h"
 
+#include "base/text.h"
 #include "formats/open.h"
 #include "tests/unit/check.h"
 
@@ -115,7 +116,7 @@ static void errors(const struct checkpoint *checkpoint)
     CHECK(document_open(checkpoint, "absent.json", &document, &error) && document == NULL &&
           document_root(document) == NULL);
     CHECK(!document_open(checkpoint, "bad.json", &document, &error) && document == NULL);
-    CHECK_NAMED(strncmp(error.message, "bad.json: ", 10) == 0, "an error names the file");
+    CHECK_NAMED(text_starts_with(error.message, "bad.json: "), "an error names the file");
     CHECK(!document_open(checkpoint, "params.json", &document, &error));
     CHECK_TEXT(error.message, "params.json: 1048577 bytes are more than the limit of 1048576");
     CHECK(document_text(checkpoint, "absent.txt", &length, &absent, &error) == NULL && absent);

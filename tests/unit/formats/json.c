@@ -1,5 +1,6 @@
 #include "formats/json.h"
 
+#include "base/text.h"
 #include "tests/unit/check.h"
 
 #include <math.h>
@@ -76,7 +77,7 @@ static void lines(void)
     json_free(document);
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         CHECK(json_parse(wrong[i].text, strlen(wrong[i].text), &error) == NULL);
-        CHECK_NAMED(strncmp(error.message, wrong[i].message, strlen(wrong[i].message)) == 0, error.message);
+        CHECK_NAMED(text_starts_with(error.message, wrong[i].message), error.message);
     }
 }
 

@@ -1,5 +1,6 @@
 #include "formats/source.h"
 
+#include "base/text.h"
 #include "formats/checkpoint.h"
 
 #include "tests/unit/check.h"
@@ -40,8 +41,7 @@ static void kinds(void)
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
         struct error error = {""};
         struct source *source = source_open(AT_FDCWD, paths[i].path, paths[i].path, &error);
-        CHECK_NAMED(source == NULL && strncmp(error.message, paths[i].error, strlen(paths[i].error)) == 0,
-                    paths[i].path);
+        CHECK_NAMED(source == NULL && text_starts_with(error.message, paths[i].error), paths[i].path);
         source_close(source);
     }
 }

@@ -1,6 +1,7 @@
 /* Which keys and tensors GGUF files of a family have, in which order and of which types: whole checkpoints of a few
  * numbers, described in lines. Expected values: what convert_hf_to_gguf.py of llama.cpp 34af94cd9 wrote for checkpoints
  * with these tensors, --outtype bf16. */
+#include "base/text.h"
 #include "models/canonical.h"
 #include "models/families/family.h"
 #include "tests/unit/check.h"
@@ -120,11 +121,11 @@ static const char *keys_of(const struct gguf_plan *plan, struct arena *arena)
     struct buffer text = {0};
     for (size_t i = 0; i < plan->kvs.n_kvs; i++) {
         const struct gguf_kv *kv = &plan->kvs.kvs[i];
-        bool is_general = strncmp(kv->key, "general.", 8) == 0;
+        bool is_general = text_starts_with(kv->key, "general.");
         bool shown = strcmp(kv->key, "general.file_type") == 0 ||
                      strcmp(kv->key, "general.quantization_version") == 0 ||
                      strcmp(kv->key, "tokenizer.ggml.suppress_tokens") == 0;
-        if (!shown && (is_general || strncmp(kv->key, "tokenizer.", 10) == 0))
+        if (!shown && (is_general || text_starts_with(kv->key, "tokenizer.")))
             continue;
         buffer_printf(&text, "%s%s", text.length ? " " : "", shown ? kv->key : strchr(kv->key, '.') + 1);
         if (kinds[kv->type] != 0)
@@ -142,7 +143,7 @@ static const char *tensors_of(const struct gguf_plan *plan, struct arena *arena)
     for (size_t i = 0; i < plan->n_tensors; i++) {
         const char *name = plan->places[i].tensor->name;
         const struct dtype *dtype = plan->places[i].encoding.dtype;
-        long number = strncmp(name, "blk.", 4) == 0 ? strtol(name + 4, NULL, 10) : -1;
+        long number = text_starts_with(name, "blk.") ? strtol(name + 4, NULL, 10) : -1;
         if (number != layer && i > 0)
             buffer_append_text(&text, " /");
         if (number != layer && number >= 0)

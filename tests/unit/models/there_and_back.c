@@ -3,6 +3,7 @@
  * pair, within its stated error.
  *
  * Every combination of the conditions of a family's rows is tried that can be. */
+#include "base/text.h"
 #include "models/projectors/projector.h"
 #include "tests/unit/check.h"
 
@@ -109,7 +110,7 @@ static void set_facts(struct trial *trial)
     for (size_t i = 0; i < sizeof factors / sizeof *factors; i++)
         facts_set_factor(&trial->facts, factors[i], 0.1f + 0.3f * (float)i);
     for (unsigned i = 0; i < trial->n_conditions; i++)
-        if (strncmp(trial->conditions[i], "has:", 4) != 0)
+        if (!text_starts_with(trial->conditions[i], "has:"))
             facts_set(&trial->facts, trial->conditions[i], trial->truth >> i & 1);
 }
 
@@ -126,7 +127,7 @@ static bool is_tried(const struct trial *trial, const struct relation_entry *ent
     }
     for (unsigned i = 0; i < trial->n_conditions; i++)
         for (unsigned j = 0; j < entry->n_names[BACKWARD]; j++)
-            if (strncmp(trial->conditions[i], "has:", 4) == 0 && (trial->truth >> i & 1) == 0 &&
+            if (text_starts_with(trial->conditions[i], "has:") && (trial->truth >> i & 1) == 0 &&
                 strcmp(trial->conditions[i] + 4, entry->names[BACKWARD][j]) == 0)
                 return false;
     return row->there != NULL && !row->forward_only;
@@ -136,7 +137,7 @@ static bool is_tried(const struct trial *trial, const struct relation_entry *ent
 static bool is_consistent(const struct trial *trial)
 {
     for (unsigned i = 0; i < trial->n_conditions; i++) {
-        bool is_made = strncmp(trial->conditions[i], "has:", 4) != 0 || (trial->truth >> i & 1) == 0;
+        bool is_made = !text_starts_with(trial->conditions[i], "has:") || (trial->truth >> i & 1) == 0;
         for (unsigned j = 0; j < trial->relation->n_entries && !is_made; j++)
             for (unsigned k = 0; k < trial->relation->entries[j].n_names[BACKWARD]; k++)
                 is_made |= strcmp(trial->relation->entries[j].names[BACKWARD][k], trial->conditions[i] + 4) == 0 &&

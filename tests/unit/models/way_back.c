@@ -2,6 +2,7 @@
  *
  * WFS_GOLDEN names a directory of checkpoints; without it the tiny ones of tests/data are tried. config.json is made of
  * the keys alone, and what rearrangements need to know is read from that. */
+#include "base/text.h"
 #include "models/families/family.h"
 #include "quant/convert.h"
 #include "tests/unit/check.h"
@@ -38,7 +39,7 @@ static struct tensor_set *weights(const struct way_back *way)
     struct tensor_set *set = tensor_set_new(way->arena);
     struct error error;
     for (size_t i = 0; i < way->model->tensors->n_tensors; i++)
-        if (strncmp(way->model->tensors->tensors[i].name, "rope_", 5) != 0)
+        if (!text_starts_with(way->model->tensors->tensors[i].name, "rope_"))
             tensor_set_add(set, &way->model->tensors->tensors[i]);
     tensor_set_seal(set, &error);
     return set;
@@ -102,8 +103,7 @@ static void check_tensors(const struct way_back *way, const char *name, const st
         const struct tensor *back = &way->back->tensors[i];
         const char *stored_name = back->name;
         const struct tensor *stored = tensor_set_find_text(way->checkpoint->tensors, stored_name);
-        if (stored == NULL && family->prefix != NULL &&
-            strncmp(stored_name, family->prefix, strlen(family->prefix)) == 0)
+        if (stored == NULL && family->prefix != NULL && text_starts_with(stored_name, family->prefix))
             stored = tensor_set_find_text(way->checkpoint->tensors, stored_name + strlen(family->prefix));
         bool is_norm = strstr(back->name, "norm") != NULL; /* which Gemma has with 1 added, in F16 to 10 bits */
         double most = stored != NULL ? difference(way, stored, back) : INFINITY;

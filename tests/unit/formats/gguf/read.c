@@ -1,5 +1,6 @@
 /* GGUF files of every version and byte order, split ones, and everything that has been tried against readers of GGUF.
  */
+#include "base/text.h"
 #include "formats/checkpoint.h"
 
 #include "tests/unit/check.h"
@@ -25,7 +26,7 @@ static void gives(struct assembly *file, const char *expected)
 {
     write_file(file, "m.gguf");
     const char *text = outcome("m.gguf");
-    CHECK_TEXT(strncmp(text, "m.gguf: ", 8) == 0 ? text + 8 : text, expected);
+    CHECK_TEXT(text_starts_with(text, "m.gguf: ") ? text + 8 : text, expected);
     buffer_free(&file->bytes);
 }
 
@@ -246,7 +247,7 @@ static void cuts(void)
         files_write("cut.gguf", file.bytes.bytes, length);
         const char *text = outcome("cut.gguf");
         n_refused +=
-            strncmp(text, "cut.gguf: ", 10) == 0 && strstr(text, "truncated: ") != NULL && strchr(text, '\n') == NULL;
+            text_starts_with(text, "cut.gguf: ") && strstr(text, "truncated: ") != NULL && strchr(text, '\n') == NULL;
     }
     CHECK(n_refused == whole);
     buffer_free(&file.bytes);

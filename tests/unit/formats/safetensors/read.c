@@ -1,5 +1,6 @@
 /* The acceptance of safetensors files. The names in brackets are those of the reference's own tests (safetensors crate,
  * safetensors/src/tensor.rs); what it decides was found by running it, see tests/interop/test_safetensors.py. */
+#include "base/text.h"
 #include "formats/checkpoint.h"
 #include "formats/json.h"
 
@@ -182,7 +183,7 @@ static void acceptance(void)
         struct checkpoint *checkpoint = open_row(row, &error);
         bool as_wanted = row->error == NULL ? checkpoint != NULL
                                             : checkpoint == NULL && strstr(error.message, row->error) != NULL &&
-                                                  strncmp(error.message, "model.safetensors: ", 19) == 0;
+                                                  text_starts_with(error.message, "model.safetensors: ");
         if (!CHECK_NAMED(as_wanted, row->name))
             printf("# %s\n", checkpoint != NULL ? "accepted" : error.message);
         checkpoint_close(checkpoint);

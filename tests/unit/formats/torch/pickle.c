@@ -2,6 +2,7 @@
  * the lists test_bad_stack, test_bad_mark and test_truncated_data of CPython's Lib/test/pickletester.py. */
 #include "formats/torch/pickle.h"
 
+#include "base/text.h"
 #include "tests/unit/check.h"
 
 #include <stdio.h>
@@ -311,8 +312,7 @@ static void check_refused(void)
     struct error error;
     for (size_t i = 0; i < LENGTH(refused); i++) {
         bool good = reads(refused[i].bytes, refused[i].length, NULL, &error);
-        if (!CHECK_NAMED(!good && strncmp(error.message, refused[i].says, strlen(refused[i].says)) == 0,
-                         refused[i].says))
+        if (!CHECK_NAMED(!good && text_starts_with(error.message, refused[i].says), refused[i].says))
             printf("# actual: %s\n", good ? "read" : error.message);
     }
 }

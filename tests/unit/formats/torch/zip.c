@@ -2,6 +2,7 @@
 #include "formats/torch/zip.h"
 
 #include "base/buffer.h"
+#include "base/text.h"
 #include "formats/torch/deflate_index.h"
 
 #include "tests/unit/check.h"
@@ -283,7 +284,7 @@ static void check_archives(void)
         struct source *source = source_open(AT_FDCWD, "x.pt", "x.pt", &error);
         bool good = zip_directory_read(&directory, source, arena, &error);
         snprintf(name, sizeof name, "%zu: %s", i, archives[i].error ? archives[i].error : "read");
-        bool named = strncmp(error.message, "x.pt: ", 6) == 0;
+        bool named = text_starts_with(error.message, "x.pt: ");
         if (!CHECK_NAMED(archives[i].error == NULL ? good
                                                    : !good && named && strstr(error.message, archives[i].error) != NULL,
                          name))

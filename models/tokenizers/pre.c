@@ -75,11 +75,24 @@ static const char *name_of_ids(const char *hex)
     return name;
 }
 
+/* What transformers makes of vocab.json and merges.txt, by the class of the tokenizer. */
+static const char *name_of_class(const char *class_name)
+{
+    static const char *const known[][2] = {
+        {"GPT2Tokenizer", "gpt-2"}, {"Qwen2Tokenizer", "qwen2"}, {"RobertaTokenizer", "roberta-bpe"}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcmp(known[i][0], class_name) == 0)
+            return known[i][1];
+    return "default";
+}
+
 /* A pre-tokenizer that the converter does not know, and why. */
 static const char *guess_name(const struct vocab_input *input, const struct hf_vocabulary *vocabulary,
                               const char *reason)
 {
-    const char *name = name_of_structure(json_get(vocabulary->files->tokenizer, "pre_tokenizer"));
+    const struct json *tokenizer = vocabulary->files->tokenizer;
+    const char *name = tokenizer != NULL ? name_of_structure(json_get(tokenizer, "pre_tokenizer"))
+                                         : name_of_class(vocabulary->class_name);
     checkpoint_note(input->checkpoint,
                     "model.gguf: the converter does not know this tokenizer (%s), its pre-tokenizer is taken for '%s'",
                     reason, name);

@@ -73,14 +73,6 @@ static void set_add(struct special_vocab *vocab, const char *type, bool add)
     vocab->adds[vocab->n_adds++].add = add;
 }
 
-static bool has_add(const struct special_vocab *vocab, const char *type)
-{
-    for (size_t i = 0; i < vocab->n_adds; i++)
-        if (strcmp(vocab->adds[i].type, type) == 0)
-            return true;
-    return false;
-}
-
 static void set_id(struct special_vocab *vocab, const char *type, uint64_t id)
 {
     if (vocab->n_vocab != 0 && id >= vocab->n_vocab)
@@ -255,7 +247,7 @@ static void read_given(struct special_vocab *vocab, const struct json *config, c
         char key[64];
         snprintf(key, sizeof key, "add_%s_token", vocab->types[i]);
         const struct json *add = json_get(config, key);
-        if ((json_is(add, JSON_TRUE) || json_is(add, JSON_FALSE)) && !has_add(vocab, vocab->types[i]))
+        if (json_is(add, JSON_TRUE) || json_is(add, JSON_FALSE))
             set_add(vocab, vocab->types[i], json_is(add, JSON_TRUE));
         const struct given *given = &vocab->given[i];
         for (const struct json *token = json_first(added_tokens); token != NULL && given->text != NULL;

@@ -1,0 +1,75 @@
+/* What a GGUF says of a tokenizer's special tokens, and which pre-tokenizer it is: rules of gguf-py's SpecialVocab and
+ * of get_vocab_base_pre(), whose answers these are. */
+#include "formats/open.h"
+#include "models/tokenizers/vocab.h"
+
+#include "tests/unit/check.h"
+#include "tests/unit/files.h"
+
+#include <fcntl.h>
+
+static struct gguf_kvs keys_of(const char *const *files)
+{
+    struct error error = {""};
+    struct checkpoint *checkpoint = checkpoint_new(".");
+    struct hparams *hparams = hparams_parse("{}", 2, &error);
+    struct vocab_input input = {checkpoint, hparams, "llama", "LlamaForCausalLM", 16};
+    struct gguf_kvs kvs = {0};
+    for (; *files != NULL; files++)
+        checkpoint_add_side_file(checkpoint, *files, source_open(AT_FDCWD, *files, *files, &error));
+    CHECK_NAMED(bpe_vocab.add(&kvs, &input, &error) == VOCAB_ADDED, "a vocabulary");
+    hparams_free(hparams);
+    checkpoint_close(checkpoint);
+    return kvs;
+}
+
+/* What tokenizer_config.json says of the ends of a text counts, whatever the template of tokenizer.json has. */
+static void flags(void)
+{
+    static const char *const files[] = {"tokenizer.json", "tokenizer_config.json", NULL};
+    bool begins = true, ends = false;
+    files_write_text(
+        "tokenizer.json",
+        "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":[]},\"added_tokens\":["
+        "{\"id\":1,\"content\":\"<s>\",\"special\":true}],\"post_processor\":{\"type\":\"TemplateProcessing\","
+        "\"single\":[{\"SpecialToken\":{\"id\":\"<s>\"}},{\"Sequence\":{\"id\":\"A\"}},{\"SpecialToken\":{\"id\":"
+        "\"<s>\"}}],\"special_tokens\":{}}}");
+    files_write_text("tokenizer_config.json", "{\"tokenizer_class\":\"PreTrainedTokenizerFast\",\"bos_token\":\"<s>\","
+                                              "\"eos_token\":\"<s>\",\"add_bos_token\":false}");
+    struct gguf_kvs kvs = keys_of(files);
+    CHECK(gguf_get_bool(&kvs, "tokenizer.ggml.add_bos_token", &begins) && !begins);
+    CHECK(gguf_get_bool(&kvs, "tokenizer.ggml.add_eos_token", &ends) && ends);
+    gguf_kvs_free(&kvs);
+}
+
+/* Without tokenizer.json the class of the tokenizer says how it splits a text. */
+static void older_files(void)
+{
+    static const char *const files[] = {"vocab.json", "merges.txt", "tokenizer_config.json", NULL};
+    static const char *const classes[][2] = {
+        {"GPT2Tokenizer", "gpt-2"}, {"Qwen2Tokenizer", "qwen2"}, {"Other", "default"}};
+    files_write_text("vocab.json", "{\"a\":0,\"b\":1,\"ab\":2}");
+    files_write_text("merges.txt", "#version: 0.2\na b\n");
+    for (size_t i = 0; i < sizeof classes / sizeof *classes; i++) {
+        char config[128];
+        size_t length;
+        struct error error = {""};
+        struct arena *arena = arena_new();
+        snprintf(config, sizeof config, "{\"tokenizer_class\":\"%s\"}", classes[i][0]);
+        files_write_text("tokenizer_config.json", config);
+        struct gguf_kvs kvs = keys_of(files);
+        const char *name = gguf_get_string(&kvs, "tokenizer.ggml.pre", arena, &length, &error);
+        CHECK_TEXT(name ? name : error.message, classes[i][1]);
+        arena_free(arena);
+        gguf_kvs_free(&kvs);
+    }
+}
+
+int main(void)
+{
+    files_begin();
+    flags();
+    older_files();
+    files_remove();
+    return check_done();
+}

@@ -34,15 +34,19 @@ static bool is_key(const struct packing_input *input, const struct tensor *tenso
            looks_like_gemm(input, tensor);
 }
 
-/* The columns of a group; 0 where groups do not divide the columns evenly. */
-static uint64_t group_size_of(const struct json *config, uint64_t n_columns, uint64_t n_groups)
+/* The columns of a group: 0 where groups do not divide the columns evenly. */
+static bool find_group_size(const struct packed *packed, uint64_t n_columns, uint64_t n_groups, uint64_t *ret_size)
 {
-    uint64_t group_size = packed_number(config, "group_size");
+    uint64_t group_size, older;
+    if (!packed_group_size(packed, "group_size", n_columns, &group_size) ||
+        !packed_group_size(packed, "q_group_size", n_columns, &older))
+        return false;
     if (group_size == 0)
-        group_size = packed_number(config, "q_group_size");
+        group_size = older;
     if (group_size == 0 && n_groups > 0 && n_columns % n_groups == 0)
         group_size = n_columns / n_groups;
-    return group_size > 0 && n_columns % group_size == 0 ? group_size : 0;
+    *ret_size = group_size > 0 && n_columns % group_size == 0 ? group_size : 0;
+    return true;
 }
 
 static const struct view *scale_codes(const struct packed *packed, const struct view *codes, const struct view *zeros,
@@ -62,9 +66,9 @@ static bool unpack_gemm(struct packed *packed, const struct view *words, const s
     static const struct fields fields = {1, FIELDS, BITS, {0, 16, 4, 20, 8, 24, 12, 28}};
     struct arena *arena = packed->input->arena;
     uint64_t n_columns = words->shape[0], n_groups = scales->shape[0];
-    uint64_t group_size = group_size_of(packed->input->config, n_columns, n_groups);
+    uint64_t group_size;
     const struct view *zeros = packed_matrix(packed, ".qzeros", WORDS, n_groups, words->shape[1]);
-    if (zeros == NULL)
+    if (zeros == NULL || !find_group_size(packed, n_columns, n_groups, &group_size))
         return false;
     if (group_size == 0 || n_columns / group_size != n_groups)
         return packed_misfit(packed, ".scales", scales, "which does not fit %" PRIu64 " columns", n_columns);
@@ -79,7 +83,9 @@ static bool unpack_gemv(struct packed *packed, const struct view *words, const s
     struct arena *arena = packed->input->arena;
     const struct fields fields = fields_of_words(32, BITS);
     uint64_t n_rows = words->shape[0], n_columns = words->shape[1] * FIELDS;
-    uint64_t group_size = group_size_of(packed->input->config, n_columns, 0);
+    uint64_t group_size;
+    if (!find_group_size(packed, n_columns, 0, &group_size))
+        return false;
     uint64_t n_groups = group_size > 0 ? n_columns / group_size : 0;
     const struct view *zeros = packed_matrix(packed, ".qzeros", WORDS, n_rows, scales->shape[1] / FIELDS);
     if (zeros == NULL)
@@ -108,7 +114,9 @@ static bool unpack_fast(struct packed *packed, const struct view *words, const s
     struct arena *arena = packed->input->arena;
     const struct fields fields = fields_of_words(16, BITS);
     uint64_t n_rows = words->shape[0] * ROWS, n_columns = words->shape[1], shape[2] = {n_rows, n_columns};
-    uint64_t group_size = group_size_of(packed->input->config, n_columns, 0);
+    uint64_t group_size;
+    if (!find_group_size(packed, n_columns, 0, &group_size))
+        return false;
     uint64_t n_groups = group_size > 0 ? n_columns / group_size : 0;
     const struct view *zeros = packed_matrix(packed, ".qzeros", F16_F32, scales->shape[0], n_rows);
     if (zeros == NULL)
@@ -140,7 +148,9 @@ static bool unpack(const struct packing_input *input, const struct tensor *key, 
         return false;
     if (!packed_is_matrix(words) || !packed_is_matrix(scales))
         return packed_misfit(&packed, own, words, "not a matrix with scales that are one");
-    uint64_t bits = packed_number(input->config, "bits");
+    uint64_t bits;
+    if (!packed_bits(&packed, &bits))
+        return false;
     if ((bits != 0 && bits != BITS) || json_string_is(json_get(input->config, "version"), "marlin"))
         return error_set(error, "AWQ of %" PRIu64 " bits, or in the order of marlin, is not known", bits);
     unpacked->bits = BITS;

@@ -44,7 +44,12 @@ static uint64_t words_of(const struct layout *layout, uint64_t n)
 static bool find_bits(const struct packed *packed, struct layout *layout, const struct view *words,
                       const struct view *zeros, uint64_t n_columns)
 {
-    const unsigned declared = (unsigned)packed_number(packed->input->config, "bits"), all[] = {declared, 4, 8, 2, 3};
+    uint64_t declared;
+    if (!packed_bits(packed, &declared))
+        return false;
+    if (declared != 0 && declared != 2 && declared != 3 && declared != 4 && declared != 8)
+        return error_set(packed->error, "GPTQ of %" PRIu64 " bits is not known", declared);
+    const unsigned all[] = {(unsigned)declared, 4, 8, 2, 3};
     for (unsigned i = 0; i < sizeof all / sizeof *all; i++) {
         layout->bits = all[i];
         if ((all[i] != 2 && all[i] != 3 && all[i] != 4 && all[i] != 8) || (all[i] == 3 && layout->word_bits != 32))
@@ -59,12 +64,20 @@ static bool find_bits(const struct packed *packed, struct layout *layout, const 
                          words->shape[0]);
 }
 
-static bool find_group_size(const struct packed *packed, struct layout *layout, const struct view *scales)
+/* Single layers may have groups of another size, too. Where g_idx says of which each column is, nothing else counts. */
+static bool find_group_size(const struct packed *packed, struct layout *layout, const struct view *scales,
+                            const struct view *groups)
 {
     const struct json *config = packed->input->config;
+    bool may_differ = groups != NULL || json_get(config, "dynamic") != NULL || json_get(config, "extra_config") != NULL;
     layout->n_groups = scales->shape[0];
-    layout->group_size = packed_number(config, "group_size");
-    if (layout->group_size == 0 || rounded_up(layout->n_columns, layout->group_size) != layout->n_groups)
+    if (!packed_group_size(packed, "group_size", layout->n_columns, &layout->group_size) && groups == NULL)
+        return false;
+    bool fits = layout->group_size > 0 && rounded_up(layout->n_columns, layout->group_size) == layout->n_groups;
+    if (!fits && layout->group_size > 0 && !may_differ)
+        return packed_misfit(packed, ".scales", scales, "which does not fit %" PRIu64 " columns in groups of %" PRIu64,
+                             layout->n_columns, layout->group_size);
+    if (!fits)
         layout->group_size = rounded_up(layout->n_columns, layout->n_groups);
     return (layout->n_groups <= SHARING_MAX_GROUPS &&
             rounded_up(layout->n_columns, layout->group_size) == layout->n_groups) ||
@@ -145,7 +158,7 @@ static bool unpack(const struct packing_input *input, const struct tensor *key, 
     if (!packed_is_matrix(zeros) || zeros->dtype != words->dtype || zeros->shape[0] != scales->shape[0])
         return packed_misfit(&packed, ".qzeros", zeros, "where there are %" PRIu64 " groups", scales->shape[0]);
     if (!find_bits(&packed, &layout, words, zeros, groups != NULL ? groups->n_elements : 0) ||
-        !find_group_size(&packed, &layout, scales))
+        !find_group_size(&packed, &layout, scales, groups))
         return false;
     if (layout.bits == 3 && ((layout.n_rows | layout.n_columns) & 31) != 0)
         return packed_misfit(&packed, own, words, "whose 3 bits are supported in rows and columns of multiples of 32");

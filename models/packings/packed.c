@@ -137,6 +137,32 @@ const char *packed_beyond_groups(const struct packing_input *input, const char *
     return *strategies != NULL ? NULL : arena_printf(input->arena, "the strategy '%.40s' of its weights", strategy);
 }
 
+bool packed_group_size(const struct packed *packed, const char *key, uint64_t n_columns, uint64_t *ret_size)
+{
+    const struct json *said = json_get(packed->input->config, key);
+    int64_t number = 0;
+    *ret_size = 0;
+    if (said == NULL || json_is(said, JSON_NULL))
+        return true;
+    if (!json_i64(said, &number) || (number < 1 && number != -1))
+        return error_set(packed->error, "%s of quantization_config is not a number of columns, nor -1", key);
+    *ret_size = number == -1 ? n_columns : (uint64_t)number;
+    return true;
+}
+
+bool packed_bits(const struct packed *packed, uint64_t *ret_bits)
+{
+    const struct json *said = json_get(packed->input->config, "bits");
+    int64_t number = 0;
+    *ret_bits = 0;
+    if (said == NULL || json_is(said, JSON_NULL))
+        return true;
+    if (!json_i64(said, &number) || number < 1 || number > 8)
+        return error_set(packed->error, "bits of quantization_config is not a number from 1 to 8");
+    *ret_bits = (uint64_t)number;
+    return true;
+}
+
 uint64_t packed_number(const struct json *config, const char *key)
 {
     int64_t number;

@@ -65,6 +65,13 @@ void packed_name(const struct packed *packed, const char *suffix);
  * NULL; NULL: nothing. */
 const char *packed_beyond_groups(const struct packing_input *input, const char *const *strategies);
 
+/* The columns of a group as quantization_config says under the key, -1 standing for all of them; 0 where it says
+ * nothing. Fails where it says what no group can be of. */
+bool packed_group_size(const struct packed *packed, const char *key, uint64_t n_columns, uint64_t *ret_size);
+
+/* The bits of an element, the same way; fails where they are no number of one digit. */
+bool packed_bits(const struct packed *packed, uint64_t *ret_bits);
+
 /* A number of quantization_config that is a whole one above 0; 0 where there is none. */
 uint64_t packed_number(const struct json *config, const char *key);
 

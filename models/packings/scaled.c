@@ -91,6 +91,14 @@ static bool find_blocks(const struct json *config, const struct view *scale, uin
     return false;
 }
 
+/* Whether the configuration says of blocks how large they are. */
+static bool has_block_size(const struct json *config)
+{
+    uint64_t sides[2];
+    const struct json *size = json_get(config, "weight_block_size");
+    return json_is(size, JSON_ARRAY) && read_sides(size, sides);
+}
+
 /* The scales as rows and columns, and how the elements of `weight` share them. */
 static const struct view *fit(const struct packed *packed, const char *suffix, const struct view *weight,
                               const struct view *scale, struct sharing *ret_sharing)
@@ -119,7 +127,8 @@ static const struct view *fit(const struct packed *packed, const char *suffix, c
     if (find_blocks(packed->input->config, scale, n_rows, n_columns, ret_sharing)) {
         shared_rows = rounded_up(n_rows, ret_sharing->rows);
         shared_columns = rounded_up(n_columns, ret_sharing->columns);
-    } else if ((shared_rows != n_rows && shared_rows != 1) || n_columns % shared_columns != 0) {
+    } else if ((shared_rows != n_rows && shared_rows != 1) || n_columns % shared_columns != 0 ||
+               (has_block_size(packed->input->config) && shared_columns != 1 && shared_columns != n_columns)) {
         packed_misfit(packed, suffix, scale, "which does not fit %" PRIu64 " rows of %" PRIu64, n_rows, n_columns);
         return NULL;
     } else {

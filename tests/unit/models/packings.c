@@ -128,6 +128,7 @@ static void test_values(const char *data)
 #define FP8(shape)          "a.weight F8_E4M3 [8,16] 128;a.weight_scale_inv F32 " shape " 32"
 #define GPTQ_CONFIG         "{\"quant_method\":\"gptq\",\"bits\":4,\"group_size\":8}"
 #define GPTQ(zeros, scales) "a.qweight I32 [2,8] 64;a.qzeros I32 " zeros " 8;a.scales F16 " scales " 32"
+#define AWQ                 "a.qweight I32 [16,1] 64;a.scales F16 [2,8] 32;a.qzeros I32 [2,1] 8"
 #define PACK_CONFIG                                                                                                    \
     "{\"quant_method\":\"compressed-tensors\",\"format\":\"pack-quantized\",\"config_groups\":"                        \
     "{\"g\":{\"weights\":{\"num_bits\":4,\"group_size\":8}}}}"
@@ -152,6 +153,20 @@ static const struct {
     {GPTQ_CONFIG, GPTQ("[2,1]", "[2,8]") ";a.g_idx I32 [4,4] 64", "'a.g_idx' is I32 [4, 4], not a vector"},
     {GPTQ_CONFIG, GPTQ("[2,1]", "[2,8]") ";a.g_idx F32 [16] 64", "'a.g_idx' is F32"},
     {GPTQ_CONFIG, "a.qweight I32 [2,8] 64", "there is no 'a.qzeros'"},
+    {"{\"quant_method\":\"gptq\",\"bits\":4,\"group_size\":0}", GPTQ("[2,1]", "[2,8]"),
+     "group_size of quantization_config"},
+    {"{\"quant_method\":\"gptq\",\"bits\":4,\"group_size\":-1}", GPTQ("[2,1]", "[2,8]"),
+     "'a.scales' is F16 [2, 8], which does not fit 16 columns in groups of 16"},
+    {"{\"quant_method\":\"gptq\",\"bits\":4,\"group_size\":-1,\"dynamic\":{}}", GPTQ("[2,1]", "[2,8]"), NULL},
+    {"{\"quant_method\":\"gptq\",\"bits\":4,\"group_size\":0}", GPTQ("[2,1]", "[2,8]") ";a.g_idx I32 [16] 64", NULL},
+    {"{\"quant_method\":\"gptq\",\"bits\":5}", GPTQ("[2,1]", "[2,8]"), "GPTQ of 5 bits is not known"},
+    {"{\"quant_method\":\"gptq\",\"bits\":\"4\"}", GPTQ("[2,1]", "[2,8]"), "bits of quantization_config"},
+    {"{\"quant_method\":\"awq\",\"bits\":\"4\"}", AWQ, "bits of quantization_config"},
+    {"{\"quant_method\":\"awq\",\"group_size\":8}", AWQ, NULL},
+    {"{\"quant_method\":\"awq\",\"group_size\":-1}", AWQ, "'a.scales' is F16 [2, 8], which does not fit 16 columns"},
+    {"{\"quant_method\":\"awq\",\"group_size\":0}", AWQ, "group_size of quantization_config"},
+    {FP8_CONFIG("[4,4]"), "a.weight F8_E4M3 [8,16] 128;a.weight_scale_inv F32 [1,2] 8", "does not fit 8 rows of 16"},
+    {FP8_CONFIG("[4,4]"), FP8("[8,1]"), NULL},
     {"{\"quant_method\":\"gptq\",\"checkpoint_format\":\"marlin\"}", GPTQ("[2,1]", "[2,8]"),
      "order of this format's words"},
     {PACK_CONFIG, "a.weight_packed I32 [8,2] 64;a.weight_scale F16 [8,2] 32", "there is no 'a.weight_shape'"},

@@ -4,7 +4,6 @@
 #include "formats/layout.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -180,12 +179,18 @@ const struct view *packed_cut(struct arena *arena, const struct view *view, uint
 
 const struct view *packed_mxfp4(struct arena *arena, const struct view *bytes, const struct view *scales)
 {
-    enum { EXPONENTS = 256, BIAS = 127, COLUMNS = 32 };
+    enum { EXPONENTS = 256, COLUMNS = 32 };
     static const uint64_t shape[1] = {EXPONENTS};
     static const struct sharing sharing = {1, COLUMNS, NULL};
-    float *powers = arena_array(arena, EXPONENTS, sizeof *powers);
-    for (int i = 0; i < EXPONENTS; i++)
-        powers[i] = ldexpf(1, i - BIAS);
+    /* an exponent of F32 has the same bias; its 0 is that of a subnormal 2^-127 */
+#define ONE(i)        (uint32_t)(i) << 23
+#define FOUR(i)       ONE(i), ONE((i) + 1), ONE((i) + 2), ONE((i) + 3)
+#define SIXTEEN(i)    FOUR(i), FOUR((i) + 4), FOUR((i) + 8), FOUR((i) + 12)
+#define SIXTY_FOUR(i) SIXTEEN(i), SIXTEEN((i) + 16), SIXTEEN((i) + 32), SIXTEEN((i) + 48)
+    static const uint32_t powers[EXPONENTS] = {
+        0x00400000,  ONE(1),      ONE(2),      ONE(3),         FOUR(4),         FOUR(8),         FOUR(12),
+        SIXTEEN(16), SIXTEEN(32), SIXTEEN(48), SIXTY_FOUR(64), SIXTY_FOUR(128), SIXTY_FOUR(192),
+    };
     scales = view_lookup(arena, view_reinterpret(arena, scales, &u8_dtype),
                          view_literal(arena, &f32_dtype, 1, shape, powers));
     return view_combine(arena, view_reinterpret(arena, bytes, dtype_by_name("F4")), MULTIPLY, scales, &sharing);

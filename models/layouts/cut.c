@@ -73,6 +73,18 @@ static bool apply(struct cutter *cutter, const struct rearrangement *axes, const
     return rearrangement_apply(cutter->arena, axes, FORWARD, &known, views, results, error);
 }
 
+/* As rearrangement_parse(), once for each text. */
+static const struct rearrangement *parse(struct cutter *cutter, const char *text, struct error *error)
+{
+    for (unsigned i = 0; i < cutter->n_parsed; i++)
+        if (strcmp(cutter->parsed[i]->text, text) == 0)
+            return cutter->parsed[i];
+    const struct rearrangement *parsed = rearrangement_parse(cutter->arena, text, error);
+    if (parsed != NULL && cutter->n_parsed < CUTTER_PARSED)
+        cutter->parsed[cutter->n_parsed++] = parsed;
+    return parsed;
+}
+
 /* `text` with `before` before the name wherever it is. */
 static const char *with_axis(struct arena *arena, const char *text, const char *name, const char *before)
 {
@@ -154,8 +166,7 @@ static bool divide(struct cutter *cutter, struct division *division, const struc
         if (size > 0 && !is_listed(parallel, axes->names[i]))
             division->sizes[division->known.n_sizes++] = (struct axis_size){.name = axes->names[i], .size = size};
     }
-    axes = rearrangement_parse(cutter->arena, arena_printf(cutter->arena, "%s -> %s", division->cut, division->text),
-                               error);
+    axes = parse(cutter, arena_printf(cutter->arena, "%s -> %s", division->cut, division->text), error);
     return axes != NULL && rearrangement_apply(cutter->arena, axes, FORWARD, &division->known, &view, ret_view, error);
 }
 
@@ -165,11 +176,11 @@ static const struct rearrangement *source_axes(struct cutter *cutter, const stru
 {
     static const char *const plain[] = {"1", "row", "row column", "member row column"};
     bool names_plain = strcmp(row->parallel, "row") == 0 || strcmp(row->parallel, "column") == 0;
-    const struct rearrangement *axes = row->axes != NULL ? rearrangement_parse(cutter->arena, row->axes, error) : NULL;
+    const struct rearrangement *axes = row->axes != NULL ? parse(cutter, row->axes, error) : NULL;
     if (row->axes != NULL && (axes == NULL || !names_plain || rearrangement_axis(axes, row->parallel) >= 0))
         return axes;
     if (view->rank < sizeof plain / sizeof *plain)
-        return rearrangement_parse(cutter->arena, plain[view->rank], error);
+        return parse(cutter, plain[view->rank], error);
     error_set(error, "it has %u dimensions", view->rank);
     return NULL;
 }

@@ -9,6 +9,8 @@
 #include "models/families/family.h"
 #include "models/layouts/scope.h"
 
+enum { CUTTER_PARSED = 64 };
+
 struct cutter {
     struct scope *scope;
     struct arena *arena;
@@ -16,6 +18,8 @@ struct cutter {
     const struct family_name *hf;
     const struct relation *relation;
     const struct relation *of_keys; /* of the family whose names the keys of the layout make; NULL: none is known */
+    const struct rearrangement *parsed[CUTTER_PARSED]; /* of relations' rows: most tensors have one of a few */
+    unsigned n_parsed;
 };
 
 /* Reads the facts of the model into the scope, too. */

@@ -266,10 +266,11 @@ static bool relation(struct evaluation *evaluation, struct value *ret_value)
     if (!sum(evaluation, ret_value))
         return false;
     const char *at = evaluation->at;
-    while (i < 6 && !take(evaluation, operators[i]))
+    while (i < 6 && !text_starts_with(at, operators[i])) /* sum() is past the white space */
         i++;
     if (i == 6)
         return true;
+    evaluation->at += strlen(operators[i]);
     if (!sum(evaluation, &other))
         return false;
     if (i >= 2 && !evaluation->skips && (ret_value->kind != VALUE_NUMBER || other.kind != VALUE_NUMBER))

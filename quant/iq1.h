@@ -65,12 +65,6 @@ static inline unsigned iq1_code(const struct grid_search *search, const uint8_t 
 bool iq1_snap(const struct iq1_loops *loops, const struct grid_search *search, unsigned code, const float *values,
               const float *weights, const float *numbers, float scale, uint8_t *levels, uint16_t *ret_point);
 
-/* Which of the two groups of a sub-block of IQ1_M are moved down. */
-static inline const float *iq1_numbers(unsigned down, int group)
-{
-    return down >> (1 - group) & 1 ? iq1_down : iq1_up;
-}
-
 static inline float largest_magnitude(const float *values, int n)
 {
     float largest = 0;
@@ -79,6 +73,66 @@ static inline float largest_magnitude(const float *values, int n)
         largest = magnitude > largest ? magnitude : largest;
     }
     return largest;
+}
+
+/* Which of the two groups of a sub-block of IQ1_M are moved down. */
+static inline const float *iq1_numbers(unsigned down, int group)
+{
+    return down >> (1 - group) & 1 ? iq1_down : iq1_up;
+}
+
+/* What is found of a sub-block; all zeros where it is negligible. */
+struct iq1_found {
+    uint16_t points[4];
+    unsigned down; /* as of a division */
+    float scale;
+};
+
+/* What the two formats do not have in common. */
+struct iq1_kind {
+    int n;
+    float negligible; /* a sub-block of which nothing is as large is not searched */
+    unsigned most_down;
+};
+
+static inline const float *iq1_numbers_of(const struct iq1_kind *kind, unsigned down, int group)
+{
+    return iq1_numbers(down, kind->most_down == 1 ? 1 : group);
+}
+
+/* Inline, so that the kind is a constant. */
+static inline struct iq1_found iq1_search(const struct iq1_loops *loops, const struct grid_search *tables,
+                                          const struct iq1_kind *kind, const float *values, const float *weights)
+{
+    uint8_t order[IQ1_S_SUB_ELEMENTS], levels[IQ1_S_SUB_ELEMENTS];
+    unsigned codes[4];
+    struct iq1_division division;
+    if (largest_magnitude(values, kind->n) < kind->negligible)
+        return (struct iq1_found){0};
+    loops->sort(values, kind->n, order);
+    if (!(kind->n == IQ1_S_SUB_ELEMENTS ? loops->divide_s : loops->divide_m)(values, weights, order, &division))
+        return (struct iq1_found){0};
+    bool reversed = division.scale < 0, on_grid = true;
+    struct iq1_found found = {.down = reversed ? kind->most_down - division.down : division.down,
+                              .scale = fabsf(division.scale)};
+    for (int j = 0; j < kind->n; j++) {
+        int level = (j >= division.first_one) + (j >= division.first_two);
+        levels[order[j]] = (uint8_t)(reversed ? 2 - level : level);
+    }
+    for (int k = 0; k < kind->n / IQ_GROUP; k++)
+        codes[k] = iq1_code(tables, levels + k * IQ_GROUP);
+    for (int k = 0, at = 0; at < kind->n; k++, at += IQ_GROUP)
+        on_grid &= iq1_snap(loops, tables, codes[k], values + at, weights + at, iq1_numbers_of(kind, found.down, k),
+                            found.scale, levels + at, &found.points[k]);
+    float sum_qx = 0, sum_q2 = 0;
+    for (int i = 0; i < kind->n; i++) {
+        float q = iq1_numbers_of(kind, found.down, i / IQ_GROUP)[levels[i]];
+        sum_qx += weights[i] * q * values[i];
+        sum_q2 += weights[i] * q * q;
+    }
+    if (!on_grid && sum_qx > 0 && sum_q2 > 0)
+        found.scale = sum_qx / sum_q2;
+    return found;
 }
 
 /* Encoders over encode_by(). */

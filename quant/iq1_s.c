@@ -23,54 +23,16 @@ static void decode_block(const uint8_t *block, float *values)
     }
 }
 
-struct sub_block {
-    uint16_t points[4];
-    bool down;
-    float scale;
-};
-
-static struct sub_block search_sub_block(const struct iq1_loops *loops, const struct grid_search *tables,
-                                         const float *values, const float *weights)
-{
-    uint8_t order[SUB_ELEMENTS], levels[SUB_ELEMENTS];
-    unsigned codes[4];
-    struct iq1_division division;
-    if (largest_magnitude(values, SUB_ELEMENTS) < 1e-12f)
-        return (struct sub_block){0};
-    loops->sort(values, SUB_ELEMENTS, order);
-    if (!loops->divide_s(values, weights, order, &division))
-        return (struct sub_block){0};
-    bool reversed = division.scale < 0, on_grid = true;
-    struct sub_block found = {.down = division.down != reversed, .scale = fabsf(division.scale)};
-    const float *numbers = found.down ? iq1_down : iq1_up;
-    for (int j = 0; j < SUB_ELEMENTS; j++) {
-        int level = (j >= division.first_one) + (j >= division.first_two);
-        levels[order[j]] = (uint8_t)(reversed ? 2 - level : level);
-    }
-    for (int k = 0; k < 4; k++)
-        codes[k] = iq1_code(tables, levels + k * IQ_GROUP);
-    for (int k = 0, at = 0; k < 4; k++, at += IQ_GROUP)
-        on_grid &= iq1_snap(loops, tables, codes[k], values + at, weights + at, numbers, found.scale, levels + at,
-                            &found.points[k]);
-    float sum_qx = 0, sum_q2 = 0;
-    for (int i = 0; i < SUB_ELEMENTS; i++) {
-        float q = numbers[levels[i]];
-        sum_qx += weights[i] * q * values[i];
-        sum_q2 += weights[i] * q * q;
-    }
-    if (!on_grid && sum_qx > 0 && sum_q2 > 0)
-        found.scale = sum_qx / sum_q2;
-    return found;
-}
+static const struct iq1_kind kind = {IQ1_S_SUB_ELEMENTS, 1e-12f, 1};
 
 static void encode_block(const struct iq1_loops *loops, const struct grid_search *tables, const float *values,
                          const float *importance, uint8_t *block)
 {
-    struct sub_block found[SUB_BLOCKS];
+    struct iq1_found found[SUB_BLOCKS];
     float weights[IQ_ELEMENTS], largest = 0;
     importance_weights(values, importance, 2 * sum_of_squares(values, IQ_ELEMENTS) / IQ_ELEMENTS, IQ_ELEMENTS, weights);
     for (int j = 0; j < SUB_BLOCKS; j++) {
-        found[j] = search_sub_block(loops, tables, values + j * SUB_ELEMENTS, weights + j * SUB_ELEMENTS);
+        found[j] = iq1_search(loops, tables, &kind, values + j * SUB_ELEMENTS, weights + j * SUB_ELEMENTS);
         largest = found[j].scale > largest ? found[j].scale : largest;
     }
     memset(block, 0, BLOCK_BYTES);

@@ -9,7 +9,7 @@
 #include "formats/bits.h"
 #include "formats/format.h"
 #include "formats/layout.h"
-#include "formats/torch/deflate_index.h"
+#include "formats/zip/deflate_index.h"
 
 #include <ctype.h>
 #include <inttypes.h>

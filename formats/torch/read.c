@@ -5,10 +5,10 @@
  * each storage; version, 1 to 10; byteorder, "little" or "big", little where it is missing. Stored members are served
  * from where they lie in the file, deflated ones through deflate_index.h. */
 #include "formats/format.h"
-#include "formats/torch/deflate_index.h"
 #include "formats/torch/legacy.h"
 #include "formats/torch/tensors.h"
-#include "formats/torch/zip.h"
+#include "formats/zip/deflate_index.h"
+#include "formats/zip/zip.h"
 
 #include <inttypes.h>
 #include <stdio.h>

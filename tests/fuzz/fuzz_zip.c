@@ -2,7 +2,7 @@
  *
  * Holds for what is accepted: members lie in the file side by side, are found by their names, and what is deflated is
  * inflated to its size or is an error. */
-#include "formats/torch/deflate_index.h"
+#include "formats/zip/deflate_index.h"
 
 #include "tests/fuzz/fuzz.h"
 

@@ -7,7 +7,7 @@
  * anything follows its end: a damaged one is an error rather than wrong values. */
 #pragma once
 
-#include "formats/torch/zip.h"
+#include "formats/zip/zip.h"
 
 enum { INFLATE_CHUNK = 4 * 1024 * 1024 };
 

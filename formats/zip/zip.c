@@ -1,4 +1,4 @@
-#include "formats/torch/zip.h"
+#include "formats/zip/zip.h"
 
 #include "base/binary_search.h"
 #include "base/checked.h"

@@ -1,9 +1,9 @@
 /* Zip archives assembled by hand, as torch and others write them, and each with one thing wrong. */
-#include "formats/torch/zip.h"
+#include "formats/zip/zip.h"
 
 #include "base/buffer.h"
 #include "base/text.h"
-#include "formats/torch/deflate_index.h"
+#include "formats/zip/deflate_index.h"
 
 #include "tests/unit/check.h"
 #include "tests/unit/files.h"

@@ -1,6 +1,6 @@
 /* Deflated members of several chunks: any range is read through the index, whatever is in the cache. */
-#include "formats/torch/deflate_index.h"
-#include "formats/torch/chunk_cache.h"
+#include "formats/zip/deflate_index.h"
+#include "formats/zip/chunk_cache.h"
 
 #include "tests/unit/check.h"
 #include "tests/unit/files.h"

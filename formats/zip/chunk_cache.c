@@ -1,4 +1,4 @@
-#include "formats/torch/chunk_cache.h"
+#include "formats/zip/chunk_cache.h"
 
 #include "base/arena.h"
 

@@ -1,8 +1,8 @@
-#include "formats/torch/deflate_index.h"
+#include "formats/zip/deflate_index.h"
 
 #include "base/attempt.h"
 #include "base/binary_search.h"
-#include "formats/torch/chunk_cache.h"
+#include "formats/zip/chunk_cache.h"
 
 #include <inttypes.h>
 #include <pthread.h>

@@ -3,7 +3,7 @@
  *
  * A document is opened and closed like a file, from any thread; its values are there until it is closed. What has been
  * closed by everybody is forgotten, but not while somebody holds the checkpoint's documents (documents_hold()): who
- * plans a file asks for the same ones again and again. Small ones stay as long as the checkpoint. Nothing here is on
+ * plans a file asks for the same ones repeatedly. Small ones stay as long as the checkpoint. Nothing here is on
  * the path of a read. */
 #pragma once
 

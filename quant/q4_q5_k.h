@@ -1,5 +1,5 @@
 /* What Q4_K and Q5_K do alike: eight sub-blocks of 32 with a 6-bit scale and a 6-bit minimum each, packed in 12 bytes
- * behind F16 d and dmin. */
+ * after F16 d and dmin. */
 #pragma once
 
 #include "quant/k_format.h"

@@ -99,7 +99,7 @@ static bool write_bytes(struct writer *writer, const unsigned char *bytes, size_
     return true;
 }
 
-/* The digits of little-endian two's complement, divided by ten again and again. */
+/* The digits of little-endian two's complement, by repeated division by ten. */
 static void write_digits(struct writer *writer, const unsigned char *bytes, size_t length)
 {
     unsigned char number[MAX_DIGITS_BYTES];

@@ -10,7 +10,7 @@
  * - a call of any other global, or of what such a call gives, is an opaque OBJECT: the function and its arguments,
  * listed in `foreign` as well. Nobody knows what it would be, so nothing that a tensor needs can be made of it;
  * - a file that names a harmful global (globals.h), called or not, is refused; BUILD,
- *   SETITEM, APPEND on what is no such object or container are refused; so are EXT1-4, NEXT_BUFFER and
+ *   SETITEM, APPEND on anything but such an object or container are refused; so are EXT1-4, NEXT_BUFFER and
  *   READONLY_BUFFER, which need tables outside the file.
  *
  * Work and memory are linear in the bytes of the pickle: lengths are compared with what is left before anything is
@@ -50,7 +50,7 @@ enum pickle_kind {
     PICKLE_TUPLE,
     PICKLE_LIST,
     PICKLE_SET,  /* or frozenset */
-    PICKLE_DICT, /* `items` are keys and values by turns, as written: a key may appear twice */
+    PICKLE_DICT, /* `items` are keys and values in turn, as written: a key may appear twice */
     PICKLE_GLOBAL,
     PICKLE_OBJECT,
     PICKLE_PERSISTENT,

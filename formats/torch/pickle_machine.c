@@ -151,8 +151,7 @@ struct pickle_node *machine_global(struct machine *machine, const char *module, 
     return node;
 }
 
-/* The global that is to be called, or that stands for a value that is: legacy files of torch hand over classes as
- * persistent ids
+/* The global to call, or the one in place of the value to call: legacy files of torch give classes as persistent ids
  * ("module", class, file, source). */
 static const struct pickle_node *callable(struct machine *machine, const struct pickle_node *node)
 {

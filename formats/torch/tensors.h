@@ -97,14 +97,13 @@ bool torch_sizes(const struct pickle_node *node, uint64_t *sizes, unsigned *ret_
  *
  * - a tensor's name is the keys of the dicts, the indices of the lists and tuples and the attributes of the objects on
  * the way to it, joined with '.': "optimizer.state.0.exp_avg". A plain state dict gives exactly its keys;
- * - a dict that holds tensors only under "state_dict" or "model" is opened: that key is left out, again and again. So
+ * - a dict that holds tensors only under "state_dict" or "model" is opened: that key is left out, repeatedly. So
  * is a "module." that all names start with (DataParallel). Of an nn.Module, "_parameters", "_buffers" and "_modules"
  * are left out, so that a pickled module has the names of its state dict;
  * - of names that are equal then ({"a.b": x, "a": {"b": y}}, or the keys 1 and "1"), the second gets "~2" at its end,
- * the third
- *   "~3", passing over names that are there already;
+ * the third "~3", passing over names that are there already;
  * - a tensor on its own has the name of the file without its ending;
- * - tensors are in the order of the pickle, depth first. A tensor that is reached on several ways has several names. */
+ * - tensors are in the order of the pickle, depth first. A tensor that is found in several places has several names. */
 bool torch_add_tensors(const struct torch_container *container, struct pickle *pickle, struct arena *scratch,
                        struct error *error);
 

@@ -3,7 +3,7 @@
  * `wfs complete WORD... CURRENT` gets the words after "wfs" up to the cursor, the last one unfinished. The first line
  * says what is wanted besides the words that follow: "words" nothing, "files" names of files, "value" the same after
  * the last '=' of CURRENT, "command" a program and its arguments. Each line after it is a whole word, a tab, and what
- * it means. What goes wrong is no candidate, and no error. */
+ * it means. After an error there are no candidates, and no message. */
 #include "formats/huggingface/hub_cache.h"
 #include "fs/cli/command.h"
 #include "fs/mount/mountpoint.h"

@@ -81,8 +81,8 @@ static bool write_chunk(const struct copy *copy, struct chunk *chunk, size_t ind
     return error_set_errno(error, reason, "writing at offset %llu", (unsigned long long)offset);
 }
 
-/* Writes what is ready, unless another thread does so: two writers would wait for each other at the file's lock, and a
- * writer who hands over after each chunk loses its core's cache. */
+/* Writes what is ready, unless another thread does so: two writers would wait for each other at the file's lock, and
+ * taking turns after each chunk would lose the core's cache. */
 static void write_ready(struct copy *copy)
 {
     struct error error;

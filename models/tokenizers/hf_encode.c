@@ -275,7 +275,7 @@ static void encode_bpe(struct encoder *encoder, const struct segment *segment)
         add_symbol(encoder, symbols[place].text, symbols[place].length);
 }
 
-/* WordPiece: the longest token that fits, again and again; a word that does not come out is unknown as a whole. */
+/* WordPiece: repeatedly the longest token that fits; a word that cannot be cut so is unknown as a whole. */
 static bool encode_word(struct encoder *encoder, const struct segment *segment, struct error *error)
 {
     size_t first = encoder->n_ids, prefix_length;

@@ -77,7 +77,7 @@ tensors/u8
     [ "$("$WFS" cat "$LARGE" tensors/large/q4_0 | wc -c)" -eq $((64 * 1024 * 1024 / 2 / 32 * 18)) ]
 }
 
-@test "cat: a reader that goes away is no error worth a word" {
+@test "cat: nothing is said of a reader that goes away" {
     run --separate-stderr bash -c '"$0" cat "$1" tensors/large/f32 | true' "$WFS" "$LARGE"
     [ -z "$stderr" ]
 }

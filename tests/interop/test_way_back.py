@@ -60,7 +60,7 @@ def same_tensors(name, folder, shown):
 
 def same_tokens(name, folder, hf):
     """tokenizer.json has the ids of the checkpoint's own, or of what transformers makes of its tokenizer.model; and tokenizer.model
-    those of that. Gemma's class never puts a space in front, whatever the model says."""
+    those of that. Gemma's class never puts a space before the text, whatever the model says."""
     after = transformers.AutoTokenizer.from_pretrained(hf)
     with tempfile.TemporaryDirectory() as directory:
         own = pathlib.Path(directory) / "own"

@@ -68,7 +68,7 @@ static inline void files_link(const char *path, const char *target)
     files_must(symlink(target, path) == 0, path);
 }
 
-/* A safetensors file of that header, and `n_data` bytes 0, 1, 2 ... behind it. */
+/* A safetensors file of that header, and `n_data` bytes 0, 1, 2 ... after it. */
 static inline void files_write_safetensors(const char *path, const char *header, size_t header_length, size_t n_data)
 {
     unsigned char *bytes = malloc(8 + header_length + n_data + 1);

@@ -28,12 +28,21 @@ bool gguf_model_take(struct gguf_model *model, struct error *error)
     return tensor_set_seal(model->tensors, error);
 }
 
-size_t *gguf_source_ends(const struct gguf_plan *plan, size_t *ret_n_parts)
+/* The number of the source that a tensor is in, where that is not before that of the one before it. */
+static size_t part_of(const struct checkpoint *checkpoint, const struct tensor *tensor, size_t before)
 {
-    size_t n_parts = 0, *ends = memory_alloc((plan->n_tensors + 1) * sizeof *ends);
-    for (size_t i = 1; i < plan->n_tensors; i++)
-        if (plan->places[i].tensor->source != plan->places[i - 1].tensor->source)
-            ends[n_parts++] = i;
+    for (size_t part = before; part < checkpoint->n_sources; part++)
+        if (checkpoint->sources[part] == tensor->source)
+            return part;
+    return before;
+}
+
+size_t *gguf_source_ends(const struct checkpoint *checkpoint, const struct gguf_plan *plan, size_t *ret_n_parts)
+{
+    size_t n_parts = 0, *ends = memory_alloc((checkpoint->n_sources + 1) * sizeof *ends);
+    for (size_t i = 0; i < plan->n_tensors; i++)
+        for (size_t part = part_of(checkpoint, plan->places[i].tensor, n_parts); n_parts < part; n_parts++)
+            ends[n_parts] = i;
     ends[n_parts++] = plan->n_tensors;
     *ret_n_parts = n_parts;
     return ends;

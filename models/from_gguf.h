@@ -9,10 +9,9 @@ bool gguf_is_source(const struct checkpoint *checkpoint);
 /* Fills in keys and tensors, whose `forced` types are those that they have. */
 bool gguf_model_take(struct gguf_model *model, struct error *error);
 
-/* Where the parts of a plan end that is split as the source is: as split_ends(). The plan has the tensors in the
- * model's order.
- */
-size_t *gguf_source_ends(const struct gguf_plan *plan, size_t *ret_n_parts);
+/* Where the parts of a plan end that is split as the source is, up to the last that has tensors: as split_ends(). The
+ * plan has the tensors in the model's order. Of llama-gguf-split --no-tensor-first-split the first part has none. */
+size_t *gguf_source_ends(const struct checkpoint *checkpoint, const struct gguf_plan *plan, size_t *ret_n_parts);
 
 /* The model in one file; of a split one what `llama-gguf-split --merge` writes: the keys of the first part, split.count
  * as 0 at their end, and trailing dimensions of 1 dropped. Source: tools/gguf-split/gguf-split.cpp of llama.cpp

@@ -218,7 +218,7 @@ static void add_parts(const struct gguf_output *output, node_id directory, const
     if (!make_plan(output, whole, &error))
         return;
     tree_on_free(tree, release_plan, whole);
-    size_t *ends = splitter == SPLITTER_QUANTIZE ? gguf_source_ends(whole, &n_parts)
+    size_t *ends = splitter == SPLITTER_QUANTIZE ? gguf_source_ends(tree_checkpoint(tree), whole, &n_parts)
                                                  : split_ends(whole, &tree_options(tree)->split, &n_parts, &error);
     if (ends == NULL)
         checkpoint_note(tree_checkpoint(tree), "gguf/split: %s is left out: %s", name, error.message);

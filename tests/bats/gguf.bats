@@ -231,6 +231,11 @@ written_type() {
     done
     [ "$("$WFS" ls "$BATS_TEST_TMPDIR/kept" tensors | wc -l)" -eq 4 ]
     "$WFS" info -o keep-split "$SOURCE" | grep -F 'keep-split: the source is not a GGUF in parts'
+    mkdir "$BATS_TEST_TMPDIR/later"
+    make_input parts "$BATS_TEST_TMPDIR/later"
+    [ "$("$WFS" ls -o keep-split "$BATS_TEST_TMPDIR/later" gguf/split | grep -c 'model-Q8_0-0000[123]-of-00003.gguf')" -eq 3 ]
+    "$WFS" cp -o keep-split "$BATS_TEST_TMPDIR/later" 'gguf/split/model-Q8_0-*' "$BATS_TEST_TMPDIR"
+    [ "$("$WFS" ls "$BATS_TEST_TMPDIR/model-Q8_0-00001-of-00003.gguf" tensors | xargs)" = "blk.1.ffn_up.weight blk.2.ffn_up.weight" ]
 }
 
 @test "other keys: overridden ones move to the end, a chat template keeps its place" {

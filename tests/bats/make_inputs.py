@@ -12,6 +12,7 @@
     seeing DIRECTORY    a Qwen2-VL, with a tower of one block
     differing DIRECTORY a.safetensors, b.safetensors, and what numpy says of the tensors that differ
     gguf FILE           a GGUF of a few types, and beside it FILE.f32 with what numpy makes of its Q8_0 tensor
+    parts DIRECTORY     a GGUF in three parts, the first of which has only keys
     imatrix FILE        an importance matrix for the two layers of data/gguf/models/llama-tiny
 """
 import json
@@ -173,6 +174,25 @@ def gguf(path):
     pathlib.Path(path).write_bytes(padded(header) + b"".join(padded(data) for *_, data in tensors))
     values = scales.astype("<f4")[:, None] * quants.astype("<f4")
     pathlib.Path(path + ".f32").write_bytes(values.tobytes())
+
+
+def parts(directory):
+    def text(value):
+        return struct.pack("<Q", len(value)) + value
+
+    count = 3
+    for number in range(count):
+        keys = [text(b"general.architecture") + struct.pack("<I", 8) + text(b"llama")] if number == 0 else []
+        keys.append(text(b"split.no") + struct.pack("<IH", 2, number))
+        keys.append(text(b"split.count") + struct.pack("<IH", 2, count))
+        keys.append(text(b"split.tensors.count") + struct.pack("<Ii", 5, count - 1))
+        header = b"GGUF" + struct.pack("<IQQ", 3, number > 0, len(keys)) + b"".join(keys)
+        data = b""
+        if number > 0:
+            header += text(b"blk.%d.ffn_up.weight" % number) + struct.pack("<IQQIQ", 2, 64, 2, 0, 0)
+            data = normal(2, 64).tobytes()
+        header += bytes(-len(header) % 32)
+        (pathlib.Path(directory) / f"model-{number + 1:05}-of-{count:05}.gguf").write_bytes(header + data)
 
 
 def imatrix(path):

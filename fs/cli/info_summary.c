@@ -244,7 +244,7 @@ static void print_tree(const struct page *page, struct tree *tree)
     const struct shown *shown = tree_shown(tree);
     struct extent_of_files top = {.tree = tree};
     struct buffer tensors = {0};
-    tree_list(tree, TREE_ROOT, 0, add_top, &top);
+    tree_list_names(tree, TREE_ROOT, 0, add_top, &top);
     buffer_printf(&top.large, "%s%" PRIu64 " small one%s", top.large.length != 0 ? ", " : "", top.n_small,
                   top.n_small == 1 ? "" : "s");
     print_labelled(page, "files", &top.large, LINE_LINES);
@@ -261,7 +261,7 @@ void print_summary(struct tree *tree, const struct profile *profile, bool colour
     const struct page page = {isatty(STDOUT_FILENO) ? terminal_columns(STDOUT_FILENO) : 0, colour};
     struct extent_of_files planned = {.tree = tree}; /* so that what cannot be planned has been noted */
     char name[256];
-    tree_list(tree, TREE_ROOT, 0, add_top, &planned);
+    tree_list_names(tree, TREE_ROOT, 0, add_top, &planned);
     buffer_free(&planned.large);
     buffer_free(&planned.directories);
     text_printable(checkpoint->model_name, strlen(checkpoint->model_name), name, sizeof name);

@@ -90,21 +90,33 @@ static size_t smallest(size_t a, size_t b, size_t c)
     return least < c ? least : c;
 }
 
-/* Levenshtein's distance, of texts that are short enough; '-' and '_' are the same, as are capitals. */
-static size_t distance_of(const char *a, const char *b)
+/* What it costs to change a letter, to add or drop one, and to add or drop a mark between words. */
+struct costs {
+    size_t change, letter, mark;
+};
+
+static size_t cost_of(char c, const struct costs *costs)
+{
+    return c == '-' || c == '_' ? costs->mark : costs->letter;
+}
+
+/* The least cost of turning one text into another, of texts that are short enough; '-' and '_' are the same, as are
+ * capitals. */
+static size_t distance_of(const char *a, const char *b, const struct costs *costs)
 {
     size_t row[LONGEST_GUESS + 1], length = strlen(b);
-    for (size_t j = 0; j <= length; j++)
-        row[j] = j;
+    row[0] = 0;
+    for (size_t j = 1; j <= length; j++)
+        row[j] = row[j - 1] + cost_of(b[j - 1], costs);
     for (size_t i = 1; a[i - 1] != '\0'; i++) {
-        size_t diagonal = row[0];
-        row[0] = i;
+        size_t diagonal = row[0], dropped = cost_of(a[i - 1], costs);
+        row[0] += dropped;
         for (size_t j = 1; j <= length; j++) {
             char from = a[i - 1] == '-' ? '_' : a[i - 1], to = b[j - 1] == '-' ? '_' : b[j - 1];
             bool same = strncasecmp(&from, &to, 1) == 0;
-            size_t changed = diagonal + !same;
+            size_t changed = diagonal + (same ? 0 : costs->change);
             diagonal = row[j];
-            row[j] = smallest(row[j] + 1, row[j - 1] + 1, changed);
+            row[j] = smallest(row[j] + dropped, row[j - 1] + cost_of(b[j - 1], costs), changed);
         }
     }
     return row[length];
@@ -112,11 +124,13 @@ static size_t distance_of(const char *a, const char *b)
 
 void text_guess_try(struct text_guess *guess, const char *word)
 {
+    static const struct costs letters = {1, 1, 1}, likeness = {4, 2, 1};
     size_t length = strlen(guess->typed);
-    if (length > LONGEST_GUESS || strlen(word) > LONGEST_GUESS)
+    if (length > LONGEST_GUESS || strlen(word) > LONGEST_GUESS ||
+        distance_of(guess->typed, word, &letters) > (length + 2) / 3)
         return;
-    size_t distance = distance_of(guess->typed, word);
-    if (distance > (length + 2) / 3 || (guess->best != NULL && distance >= guess->distance))
+    size_t distance = distance_of(guess->typed, word, &likeness);
+    if (guess->best != NULL && distance >= guess->distance)
         return;
     guess->best = word;
     guess->distance = distance;

@@ -35,10 +35,11 @@ bool text_ends_with(const char *text, const char *ending);
 int text_hex_digit(char c);
 
 /* The word that is nearest to what was typed: `best` stays NULL while none is near, so that a third of the letters is
- * wrong. */
+ * wrong. Of those that are, one with the same letters and more comes before one with others: Q4_K_M for Q4K, not Q4_0.
+ */
 struct text_guess {
     const char *typed, *best;
-    size_t distance; /* of the best: letters to change, add or drop */
+    size_t distance; /* of the best */
 };
 void text_guess_try(struct text_guess *guess, const char *word);
 

@@ -491,6 +491,17 @@ static bool is_about(const char *note, const char *path)
     return strncmp(note, path, length) == 0 && strchr(" :", note[length]) != NULL;
 }
 
+/* Whether it names files that the path is one of: "gguf/mmproj-*". */
+static bool is_about_group(const char *note, const char *path)
+{
+    const char *dash = strrchr(path, '-');
+    size_t until_dash = dash != NULL ? (size_t)(dash - path) + 1 : 0;
+    for (const char *at = note; dash != NULL && (at = strstr(at, "-*")) != NULL; at++)
+        if ((size_t)(at - note) + 1 >= until_dash && memcmp(at + 1 - until_dash, path, until_dash) == 0)
+            return true;
+    return false;
+}
+
 /* Whether it names a directory that the path begins with. */
 static bool is_about_directory(const char *note, const char *path)
 {
@@ -510,7 +521,8 @@ static const char *reason_of_absence(const struct tree *tree, const char *path)
     path += strspn(path, "/");
     size_t n_notes = checkpoint_notes(checkpoint);
     for (size_t i = 0; i < n_notes; i++)
-        if (is_about(checkpoint_note_text(checkpoint, i), path))
+        if (is_about(checkpoint_note_text(checkpoint, i), path) ||
+            is_about_group(checkpoint_note_text(checkpoint, i), path))
             return checkpoint_note_text(checkpoint, i);
     for (size_t i = 0; i < n_notes; i++)
         if (is_about_directory(checkpoint_note_text(checkpoint, i), path))
@@ -550,8 +562,10 @@ static bool is_absent(struct tree *tree, node_id directory, const char *name, co
     if (reason != NULL)
         return error_set(error, "%s: there is no '%.*s': %s", path, (int)length, path, reason);
     tree_list_names(tree, directory, 0, guess_name, &nearest);
-    return error_set(error, "%s: there is no '%.*s'%s%s%s", path, (int)length, path,
-                     *nearest.best != '\0' ? "; did you mean " : "", nearest.best, *nearest.best != '\0' ? "?" : "");
+    bool is_whole = path[length] == '\0';
+    return error_set(error, "%s%sthere is no '%.*s'%s%s%s", is_whole ? "" : path, is_whole ? "" : ": ", (int)length,
+                     path, *nearest.best != '\0' ? "; did you mean " : "", nearest.best,
+                     *nearest.best != '\0' ? "?" : "");
 }
 
 bool tree_walk(struct tree *tree, const char *path, struct node_attributes *ret_attributes, struct error *error)

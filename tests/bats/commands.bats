@@ -83,7 +83,7 @@ tensors/u8
 }
 
 @test "what is not there" {
-    fails 1 "tensors/nothing: there is no 'tensors/nothing'" "$WFS" cat "$SOURCE" tensors/nothing
+    fails 1 "there is no 'tensors/nothing'" "$WFS" cat "$SOURCE" tensors/nothing
     fails 1 "there is no 'nothing'" "$WFS" ls "$SOURCE" nothing/else
     fails 1 "is not a directory" "$WFS" cat "$SOURCE" metadata.json/x
     fails 1 "tensors: is a directory" "$WFS" cat "$SOURCE" tensors

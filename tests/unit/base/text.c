@@ -47,7 +47,7 @@ static void beginnings_and_endings(void)
 
 static const char *guess(const char *typed)
 {
-    static const char *const words[] = {"mount", "umount", "ls", "cat", "tensor-type", NULL};
+    static const char *const words[] = {"mount", "umount", "ls", "cat", "tensor-type", "Q4_0", "Q4_K_M", NULL};
     struct text_guess guess = {.typed = typed};
     for (const char *const *word = words; *word != NULL; word++)
         text_guess_try(&guess, *word);
@@ -60,6 +60,8 @@ static void guesses(void)
     CHECK_TEXT(guess("unmount"), "umount");
     CHECK_TEXT(guess("Tensor_typ"), "tensor-type");
     CHECK_TEXT(guess("cats"), "cat");
+    CHECK_TEXT(guess("model-q4k"), "none");
+    CHECK_TEXT(guess("q4_K"), "Q4_K_M");
     CHECK_TEXT(guess("verify"), "none");
     CHECK_TEXT(guess(""), "none");
     CHECK_TEXT(guess("mountmountmountmountmountmountmountmountmount"), "none");

@@ -1,6 +1,7 @@
 #include "formats/unread.h"
 
 #include "base/text.h"
+#include "formats/huggingface/hub_cache.h"
 
 #include <string.h>
 
@@ -123,6 +124,25 @@ static bool explain_pipeline(const struct input *input, struct error *error)
     return false;
 }
 
+/* What the hub's client keeps of a file while it downloads: of a snapshot, among the blobs of its repository. */
+static bool is_half_loaded(const struct input *input)
+{
+    bool is_snapshot, found = false;
+    size_t n_names = 0;
+    const char *const *names;
+    struct error unused;
+    struct arena *arena = arena_new();
+    hub_cache_model_name(arena, input->path, &is_snapshot);
+    struct location *blobs =
+        is_snapshot ? location_of_directory(arena_printf(arena, "%s/../../blobs", input->path), &unused) : NULL;
+    if (blobs != NULL && location_names(blobs, "", arena, &names, &n_names, &unused))
+        for (size_t i = 0; i < n_names; i++)
+            found |= text_ends_with(names[i], ".incomplete");
+    location_close(blobs);
+    arena_free(arena);
+    return found;
+}
+
 static bool explain_directory(const struct input *input, struct error *error)
 {
     if (input_has(input, "model_index.json"))
@@ -133,6 +153,9 @@ static bool explain_directory(const struct input *input, struct error *error)
             return error_set(error, "%s: no checkpoint that wfs can read is in this directory; %s is %s", input->path,
                              input->names[i], kind);
     }
+    if (is_half_loaded(input))
+        return error_set(error, "%s: half a download (*.incomplete among the blobs); let 'hf download' finish it",
+                         input->path);
     return error_set(error, "%s: no checkpoint that wfs can read is in this directory", input->path);
 }
 

@@ -214,8 +214,9 @@ static bool check_data(struct reader *reader, uint64_t available, const struct o
         offset += tensor->length;
     }
     if (offset > available)
-        return error_set(error, "%s: truncated: %" PRIu64 " of %" PRIu64 " tensor bytes are missing", reader->file,
-                         offset - available, offset);
+        return error_set(error,
+                         "%s: truncated: %" PRIu64 " of %" PRIu64 " tensor bytes are missing; an interrupted download?",
+                         reader->file, offset - available, offset);
     if (offset < available && !options->allow_trailing)
         return error_set(error, "%s: %" PRIu64 " bytes follow the last tensor; -o allow_trailing ignores them",
                          reader->file, available - offset);

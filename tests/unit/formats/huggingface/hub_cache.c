@@ -39,6 +39,16 @@ static const char *outcome(const char *path)
     return text;
 }
 
+/* What 'hf download' leaves where it is interrupted. */
+static void interrupted(void)
+{
+    files_write_text("hub/models--org--begun/blobs/config", "{}");
+    files_link("hub/models--org--begun/snapshots/1111/config.json", "../../blobs/config");
+    CHECK(strstr(outcome("hub/models--org--begun/snapshots/1111"), "no checkpoint that wfs can read") != NULL);
+    files_write_text("hub/models--org--begun/blobs/weights.incomplete", "half");
+    CHECK(strstr(outcome("hub/models--org--begun/snapshots/1111"), "let 'hf download' finish it") != NULL);
+}
+
 static void folders(void)
 {
     write_snapshot(FOLDER, "1111");
@@ -186,6 +196,7 @@ int main(void)
 {
     files_begin();
     folders();
+    interrupted();
     links_that_leave();
     layouts();
     shorthand();

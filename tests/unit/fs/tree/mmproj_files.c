@@ -145,6 +145,38 @@ static void check_tower(const struct tower_case *tower)
         bool is_absent = tower->as_stored == NULL && tower->f16 == NULL && tower->q8_0 == NULL;
         CHECK_NAMED(!is_absent || !tree_walk(tree, "mmproj.gguf", &attributes, &error), tower->name);
         CHECK_NAMED(tower->note == NULL || has_note(checkpoint, tower->note), tower->name);
+        CHECK_NAMED(!is_absent || (!tree_walk(tree, "gguf/mmproj-F16.gguf", &attributes, &error) &&
+                                   strstr(error.message, tower->note) != NULL),
+                    tower->name);
+    }
+    tree_free(tree);
+    if (checkpoint != NULL)
+        checkpoint_close(checkpoint);
+}
+
+static bool holds(const unsigned char *bytes, size_t size, const char *text)
+{
+    return memmem(bytes, size, text, strlen(text)) != NULL;
+}
+
+/* Overrides of keys are for a projector where they are about all files or about it. */
+static void check_overrides(void)
+{
+    const char *const overrides[] = {"general.url=str:there", "clip.use_gelu=bool:false", "qwen2vl.x=int:3", NULL};
+    const struct content_options options = {.edits.override_kvs = overrides};
+    struct error error = {""};
+    struct node_attributes attributes;
+    struct checkpoint *checkpoint = checkpoint_open("Model", &(struct open_options){0}, &error);
+    struct tree *tree = checkpoint == NULL ? NULL : tree_new(checkpoint, &options, &error);
+    if (CHECK(tree != NULL && tree_walk(tree, "mmproj.gguf", &attributes, &error))) {
+        struct arena *arena = arena_new();
+        struct vfile file;
+        unsigned char *bytes = arena_alloc(arena, attributes.size + 1);
+        CHECK(tree_file(tree, attributes.id, arena, &file, &error) &&
+              vfile_read(&file, 0, attributes.size, bytes, &error));
+        CHECK(holds(bytes, attributes.size, "general.url") && holds(bytes, attributes.size, "clip.use_gelu"));
+        CHECK(!holds(bytes, attributes.size, "qwen2vl.x"));
+        arena_free(arena);
     }
     tree_free(tree);
     if (checkpoint != NULL)
@@ -154,6 +186,8 @@ static void check_tower(const struct tower_case *tower)
 int main(void)
 {
     files_begin();
+    check_tower(&towers[0]);
+    check_overrides();
     for (size_t i = 0; i < sizeof towers / sizeof *towers; i++)
         check_tower(&towers[i]);
     files_remove();

@@ -10,7 +10,15 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { LABEL = 12, SHOWN_NOTES = 3, SHOWN_NAMES = 3, SHOWN_DTYPES = 4, NOTE_LINES = 2, LINE_LINES = 2 };
+enum {
+    LABEL = 12,
+    SHOWN_NOTES = 3,
+    SHOWN_NAMES = 3,
+    SHOWN_DTYPES = 4,
+    NOTE_LINES = 2,
+    LINE_LINES = 2,
+    PARTS_LINES = 3
+};
 
 struct page {
     unsigned columns; /* 0: no terminal, nothing is cut or broken */
@@ -75,13 +83,32 @@ static void print_kind(const struct page *page, const struct profile *profile)
     print_labelled(page, "family", &text, LINE_LINES);
 }
 
-static void print_parts(const struct page *page, const struct profile *profile)
+/* "visual.* are the vision tower of Qwen2.5-VL, 315840 parameters in 54 tensors" */
+static void append_tower(struct buffer *text, const struct profile *profile, const struct tensor_set *set)
+{
+    char number[NUMBER_TEXT];
+    const char *separator = text->length != 0 ? "; " : "";
+    for (const char *const *part = profile->projector->tower->parts; *part != NULL; part++)
+        for (size_t i = 0; i < set->n_tensors; i++)
+            if (text_starts_with(set->tensors[i].name, *part)) {
+                buffer_printf(text, "%s%s*", separator, *part);
+                separator = ", ";
+                break;
+            }
+    buffer_printf(text, " are %s, %s parameters in %" PRIu64 " tensor%s", profile->projector->summary,
+                  number_text(profile->tower.n_elements, number), profile->tower.n_tensors,
+                  profile->tower.n_tensors == 1 ? "" : "s");
+}
+
+static void print_parts(const struct page *page, const struct profile *profile, const struct tensor_set *set)
 {
     struct buffer text = {0};
-    if (profile->parts == NULL)
-        return;
-    buffer_append_text(&text, profile->parts);
-    print_labelled(page, "parts", &text, LINE_LINES);
+    if (profile->parts != NULL)
+        buffer_append_text(&text, profile->parts);
+    if (profile->projector != NULL)
+        append_tower(&text, profile, set);
+    if (text.length != 0)
+        print_labelled(page, "parts", &text, PARTS_LINES);
 }
 
 static void print_tokenizer(const struct page *page, const struct profile *profile)
@@ -91,27 +118,6 @@ static void print_tokenizer(const struct page *page, const struct profile *profi
         return;
     buffer_printf(&text, "%s, %" PRIu64 " tokens", profile->tokenizer, profile->n_tokens);
     print_labelled(page, "tokenizer", &text, 1);
-}
-
-/* The part that sees or hears, and how its tensors are called. */
-static void print_tower(const struct page *page, const struct profile *profile, const struct tensor_set *set)
-{
-    char number[NUMBER_TEXT];
-    struct buffer text = {0};
-    if (profile->projector == NULL)
-        return;
-    buffer_printf(&text, "%s: %s parameters in %" PRIu64 " tensor%s,", profile->projector->summary,
-                  number_text(profile->tower.n_elements, number), profile->tower.n_tensors,
-                  profile->tower.n_tensors == 1 ? "" : "s");
-    const char *separator = "";
-    for (const char *const *part = profile->projector->tower->parts; *part != NULL; part++)
-        for (size_t i = 0; i < set->n_tensors; i++)
-            if (text_starts_with(set->tensors[i].name, *part)) {
-                buffer_printf(&text, "%s %s*", separator, *part);
-                separator = ",";
-                break;
-            }
-    print_labelled(page, "tower", &text, LINE_LINES);
 }
 
 static void print_weights(const struct page *page, const struct profile *profile)
@@ -268,10 +274,9 @@ void print_summary(struct tree *tree, const struct profile *profile, bool colour
     print_heading(&page, name);
     print_notes(&page, checkpoint);
     print_kind(&page, profile);
-    print_parts(&page, profile);
+    print_parts(&page, profile, checkpoint->tensors);
     print_tokenizer(&page, profile);
     print_weights(&page, profile);
-    print_tower(&page, profile, checkpoint->tensors);
     print_read(&page, checkpoint);
     print_ignored(&page, checkpoint);
     print_tree(&page, tree);

@@ -2,6 +2,8 @@
 #include "formats/documents.h"
 #include "models/families/gemma.h"
 
+#include <math.h>
+
 static const struct family_name names[] = {{"Gemma3ForCausalLM"}, {"Gemma3ForConditionalGeneration"}, {0}};
 
 const struct relation_row gemma3_tensors[] = {
@@ -12,9 +14,22 @@ const struct relation_row gemma3_tensors[] = {
     {0},
 };
 
+/* transformers halves the window of models that look both ways. */
+static bool compute_window(const struct draft *draft, double *ret_value, struct error *error)
+{
+    double window;
+    if (!draft_number(draft, "sliding_window", -1, &window, error))
+        return false;
+    if (window < 0)
+        return error_set(error, "config.json: sliding_window is missing");
+    bool looks_back = !json_bool(hparams_get(draft->model->hparams, "use_bidirectional_attention"), false);
+    *ret_value = looks_back ? window : floor(window / 2) + 1;
+    return true;
+}
+
 static bool emit_sliding_window(struct draft *draft, struct error *error)
 {
-    static const struct key_row rows[] = {{"attention.sliding_window", GGUF_U32, REQUIRED, "sliding_window"}, {0}};
+    static const struct key_row rows[] = {{"attention.sliding_window", GGUF_U32, .compute = compute_window}, {0}};
     uint64_t pattern;
     if (json_u64(hparams_get(draft->model->hparams, "sliding_window_pattern"), &pattern) && pattern == 1)
         return true;

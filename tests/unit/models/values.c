@@ -1,0 +1,68 @@
+/* Values of keys that config.json does not have as they are: what convert_hf_to_gguf.py of llama.cpp 34af94cd9 writes
+ * for such configurations. */
+#include "models/model.h"
+#include "tests/unit/check.h"
+#include "tests/unit/files.h"
+
+enum { ABSENT = -1 };
+
+#define SIZES                                                                                                          \
+    "\"vocab_size\":8,\"hidden_size\":4,\"num_hidden_layers\":1,\"num_attention_heads\":2,\"num_key_value_heads\":2,"  \
+    "\"intermediate_size\":4,\"head_dim\":2,\"rms_norm_eps\":1e-6,\"rope_theta\":1e4,\"max_position_embeddings\":8,"
+
+#define GEMMA3 "{\"architectures\":[\"Gemma3ForCausalLM\"],\"model_type\":\"gemma3_text\"," SIZES
+#define EXAONE                                                                                                         \
+    "{\"architectures\":[\"ExaoneMoeForCausalLM\"],\"model_type\":\"exaone_moe\"," SIZES                               \
+    "\"moe_intermediate_size\":4,\"num_shared_experts\":1,\"routed_scaling_factor\":1.0,\"norm_topk_prob\":true,"      \
+    "\"layer_types\":[\"full_attention\"]"
+
+static const struct {
+    const char *config, *key;
+    int64_t value;
+} rows[] = {
+    {GEMMA3 "\"sliding_window\":512}", "gemma3.attention.sliding_window", 512},
+    {GEMMA3 "\"sliding_window\":512,\"use_bidirectional_attention\":true}", "gemma3.attention.sliding_window", 257},
+    {GEMMA3 "\"sliding_window\":511,\"use_bidirectional_attention\":true}", "gemma3.attention.sliding_window", 256},
+    {EXAONE "}", "exaone-moe.nextn_predict_layers", 0},
+    {EXAONE ",\"num_nextn_predict_layers\":1}", "exaone-moe.nextn_predict_layers", 1},
+    {EXAONE "}", "exaone-moe.expert_count", ABSENT},
+};
+
+static const char tokenizer[] = "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0,\"b\":1},\"merges\":[]},\"pre_"
+                                "tokenizer\":{\"type\":\"ByteLevel\"}}";
+
+static void check(size_t i)
+{
+    const struct open_options options = {0};
+    struct error error = {""};
+    uint64_t value = 0;
+    files_write_text("config.json", rows[i].config);
+    struct checkpoint *checkpoint = checkpoint_open(".", &options, &error);
+    struct gguf_model *model = checkpoint ? gguf_model_new(checkpoint, &error) : NULL;
+    if (!CHECK_NAMED(model != NULL, rows[i].key))
+        printf("# %s\n", error.message);
+    if (model != NULL) {
+        bool found = gguf_get_u64(&model->kvs, rows[i].key, &value);
+        CHECK_NAMED(rows[i].value == ABSENT ? !found : found && value == (uint64_t)rows[i].value, rows[i].key);
+    }
+    gguf_model_free(model);
+    checkpoint_close(checkpoint);
+}
+
+int main(void)
+{
+    static const char header[] =
+        "{\"model.embed_tokens.weight\":{\"dtype\":\"BF16\",\"shape\":[8,4],\"data_offsets\":[0,64]}}";
+    struct buffer file = {0};
+    files_begin();
+    buffer_append_le(&file, sizeof header - 1, 8);
+    buffer_append_text(&file, header);
+    buffer_append_zeros(&file, 64);
+    files_write("model.safetensors", file.bytes, file.length);
+    buffer_free(&file);
+    files_write_text("tokenizer.json", tokenizer);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        check(i);
+    files_remove();
+    return check_done();
+}

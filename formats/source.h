@@ -3,9 +3,9 @@
  * A source is operations on bytes that are somewhere: a regular file, held open from the moment it was checked
  * (source_file.c), a compressed member of one that is inflated on demand, a text in memory. What one kind cannot do,
  * such as being mapped, it leaves out. A file is read with pread: a truncated file or a medium error is an error for
- * the reader and for nobody else. It is mapped as well, only so that the kernel can copy from the mapping
- * (fuse_reply_iov): no code of ours ever dereferences source_mapping(). Everything here may be used from any number of
- * threads.
+ * the reader and for nobody else. It is mapped as well, so that the kernel can copy from the mapping
+ * (fuse_reply_iov): whoever has source_mapping() never dereferences it. Short runs are gathered from the mapping here,
+ * guarded against pages that are lost (base/guarded.h). Everything here may be used from any number of threads.
  *
  * Identity is what stat said when the source was opened: device and inode, size, time of modification. A file that is
  * replaced by a rename, linked or given other permissions is the same, and keeps being served from the open descriptor;

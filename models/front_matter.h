@@ -18,7 +18,7 @@ enum card_type { CARD_NULL, CARD_BOOL, CARD_INTEGER, CARD_FLOAT, CARD_DATE, CARD
 struct card_value {
     enum card_type type;
     const char *text; /* of a scalar, as it was written */
-    int64_t integer;  /* of an integer, saturated; of a bool 0 or 1 */
+    int64_t integer;  /* of an integer, at most 2^63 - 1 either way; of a bool 0 or 1 */
     double real;      /* of a float */
     struct card_pair {
         const struct card_value *key, *value; /* the key is NULL in a list */

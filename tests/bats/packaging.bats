@@ -56,3 +56,7 @@ setup() {
 @test "the drawing is what its script draws" {
     "$PYTHON" "$HERE/../../scripts/drawing" --check
 }
+
+@test "the plots are what their script draws" {
+    "$PYTHON" "$HERE/../../scripts/plots" --check
+}

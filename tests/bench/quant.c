@@ -113,7 +113,7 @@ static void measure(struct encoding encoding, const char *name, enum mode mode, 
     }
     printf("%-12s %-7s", name, modes[mode]);
     for (int level = 0; level <= (int)cpu_level(); level++)
-        printf(" %9.2f", best[level] * 1e-9);
+        printf(" %9.4f", best[level] * 1e-9);
     for (int level = 1; level <= (int)cpu_level(); level++)
         printf(" %8.1fx", best[level] / best[0]);
     printf(" %8.2f %8.0f\n", best[cpu_level()] / copy, 4e12 / best[cpu_level()]);
@@ -166,7 +166,7 @@ int main(int argc, char **argv)
     double copy = 0;
     for (int turn = 0; turn < TURNS; turn++)
         copy = fmax(copy, copy_rate(&buffers));
-    printf("%-12s %-7s %9.2f\n", "memcpy", "copy", copy * 1e-9);
+    printf("%-12s %-7s %9.4f\n", "memcpy", "copy", copy * 1e-9);
     free(buffers.values);
     free(buffers.decoded);
     free(buffers.importance);

@@ -293,7 +293,10 @@ static const struct config_class classes[] = {
             " 'rms_norm_eps': 1e-06, 'num_experts': 128, 'num_experts_per_tok': 8, 'moe_intermediate_size': 768,"
             " 'norm_topk_prob': true, 'vocab_size': 3584, 'sliding_window': null, 'tie_word_embeddings': false}",
     },
-    {.model_type = "mistral3", .defaults = "{}", .text_class = "mistral", .vision_class = "pixtral"},
+    {.model_type = "mistral3",
+     .defaults = "{'spatial_merge_size': 2}",
+     .text_class = "mistral",
+     .vision_class = "pixtral"},
     {
         .model_type = "ministral",
         .defaults =

@@ -92,6 +92,18 @@ static void write_model(const struct stored_vocab *vocab, struct json_writer *wr
     json_end(writer);
 }
 
+/* Where no keys say it: T5's A </s>, and B </s> of a second text; XLM-R's <s> A </s></s> B </s>, of those that have a
+ * first token. All are of type 0. */
+static void read_template(const struct stored_vocab *vocab, struct template *ret_template)
+{
+    rebuild_usual_template(vocab, true, ret_template);
+    if (ret_template->after != NO_TOKEN || !rebuild_flag(vocab, "tokenizer.ggml.add_eos_token", true))
+        return;
+    ret_template->after = vocab->eos;
+    ret_template->n_between = ret_template->before != NO_TOKEN ? 2 : 1;
+    ret_template->second_type = 0;
+}
+
 bool rebuild_unigram_json(const struct stored_vocab *vocab, struct buffer *out, struct error *error)
 {
     struct json_writer writer = {.out = out, .letters = JSON_UTF8};
@@ -100,12 +112,7 @@ bool rebuild_unigram_json(const struct stored_vocab *vocab, struct buffer *out, 
     if (!write_normalizer(vocab, &writer, error))
         return false;
     put_metaspace("pre_tokenizer", &writer);
-    bool has_bos = rebuild_usual_template(vocab, false, &template);
-    if (!has_bos && vocab->eos != NO_TOKEN) { /* T5: A </s>, and B </s> of a second text, all of type 0 */
-        template.after = vocab->eos;
-        template.n_between = 1;
-        template.second_type = 0;
-    }
+    read_template(vocab, &template);
     rebuild_template(vocab, &template, "post_processor", &writer);
     put_metaspace("decoder", &writer);
     write_model(vocab, &writer);

@@ -84,8 +84,55 @@ static void scores_of_pieces(void)
     gguf_kvs_free(&kvs);
 }
 
+/* tokenizer.json of a Unigram vocabulary without keys that say what is added; `has_first`: its <s> is the first token
+ * of a text, as XLM-R's is. */
+static char *unigram(bool has_first)
+{
+    static const char *const texts[] = {"<s>", "<pad>", "</s>", "<unk>", "\xe2\x96\x81"};
+    static const int types[] = {3, 3, 3, 2, 1};
+    static const float scores[] = {0, 0, 0, 0, -1};
+    struct gguf_kvs kvs = {0};
+    gguf_set_text(&kvs, "tokenizer.ggml.model", "t5");
+    set_texts(&kvs, "tokenizer.ggml.tokens", texts, 5);
+    set_scores(&kvs, scores, 5);
+    set_types(&kvs, types, 5);
+    if (has_first)
+        gguf_set_u32(&kvs, "tokenizer.ggml.bos_token_id", 0);
+    gguf_set_u32(&kvs, "tokenizer.ggml.eos_token_id", 2);
+    char *json = rebuilt("tokenizer.json", &kvs);
+    gguf_kvs_free(&kvs);
+    return json;
+}
+
+/* As often as `wanted` is between two marks of the text. */
+static unsigned count_between(const char *text, const char *first, const char *last, const char *wanted)
+{
+    const char *at = strstr(text, first), *end = at != NULL ? strstr(at, last) : NULL;
+    unsigned n_found = 0;
+    while (end != NULL && (at = strstr(at + 1, wanted)) != NULL && at < end)
+        n_found++;
+    return n_found;
+}
+
+static void unigram_templates(void)
+{
+    char *t5 = unigram(false), *xlmr = unigram(true);
+    if (CHECK(t5 != NULL && xlmr != NULL)) {
+        CHECK(count_between(t5, "\"single\"", "\"pair\"", "\"<s>\"") == 0);
+        CHECK(count_between(t5, "\"single\"", "\"pair\"", "\"</s>\"") == 1);
+        CHECK(count_between(t5, "\"pair\"", "\"special_tokens\"", "\"</s>\"") == 2);
+        CHECK(count_between(xlmr, "\"single\"", "\"pair\"", "\"<s>\"") == 1);
+        CHECK(count_between(xlmr, "\"single\"", "\"pair\"", "\"</s>\"") == 1);
+        CHECK(count_between(xlmr, "\"pair\"", "\"special_tokens\"", "\"<s>\"") == 1);
+        CHECK(count_between(xlmr, "\"pair\"", "\"special_tokens\"", "\"</s>\"") == 3);
+    }
+    free(t5);
+    free(xlmr);
+}
+
 int main(void)
 {
     scores_of_pieces();
+    unigram_templates();
     return check_done();
 }

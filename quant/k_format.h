@@ -2,6 +2,7 @@
  * in a portable form (k_format.c) and with sub-blocks side by side in vectors (k_simd.h). */
 #pragma once
 
+#include "quant/dtype.h"
 #include "quant/k_search.h"
 
 #include <stddef.h>
@@ -58,8 +59,11 @@ void k_encode_avx512(const struct k_format *format, const float *values, uint8_t
 void k_encode_weighted_avx512(const struct k_format *format, const float *values, const float *importance,
                               uint8_t *blocks, size_t n_blocks);
 
+/* Q2_K and Q3_K decode fast enough as plain C. */
+decode_function q4_k_decode_avx2, q5_k_decode_avx2, q6_k_decode_avx2;
+
 /* Defines NAME_encode and, for x86-64, NAME_encode_avx2 and NAME_encode_avx512 over NAME_format, and
- * NAME_ENCODERS(decode): the kernels of its dtype. */
+ * K_KERNELS(NAME, its decoder with AVX2 or NULL): the kernels of its dtype. */
 #define DEFINE_WEIGHTED_K_ENCODER(name, suffix)                                                                        \
     static void name##_encode_weighted##suffix(const float *values, const float *importance,                           \
                                                const float *mean_squares, void *blocks, size_t n_blocks)               \
@@ -80,17 +84,17 @@ void k_encode_weighted_avx512(const struct k_format *format, const float *values
     DEFINE_WEIGHTED_K_ENCODER(name, _avx2)                                                                             \
     DEFINE_WEIGHTED_K_ENCODER(name, _avx512)                                                                           \
     DEFINE_K_ENCODER(name, _avx512)
-#define K_KERNELS(name)                                                                                                \
+#define K_KERNELS(name, fast_decode)                                                                                   \
     {                                                                                                                  \
         [CPU_PORTABLE] = {name##_decode, name##_encode, name##_encode_weighted},                                       \
-        [CPU_AVX2] = {NULL, name##_encode_avx2, name##_encode_weighted_avx2},                                          \
+        [CPU_AVX2] = {fast_decode, name##_encode_avx2, name##_encode_weighted_avx2},                                   \
         [CPU_AVX512] = {NULL, name##_encode_avx512, name##_encode_weighted_avx512},                                    \
     }
 #else
 #define DEFINE_K_ENCODERS(name)                                                                                        \
     DEFINE_K_ENCODER(name, )                                                                                           \
     DEFINE_WEIGHTED_K_ENCODER(name, )
-#define K_KERNELS(name)                                                                                                \
+#define K_KERNELS(name, fast_decode)                                                                                   \
     {                                                                                                                  \
         [CPU_PORTABLE] = {name##_decode, name##_encode, name##_encode_weighted},                                       \
     }

@@ -98,5 +98,5 @@ const struct dtype q2_k_dtype = {
     .n_scales = 2,
     .scale_offset = {D, D_MIN},
     .encode_cost = 5000,
-    .kernels = K_KERNELS(q2_k),
+    .kernels = K_KERNELS(q2_k, NULL),
 };

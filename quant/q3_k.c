@@ -137,5 +137,5 @@ const struct dtype q3_k_dtype = {
     .n_scales = 1,
     .scale_offset = {D},
     .encode_cost = 5000,
-    .kernels = K_KERNELS(q3_k),
+    .kernels = K_KERNELS(q3_k, NULL),
 };

@@ -120,5 +120,5 @@ const struct dtype q4_k_dtype = {
     .n_scales = 2,
     .scale_offset = {Q45_D, Q45_D_MIN},
     .encode_cost = 7000,
-    .kernels = K_KERNELS(q4_k),
+    .kernels = K_KERNELS(q4_k, q4_k_decode_avx2),
 };

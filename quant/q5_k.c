@@ -61,5 +61,5 @@ const struct dtype q5_k_dtype = {
     .n_scales = 2,
     .scale_offset = {Q45_D, Q45_D_MIN},
     .encode_cost = 6000,
-    .kernels = K_KERNELS(q5_k),
+    .kernels = K_KERNELS(q5_k, q5_k_decode_avx2),
 };

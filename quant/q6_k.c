@@ -93,5 +93,5 @@ const struct dtype q6_k_dtype = {
     .n_scales = 1,
     .scale_offset = {D},
     .encode_cost = 4000,
-    .kernels = K_KERNELS(q6_k),
+    .kernels = K_KERNELS(q6_k, q6_k_decode_avx2),
 };

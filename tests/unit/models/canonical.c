@@ -1,0 +1,205 @@
+/* The canonical model: which tensors it has, as what, and whether a file is that already. What of tied tensors is left
+ * out is what save_pretrained() leaves out of models whose classes name lm_head.weight in _tied_weights_keys. */
+#include "models/canonical.h"
+
+#include "quant/dtype.h"
+#include "tests/unit/formats/torch/archive.h"
+
+static const struct open_options defaults;
+
+static struct checkpoint *open_path(const char *path, const struct open_options *options)
+{
+    struct error error = {""};
+    struct checkpoint *checkpoint = checkpoint_open(path, options, &error);
+    files_must(checkpoint != NULL, error.message);
+    return checkpoint;
+}
+
+/* "NAME TYPE" of each tensor, or the error. */
+static const char *describe(const struct checkpoint *checkpoint, const struct dtype *type, char text[1024])
+{
+    struct error error;
+    struct canonical_model *model = canonical_model_new(checkpoint, type, &error);
+    snprintf(text, 1024, "%s", model == NULL ? error.message : "");
+    char *out = text;
+    for (size_t i = 0; model != NULL && i < model->tensors->n_tensors; i++)
+        out += sprintf(out, "%s%s %s", i > 0 ? ", " : "", model->tensors->tensors[i].name, model->types[i]->name);
+    canonical_model_free(model);
+    return text;
+}
+
+/* A model of torch, of two storages of 16 bytes. */
+static struct checkpoint *open_torch(const char *pickle, const char *config)
+{
+    static const unsigned char storage[16];
+    const struct archive_member members[] = {{"a/data.pkl", pickle, strlen(pickle)},
+                                             {"a/data/0", storage, sizeof storage},
+                                             {"a/data/1", storage, sizeof storage},
+                                             {"a/version", "3", 1}};
+    archive_write("m/pytorch_model.bin", members, 4);
+    remove("m/config.json");
+    if (config != NULL)
+        files_write_text("m/config.json", config);
+    return open_path("m", &defaults);
+}
+
+#define FLOATS           PICKLE_STORAGE("FloatStorage", "0", "4")
+#define SQUARE(name)     "V" name "\n" PICKLE_TENSOR(FLOATS, "0", "I2\nI2\n", "I2\nI1\n") "s"
+#define TRANSPOSED(name) "V" name "\n" PICKLE_TENSOR(FLOATS, "0", "I2\nI2\n", "I1\nI2\n") "s"
+#define TAIL(name)       "V" name "\n" PICKLE_TENSOR(FLOATS, "2", "I2\n", "I1\n") "s"
+#define HEAD(name)       "V" name "\n" PICKLE_TENSOR(FLOATS, "0", "I2\n", "I1\n") "s"
+#define FLAT(name)       "V" name "\n" PICKLE_TENSOR(FLOATS, "0", "I4\n", "I1\n") "s"
+
+static void test_tied(void)
+{
+    static const struct {
+        const char *pickle, *config, *expected;
+    } rows[] = {
+        {SQUARE("embed") SQUARE("lm_head.weight"), "{}", "embed F32"},
+        {SQUARE("lm_head.weight") SQUARE("embed"), NULL, "embed F32"},
+        {SQUARE("embed") SQUARE("lm_head.weight"), "{\"tie_word_embeddings\":true}", "embed F32"},
+        {SQUARE("embed") SQUARE("lm_head.weight"), "{\"tie_word_embeddings\":false}", "embed F32, lm_head.weight F32"},
+        {SQUARE("embed") SQUARE("other"), "{}", "embed F32, other F32"},
+        {SQUARE("embed") SQUARE("other") SQUARE("x.lm_head.weight"), "{}", "embed F32, other F32"},
+        {HEAD("embed") TAIL("lm_head.weight"), "{}", "embed F32, lm_head.weight F32"},
+        {SQUARE("embed") TAIL("lm_head.weight"), "{}", "embed F32, lm_head.weight F32"},
+        {SQUARE("embed") FLAT("lm_head.weight"), "{}", "embed F32, lm_head.weight F32"},
+        {SQUARE("embed") TRANSPOSED("lm_head.weight"), "{}", "embed F32, lm_head.weight F32"},
+        {SQUARE("lm_head.weight"), "{}", "lm_head.weight F32"},
+        /* one name stays, whatever it is */
+        {SQUARE("embed_out.weight") SQUARE("lm_head.weight"), "{}", "lm_head.weight F32"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char pickle[2048], text[1024];
+        snprintf(pickle, sizeof pickle, "(d%s.", rows[i].pickle);
+        struct checkpoint *checkpoint = open_torch(pickle, rows[i].config);
+        CHECK_TEXT(describe(checkpoint, NULL, text), rows[i].expected);
+        CHECK(checkpoint_notes(checkpoint) == 0);
+        checkpoint_close(checkpoint);
+    }
+}
+
+#define COMPLEX(name)                                                                                                  \
+    "V" name "\n" PICKLE_TENSOR(PICKLE_STORAGE("ComplexDoubleStorage", "1", "1"), "0", "I1\n", "I1\n") "s"
+
+static void test_left_out(void)
+{
+    char text[1024];
+    struct checkpoint *checkpoint = open_torch("(d" COMPLEX("c") ".", "{}");
+    CHECK_TEXT(describe(checkpoint, NULL, text),
+               "none of the tensors can be in it: 'c': safetensors has no such dtype");
+    checkpoint_close(checkpoint);
+    checkpoint = open_torch("(d" COMPLEX("c") SQUARE("a") COMPLEX("d") ".", "{}");
+    CHECK_TEXT(describe(checkpoint, NULL, text), "a F32");
+    CHECK(checkpoint_notes(checkpoint) == 1);
+    CHECK_TEXT(checkpoint_note_text(checkpoint, 0),
+               "model.safetensors: 2 tensors are left out, 'c' first: safetensors has no such dtype");
+    checkpoint_close(checkpoint);
+}
+
+#define MIXED                                                                                                          \
+    "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]},"                                                 \
+    "\"b\":{\"dtype\":\"I32\",\"shape\":[1],\"data_offsets\":[4,8]},"                                                  \
+    "\"c\":{\"dtype\":\"F16\",\"shape\":[1],\"data_offsets\":[8,10]}}"
+#define ONE "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}"
+
+static struct source *whole(const struct checkpoint *checkpoint, const struct dtype *type)
+{
+    struct error error;
+    struct canonical_model *model = canonical_model_new(checkpoint, type, &error);
+    struct source *source = CHECK(model != NULL) ? model->whole : NULL;
+    canonical_model_free(model);
+    return source;
+}
+
+static void test_types(void)
+{
+    char text[1024];
+    files_write_safetensors("mixed.safetensors", MIXED, strlen(MIXED), 10);
+    struct checkpoint *checkpoint = open_path("mixed.safetensors", &defaults);
+    CHECK_TEXT(describe(checkpoint, NULL, text), "a F32, b I32, c F16");
+    CHECK_TEXT(describe(checkpoint, &bf16_dtype, text), "a BF16, b I32, c BF16");
+    CHECK(whole(checkpoint, NULL) == checkpoint->sources[0]);
+    CHECK_NAMED(whole(checkpoint, &f32_dtype) == NULL, "one of them becomes another type");
+    checkpoint_close(checkpoint);
+}
+
+static void test_whole(void)
+{
+    static const struct open_options trailing = {.allow_trailing = true};
+    files_write_safetensors("one.safetensors", ONE, strlen(ONE), 4);
+    struct checkpoint *checkpoint = open_path("one.safetensors", &defaults);
+    CHECK_NAMED(whole(checkpoint, &f32_dtype) == checkpoint->sources[0], "the type that it has");
+    CHECK_NAMED(whole(checkpoint, &f16_dtype) == NULL, "another type");
+    checkpoint_close(checkpoint);
+    files_write_safetensors("one.safetensors", ONE, strlen(ONE), 5);
+    checkpoint = open_path("one.safetensors", &trailing);
+    CHECK_NAMED(whole(checkpoint, NULL) == NULL, "a byte after the tensors");
+    checkpoint_close(checkpoint);
+    checkpoint = open_torch("(d" SQUARE("a") ".", NULL);
+    CHECK_NAMED(whole(checkpoint, NULL) == NULL, "a file of torch");
+    checkpoint_close(checkpoint);
+}
+
+static void test_model_type(void)
+{
+    static const struct {
+        const char *config, *expected;
+    } rows[] = {{"{\"model_type\":\"gpt2\"}", "gpt2"}, {"{}", NULL}, {"{\"model_type\":3}", NULL}, {"{", NULL}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct error error;
+        struct checkpoint *checkpoint = open_torch("(d" SQUARE("a") ".", rows[i].config);
+        struct canonical_model *model = canonical_model_new(checkpoint, NULL, &error);
+        if (CHECK(model != NULL) && rows[i].expected != NULL)
+            CHECK_TEXT(model->model_type, rows[i].expected);
+        else if (model != NULL)
+            CHECK_NAMED(model->model_type == NULL, rows[i].config);
+        canonical_model_free(model);
+        checkpoint_close(checkpoint);
+    }
+}
+
+static void test_refusals(void)
+{
+    const struct dtype *complex = dtype_by_name("C64"), *blocks = dtype_by_name("Q4_0");
+    const struct tensor good = {.name = "a", .name_length = 1, .dtype = &f32_dtype};
+    const struct tensor metadata = {.name = "__metadata__", .name_length = 12, .dtype = &f32_dtype};
+    const struct tensor latin = {.name = "\xe4", .name_length = 1, .dtype = &f32_dtype};
+    const struct tensor number = {.name = "a", .name_length = 1, .dtype = complex};
+    const struct tensor refused = {.name = "a", .name_length = 1, .dtype = &f32_dtype, .refusal = "because"};
+    CHECK(canonical_refusal(&good, &f32_dtype) == NULL && canonical_refusal(&good, &bf16_dtype) == NULL);
+    CHECK_TEXT(canonical_refusal(&good, blocks), "safetensors has no such dtype");
+    CHECK_TEXT(canonical_refusal(&refused, &f32_dtype), "because");
+    CHECK_TEXT(canonical_refusal(&metadata, &f32_dtype), "its name means something else in safetensors");
+    CHECK_TEXT(canonical_refusal(&latin, &f32_dtype), "its name is not UTF-8");
+    CHECK(canonical_refusal(&number, complex) == NULL);
+    CHECK_TEXT(canonical_refusal(&number, &f32_dtype), "its values cannot be told from its blocks");
+}
+
+static void test_generates(void)
+{
+    static const struct {
+        const char *architecture;
+        bool generates;
+    } rows[] = {{"LlamaForCausalLM", true}, {"GPT2LMHeadModel", true},  {"T5ForConditionalGeneration", true},
+                {"BertModel", false},       {"ForCausalLMTool", false}, {NULL, false}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const struct canonical_model model = {.architecture = rows[i].architecture};
+        CHECK(canonical_generates(&model) == rows[i].generates);
+    }
+}
+
+int main(void)
+{
+    files_begin();
+    test_tied();
+    test_left_out();
+    test_types();
+    test_whole();
+    test_model_type();
+    test_refusals();
+    test_generates();
+    canonical_model_free(NULL);
+    files_remove();
+    return check_done();
+}

@@ -10,6 +10,7 @@ import tempfile
 import interop
 
 try:
+    import safetensors.torch
     import sentencepiece
     import torch
     import transformers
@@ -169,6 +170,16 @@ def outputs(model, n_tokens):
     return found.logits if "logits" in found else found.last_hidden_state
 
 
+def save(model, folder):
+    """As save_pretrained does it; but a release renames the word "model" wherever Gemma 3n's names have it, not in their beginning alone."""
+    model.save_pretrained(folder)
+    for path in folder.glob("*.safetensors"):
+        tensors = safetensors.torch.load_file(path)
+        named = {key.replace("per_layer_model.language_model_projection", "per_layer_model_projection"): tensor for key, tensor in tensors.items()}
+        if named.keys() != tensors.keys():
+            safetensors.torch.save_file(named, path, metadata={"format": "pt"})
+
+
 def there_and_back(name, kind, values, lost, folder):
     model_class, source = getattr(transformers, name), folder / "source"
     source.mkdir()
@@ -176,7 +187,7 @@ def there_and_back(name, kind, values, lost, folder):
     config = make_config(model_class, name, {**values, "vocab_size": n_tokens})
     torch.manual_seed(0)
     model = model_class(config).float()
-    model.save_pretrained(source)
+    save(model, source)
     saved = json.loads((source / "config.json").read_text())
     saved.update({"architectures": [SPELLED.get(name, name)], **RELEASED.get(name, {})})
     (source / "config.json").write_text(json.dumps(saved))

@@ -1,10 +1,9 @@
 /* tokenizer.json of Unigram vocabularies, as T5's converter in transformers makes it. */
+#include "base/base64.h"
 #include "models/tokenizers/rebuild.h"
 
 #include <math.h>
-#include <resolv.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 static void put_metaspace(const char *key, struct json_writer *writer)
 {
@@ -25,15 +24,10 @@ static bool put_precompiled(const struct stored_vocab *vocab, struct json_writer
         return false;
     if (charsmap.type != GGUF_U8 && charsmap.type != GGUF_I8)
         return error_set(error, "tokenizer.ggml.precompiled_charsmap is not an array of bytes");
-    size_t capacity = (charsmap.count + 2) / 3 * 4 + 1;
-    char *text = memory_alloc(capacity);
-    if (b64_ntop(charsmap.elements, charsmap.count, text, capacity) < 0)
-        *text = '\0';
     json_begin_object(writer, NULL);
     json_put_text(writer, "type", "Precompiled");
-    json_put_text(writer, "precompiled_charsmap", text);
+    json_put_text(writer, "precompiled_charsmap", base64_encode(vocab->arena, charsmap.elements, charsmap.count));
     json_end(writer);
-    free(text);
     return true;
 }
 

@@ -1,10 +1,9 @@
 /* "t5" as XLM-RoBERTa has it: a SentencePiece Unigram model with ids moved to make room for four control tokens, or a
  * tokenizer.json of that kind. */
+#include "base/base64.h"
 #include "models/tokenizers/hf_vocabulary.h"
 #include "models/tokenizers/unigram.h"
 
-#include <resolv.h>
-#include <stdlib.h>
 #include <string.h>
 
 static uint64_t larger_vocab_size(const struct vocab_input *input, uint64_t n_tokens)
@@ -78,14 +77,14 @@ static void write_charsmap(struct gguf_kvs *kvs, const struct json *normalizer)
     const char *text = json_string(json_get(normalizer, "precompiled_charsmap"), &length);
     if (text == NULL)
         return;
-    unsigned char *bytes = memory_alloc(length + 1);
-    int n_bytes = b64_pton(text, bytes, length + 1);
+    struct arena *arena = arena_new();
     struct buffer elements = {0};
-    if (n_bytes > 0) {
-        buffer_append(&elements, bytes, (size_t)n_bytes);
-        gguf_set_array(kvs, "tokenizer.ggml.precompiled_charsmap", GGUF_U8, (uint64_t)n_bytes, &elements);
+    const void *bytes = base64_decode(arena, text, length, &length);
+    if (bytes != NULL) {
+        buffer_append(&elements, bytes, length);
+        gguf_set_array(kvs, "tokenizer.ggml.precompiled_charsmap", GGUF_U8, length, &elements);
     }
-    free(bytes);
+    arena_free(arena);
 }
 
 /* The type of a token of tokenizer.json: the unknown one, control tokens, tokens that were added. */

@@ -191,15 +191,8 @@ struct gguf_model *gguf_adapter_new(const struct checkpoint *checkpoint, const s
     struct adapter *adapter = adapter_open(checkpoint, error);
     if (adapter == NULL)
         return NULL;
-    struct gguf_model *model = memory_alloc(sizeof *model);
-    struct arena *arena = arena_new();
-    *model = (struct gguf_model){
-        .arena = arena,
-        .checkpoint = checkpoint,
-        .tensors = tensor_set_new(arena),
-        .auto_type = &f16_dtype,
-    };
-    arena_on_free(arena, release_adapter, adapter); /* its views are in the model's */
+    struct gguf_model *model = gguf_model_empty(checkpoint);
+    arena_on_free(model->arena, release_adapter, adapter); /* its views are in the model's */
     if (fill_in(model, adapter, base, error))
         return model;
     gguf_model_free(model);

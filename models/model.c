@@ -16,6 +16,19 @@
 
 enum { QUANTIZATION_VERSION = 2, MAX_BLOCKS = 1 << 20, GGML_MAX_NAME = 64, GGML_MAX_DIMS = 4 };
 
+struct gguf_model *gguf_model_empty(const struct checkpoint *checkpoint)
+{
+    struct gguf_model *model = memory_alloc(sizeof *model);
+    struct arena *arena = arena_new();
+    *model = (struct gguf_model){
+        .arena = arena,
+        .checkpoint = checkpoint,
+        .tensors = tensor_set_new(arena),
+        .auto_type = &f16_dtype,
+    };
+    return model;
+}
+
 void gguf_model_free(struct gguf_model *model)
 {
     if (model == NULL)
@@ -266,19 +279,12 @@ bool gguf_has_projector(const struct checkpoint *checkpoint)
 static struct gguf_model *make(const struct checkpoint *checkpoint, bool (*fill)(struct gguf_model *, struct error *),
                                struct error *error)
 {
-    struct gguf_model *model = memory_alloc(sizeof *model);
-    struct arena *arena = arena_new();
-    *model = (struct gguf_model){
-        .arena = arena,
-        .checkpoint = checkpoint,
-        .tensors = tensor_set_new(arena),
-        .auto_type = &f16_dtype,
-    };
+    struct gguf_model *model = gguf_model_empty(checkpoint);
     documents_hold(checkpoint);
     bool filled = fill(model, error);
     documents_release(checkpoint);
     if (filled) {
-        model->outline = quantize_outline(model->tensors, arena);
+        model->outline = quantize_outline(model->tensors, model->arena);
         return model;
     }
     gguf_model_free(model);

@@ -47,6 +47,9 @@ struct gguf_model *gguf_model_new(const struct checkpoint *checkpoint, struct er
 /* The same with packed weights as blocks of ggml that decode to just their values, whatever the converter makes of
  * them. NULL, without a reason, where there are none of the kind. */
 struct gguf_model *gguf_model_new_repacked(const struct checkpoint *checkpoint, struct error *error);
+
+/* One without keys and tensors, for what fills it in. */
+struct gguf_model *gguf_model_empty(const struct checkpoint *checkpoint);
 void gguf_model_free(struct gguf_model *model); /* NULL is allowed */
 
 /* The same for the part of a multimodal model that sees or hears, as the converter's --mmproj does it. NULL where there

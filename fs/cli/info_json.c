@@ -1,6 +1,6 @@
 #include "fs/cli/info_pages.h"
 
-#include "formats/json_write.h"
+#include "fs/tree/inventory.h"
 #include "models/families/family.h"
 
 #include <stdio.h>
@@ -28,55 +28,6 @@ static void put_dtypes(struct json_writer *writer, const struct profile *profile
         json_put_number(writer, "bytes", total->n_bytes);
         json_end(writer);
     }
-    json_end(writer);
-}
-
-static void put_sources(struct json_writer *writer, const struct checkpoint *checkpoint)
-{
-    json_break_line(writer);
-    json_begin_array(writer, "sources");
-    for (size_t i = 0; i < checkpoint->n_sources; i++) {
-        json_begin_object(writer, NULL);
-        json_put_text(writer, "name", source_name(checkpoint->sources[i]));
-        json_put_number(writer, "size", source_size(checkpoint->sources[i]));
-        json_end(writer);
-    }
-    json_end(writer);
-}
-
-struct listing {
-    struct tree *tree;
-    struct json_writer *writer;
-    const char *directory;
-};
-
-static bool put_file(void *context, uint64_t index, const char *name, const struct node_attributes *attributes)
-{
-    (void)index;
-    const struct listing *listing = context;
-    char path[2 * TREE_MAX_NAME + 2];
-    snprintf(path, sizeof path, "%s%s%s", listing->directory, *listing->directory != '\0' ? "/" : "", name);
-    if (strcmp(path, "tensors") == 0)
-        return true;
-    if (attributes->directory) {
-        struct listing below = *listing;
-        below.directory = path;
-        tree_list(listing->tree, attributes->id, 0, put_file, &below);
-        return true;
-    }
-    json_break_line(listing->writer);
-    json_begin_object(listing->writer, NULL);
-    json_put_text(listing->writer, "path", path);
-    json_put_number(listing->writer, "size", attributes->size);
-    json_end(listing->writer);
-    return true;
-}
-
-static void put_files(struct json_writer *writer, struct tree *tree)
-{
-    json_break_line(writer);
-    json_begin_array(writer, "files");
-    tree_list(tree, TREE_ROOT, 0, put_file, &(struct listing){tree, writer, ""});
     json_end(writer);
 }
 

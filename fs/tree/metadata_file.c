@@ -2,6 +2,7 @@
  * when it is read. It tells the size of every file, so who asks for its own waits until all are planned. */
 #include "fs/tree/content.h"
 #include "fs/tree/content_options.h"
+#include "fs/tree/inventory.h"
 #include "fs/tree/pool.h"
 #include "fs/tree/tensor_views.h"
 #include "models/canonical.h"
@@ -14,19 +15,6 @@ enum { SHOWN_ELEMENTS = 16 }; /* of an array in the metadata; of a longer one, i
 
 /* Of the contract in docs/metadata.md: a key changes its meaning, or goes, only with a new number. */
 enum { METADATA_SCHEMA = 1 };
-
-static void put_sources(const struct checkpoint *checkpoint, struct json_writer *writer)
-{
-    json_break_line(writer);
-    json_begin_array(writer, "sources");
-    for (size_t i = 0; i < checkpoint->n_sources; i++) {
-        json_begin_object(writer, NULL);
-        json_put_text(writer, "name", source_name(checkpoint->sources[i]));
-        json_put_number(writer, "size", source_size(checkpoint->sources[i]));
-        json_end(writer);
-    }
-    json_end(writer);
-}
 
 static void put_metadata(const struct checkpoint *checkpoint, struct json_writer *writer)
 {
@@ -66,44 +54,6 @@ static void put_safetensors(struct tree *tree, struct json_writer *writer)
     json_begin_object(writer, "safetensors");
     json_put_text(writer, "dtype", type != NULL ? type->name : NULL);
     json_put_text(writer, "reason", reason);
-    json_end(writer);
-}
-
-/* The files of the tree but for metadata.json itself and those below tensors/, which the tensors' entries list. */
-
-struct file_list {
-    struct tree *tree;
-    struct json_writer *writer;
-    char path[4096];
-};
-
-static bool put_file(void *context, uint64_t index, const char *name, const struct node_attributes *attributes)
-{
-    (void)index;
-    struct file_list *list = context;
-    size_t length = strlen(list->path);
-    if (length == 0 && strcmp(name, "tensors") == 0)
-        return true;
-    snprintf(list->path + length, sizeof list->path - length, "%s%s", length ? "/" : "", name);
-    if (attributes->directory) {
-        tree_list(list->tree, attributes->id, 0, put_file, list);
-    } else {
-        json_break_line(list->writer);
-        json_begin_object(list->writer, NULL);
-        json_put_text(list->writer, "path", list->path);
-        json_put_number(list->writer, "size", attributes->size);
-        json_end(list->writer);
-    }
-    list->path[length] = '\0';
-    return true;
-}
-
-static void put_files(struct tree *tree, struct json_writer *writer)
-{
-    struct file_list list = {.tree = tree, .writer = writer};
-    json_break_line(writer);
-    json_begin_array(writer, "files");
-    tree_list(tree, TREE_ROOT, 0, put_file, &list);
     json_end(writer);
 }
 
@@ -155,11 +105,11 @@ static void write_head(struct tree *tree, struct buffer *out)
     json_put_text(&writer, "format", checkpoint->format);
     json_break_line(&writer);
     json_put_text(&writer, "name", checkpoint->model_name);
-    put_sources(checkpoint, &writer);
+    put_sources(&writer, checkpoint);
     put_metadata(checkpoint, &writer);
     put_totals(checkpoint, &writer);
     put_safetensors(tree, &writer);
-    put_files(tree, &writer);
+    put_files(&writer, tree);
     put_hidden(checkpoint, &writer);
     put_notes(checkpoint, &writer);
     json_break_line(&writer);

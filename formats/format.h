@@ -1,4 +1,4 @@
-/* Readers of source formats, and the one table of them (formats.c).
+/* Readers of source formats, and the one table of them (models/formats.c).
  *
  * A format looks at an input and says how sure it is; the surest opens it. Two that are equally sure are an error
  * which names both. Formats of single files also read one file into a checkpoint that somebody else is opening (the
@@ -17,7 +17,8 @@ struct input {
     struct source *file;       /* the file, open; NULL for a directory */
     unsigned char head[64];    /* its first bytes */
     size_t head_length;
-    const char *const *names; /* sorted names in the directory, of any kind but "." and ".." */
+    /* Sorted names in the directory, of any kind but "." and ".."; none of a file that is nowhere. */
+    const char *const *names;
     size_t n_names;
 };
 
@@ -49,8 +50,8 @@ bool input_has(const struct input *input, const char *name);
 /* Whether the directory has a file that only models have, such as config.json. */
 bool input_is_model_directory(const struct input *input);
 
-/* The format of single files that `file` is, by its beginning and, where that leaves it open, its name; NULL where it
- * is of none, or could be of two. */
+/* The format of single files that `file` is, by its beginning and, where that leaves it open, its name. NULL with
+ * an error where it is of none, could be of two, or cannot be read. */
 const struct format *format_of_file(const struct source *file, struct error *error);
 
 /* Adds the files of the directory that are not weights as side files, sub-directories included (see

@@ -1,10 +1,10 @@
 /* JSON, read strictly.
  *
- * The parser is yajl's; this adapter keeps a whole document as a compact tree in one block of memory, with numbers as
- * they were spelled, and adds what its users need and yajl leaves open: well-formed UTF-8 only, no lone surrogates, no
- * key twice in one object (compared after unescaping), nesting of at most JSON_MAX_DEPTH (as serde_json has it), at
- * most JSON_MAX_VALUES values (they take 40 bytes of memory each, and 2 bytes of text). No recursion on the input's
- * depth. Objects keep the order of the file. A document owns everything in it. */
+ * The parser is yajl's; this adapter keeps a whole document as a compact tree, with numbers as they were spelled, and
+ * adds what its users need and yajl leaves open: well-formed UTF-8 only, no lone surrogates, no key twice in one object
+ * (compared after unescaping), nesting of at most JSON_MAX_DEPTH (as serde_json has it), at most JSON_MAX_VALUES values
+ * (they take 40 bytes of memory each, and 2 bytes of text), at most 2 GiB of text. No recursion on the input's depth.
+ * Objects keep the order of the file. A document owns everything in it. */
 #pragma once
 
 #include "base/error.h"
@@ -20,17 +20,18 @@ enum json_type { JSON_NULL, JSON_FALSE, JSON_TRUE, JSON_NUMBER, JSON_STRING, JSO
 struct json;
 struct json_document;
 
-/* Parses a document of `length` bytes. The error says in which line; the caller puts the file's name before it. */
+/* Parses a document of `length` bytes. The error says in which line, or at which offset where the text is not UTF-8
+ * or has a lone surrogate, or which limit it is over; the caller puts the file's name before it. */
 struct json_document *json_parse(const char *text, size_t length, struct error *error);
 
-/* The same of what Python wrote, which knows Infinity, too: a number that no double holds. Configurations of Mamba have
- * it. */
+/* The same of what Python wrote, which knows Infinity, too: it is read as a number too large for a double.
+ * Configurations of Mamba have it. */
 struct json_document *json_parse_python(const char *text, size_t length, struct error *error);
 
 void json_free(struct json_document *document); /* NULL is allowed */
 const struct json *json_root(const struct json_document *document);
 
-/* All functions below take NULL for a value that is not there and answer as for one of no fitting type. */
+/* The functions below take NULL for a value that is not there and answer as for one of no fitting type. */
 
 enum json_type json_type(const struct json *value);          /* JSON_NULL for NULL */
 bool json_is(const struct json *value, enum json_type type); /* false for NULL, whatever the type */
@@ -51,15 +52,17 @@ const char *json_key(const struct json *member, size_t *ret_length);
 const struct json *json_get(const struct json *object, const char *key);
 const struct json *json_get_n(const struct json *object, const char *key, size_t key_length);
 
-/* The text of a string, NUL-terminated, or NULL; it may hold NULs itself, so *ret_length (if not NULL) tells. */
+/* The text of a string, NUL-terminated, or NULL; it may hold NULs itself, so *ret_length tells, if it is not
+ * NULL; it is left alone where there is no text. */
 const char *json_string(const struct json *value, size_t *ret_length);
 bool json_string_is(const struct json *value, const char *text);
 
-/* The number as it was spelled. */
+/* The number as it was spelled, or NULL. */
 const char *json_number_text(const struct json *value);
 bool json_is_integer(const struct json *value); /* spelled without fraction and exponent */
 
-/* False where the value is not a number of that kind or does not fit. -0 is not an unsigned number. */
+/* False where the value is not a number of that kind, or an integer that does not fit. -0 is not an unsigned number.
+ * What is too large for a double is infinite. */
 bool json_u64(const struct json *value, uint64_t *ret_value);
 bool json_i64(const struct json *value, int64_t *ret_value);
 bool json_double(const struct json *value, double *ret_value);

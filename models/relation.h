@@ -37,7 +37,7 @@ struct relation_row {
 
     /* Conditions, all of which hold: a fact that is known and not 0, "!fact" for one that is not. "extra_layer": the
      * layer is not one of those that are counted. "has:blk.{}.attn_norm_2" and "!has:...": on the way back only,
-     * whether the set has that tensor, with any suffix. */
+     * whether the set has that tensor, whole or with one of the suffixes; forward, and without a set, both hold. */
     const char *when;
     bool forward_only; /* another name of what another row writes */
     bool first_counts; /* of the tensors that lead to one name by such rows, the first one counts */
@@ -63,7 +63,7 @@ struct relation {
 };
 
 /* Reads the tables, up to a NULL; each ends with a row without `here`. `name` and `prefix` (which may be NULL) are not
- * copied. An error names the row. */
+ * copied. An error in a row names it; too many rows are an error, too. */
 const struct relation *relation_new(struct arena *arena, const char *name, const char *prefix,
                                     const struct relation_row *const *tables, struct error *error);
 
@@ -75,7 +75,7 @@ struct relation_match {
     const char *suffix;
 };
 
-/* `set` is what has: asks, and may be NULL. False where no row fits. */
+/* `set` is what has: asks, and may be NULL. False where no row fits. Rows that leave out fit forward only. */
 bool relation_find(const struct relation *relation, enum direction direction, const struct facts *facts,
                    const struct tensor_set *set, const char *name, struct relation_match *ret_match);
 
@@ -100,8 +100,8 @@ struct relation_job {
     void (*write)(void *context, const char *name, const struct view *view);
 };
 
-/* The name of the first tensor that a match leads to, in the job's arena, and the number of the member of it that this
- * is; UINT64_MAX: none is gathered. */
+/* The name of the first tensor that a match leads to, which is not left out, in the job's arena, and the number of the
+ * member of it that this is; UINT64_MAX: none is gathered. */
 const char *relation_target(const struct relation_job *job, const struct relation_match *match, uint64_t *ret_member);
 
 /* Turns a set into one of the other side. Fails where a tensor has no row or does not fit, or where some that belong

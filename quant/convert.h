@@ -1,14 +1,16 @@
 /* Encoding a view as another dtype: decode to F32, encode to the target, block by block.
  *
- * Values pass through F32 whatever the two dtypes are, each step rounded to nearest even, as the reference tools do.
- * Where the dtypes are the same the units are copied as they are, whatever the encoding says besides. */
+ * Values pass through F32 whatever the two dtypes are, as in the reference tools. Element types round to nearest even,
+ * to F32 and from it; block types round as their own encoders do. Where the dtypes are the same the units are copied as
+ * they are, whatever the encoding says besides. */
 #pragma once
 
 #include "quant/encoding.h"
 #include "quant/view.h"
 
-/* Whether `view` can be shown as `target`: both dtypes have kernels for it and the row length is a multiple of the
- * target's block. If not, *ret_reason says why, as in "its row length is not a multiple of 256". */
+/* Whether `view` can be shown as `target`: it has that dtype, or its own can be decoded, the target can be encoded to
+ * (with the importance that some dtypes cannot do without), and the row length is a multiple of the target's block. If
+ * not, *ret_reason says why, as in "its row length is not a multiple of 256"; else it is left alone. */
 bool convert_possible(const struct view *view, struct encoding target, const char **ret_reason);
 
 /* Whether there is an importance for each column of each matrix of `view`: what is asked of every target that has one.
@@ -18,19 +20,21 @@ bool importance_fits(const struct importance *importance, const struct view *vie
 /* Bytes of the view encoded as `dtype`. */
 uint64_t convert_bytes(const struct view *view, const struct dtype *dtype);
 
-/* Blocks [first, first + count) of `view` as `target`, into `out`. Fails where the source cannot be read, and where a
- * block type meets a weight that is not finite or too large for its scale: such a range has no value in the reference
- * tools. */
+/* Blocks [first, first + count) of `view` as `target`, into `out`, where convert_possible() and, of an importance,
+ * importance_fits(). Fails where the source cannot be read, and where a block type meets a weight that is not finite or
+ * too large for its scale: such a range has no value in the reference tools. */
 bool convert_read(const struct view *view, struct encoding target, uint64_t first, uint64_t count, void *out,
                   struct error *error);
 
-/* Rough time for `count` blocks on one core, in nanoseconds: to decide whether splitting pays. */
+/* Rough time for `count` blocks on one core, in nanoseconds, 0 where units are copied: to decide whether splitting
+ * pays. */
 uint64_t convert_cost(const struct view *view, struct encoding target, uint64_t count);
 
-/* Each element x replaced by f(x) in F32 and rounded to `dtype` (for an F16 view: F16 arithmetic on F16 elements, since
- * one F32 operation rounded to F16 is correctly rounded). `map` works in place on `n` values. */
+/* Each element x replaced by f(x) in F32 and rounded to `dtype`, an element type (for an F16 view: F16 arithmetic on
+ * F16 elements, since one F32 operation rounded to F16 is correctly rounded). `map` works in place on `n` values. */
 typedef void map_function(float *values, size_t n);
 const struct view *view_map(struct arena *arena, const struct view *view, const struct dtype *dtype, map_function *map);
 
-/* The elements converted to another dtype. */
+/* The elements converted to another dtype by its own encoder, without importance; `view` itself where it has that
+ * dtype. */
 const struct view *view_convert(struct arena *arena, const struct view *view, const struct dtype *dtype);

@@ -1,9 +1,9 @@
 /* Model families: what the converter knows of each architecture, as tables.
  *
- * A family is one file in this folder exporting `const struct family x_family`, and a row in families.c. Its rows are
- * data that can be read in both directions: the tensor rows turn Hugging Face names and layouts into GGUF's and back,
- * the key rows name the hyperparameter of every key. What needs code is a named hook in the family's own file, or one
- * of the shared ones below; adding a family never edits another's. */
+ * A family is a `const struct family x_family` that a file in this folder exports, alone or with its near kin, and a
+ * row in families.c. The tensor rows are read in both directions: they turn Hugging Face names and layouts into GGUF's
+ * and back. The key rows name the hyperparameter of every key. What needs code is a named hook in the family's own
+ * file, or one of the shared ones below; adding a family never edits another's. */
 #pragma once
 
 #include "models/config_of_keys.h"
@@ -25,12 +25,12 @@ enum key_when {
     IF_PRESENT, /* the hyperparameter is there and not null */
     REQUIRED,   /* the converter fails without it, and so do we */
     OR_DEFAULT, /* `value` where it is absent or null */
-    IF_TRUE,    /* there, not null, not false, not 0 */
+    IF_TRUE,    /* true, or a number other than 0 */
     ALWAYS,     /* `value` or `text`, whatever config.json says */
 };
 
-/* One key. Its name is put after the architecture's unless it begins with a dot: ".general.file_type". A value that is
- * an array of whole numbers becomes an array of I32. */
+/* One key. Its name is put after the architecture's unless it begins with a dot: ".general.file_type". Of
+ * GGUF_U32, a value that is an array of whole numbers becomes an array of I32. */
 struct key_row {
     const char *key;
     enum gguf_type type; /* GGUF_U32, GGUF_F32, GGUF_BOOL or GGUF_STRING */
@@ -41,7 +41,7 @@ struct key_row {
     double times;     /* factor; 0: none */
     const char *text; /* for ALWAYS and GGUF_STRING */
 
-    /* Instead of all that but `key` and `type`: computes the value. */
+    /* Instead of all that but `key`, `type` and `times`: computes the value. */
     bool (*compute)(const struct draft *draft, double *ret_value, struct error *error);
 
     /* Instead of all that: sets whatever keys it likes. */
@@ -92,21 +92,10 @@ struct family {
     bool keeps_mxfp4;          /* packed MXFP4 is written as it is, where the converter reads it of no other family */
     const struct tower *tower; /* NULL: it is a text model */
 
-    /* Hooks; all may be NULL. */
+    /* Hooks, in their order of calling; all may be NULL. */
 
     /* Whether it is this family, for a Hugging Face architecture that several rows name. */
     bool (*applies)(const struct hparams *hparams);
-
-    /* The name that the rows are about, of one that Hugging Face has (FORWARD), or the other way; `name` where it is
-     * the same. NULL: the tensor is left out. */
-    const char *(*rename)(struct arena *arena, const struct facts *facts, enum direction direction, const char *name);
-
-    /* On the way back, tensors that keys hold: writes each of them. */
-    void (*restore)(const struct gguf_kvs *kvs, struct arena *arena, void *context,
-                    void (*write)(void *context, const char *name, const struct view *view));
-
-    /* Tensors that are in no file, and keys that go with them: they come before all others. */
-    bool (*add_extras)(struct draft *draft, struct error *error);
 
     /* More facts than all families have, from config.json or what was made of a GGUF's keys. */
     void (*add_facts)(struct facts *facts, const struct hparams *hparams);
@@ -114,12 +103,23 @@ struct family {
     /* A last look at the facts, with the checkpoint at hand. */
     bool (*adjust)(struct draft *draft, struct error *error);
 
+    /* Tensors that are in no file, and keys that go with them: they come before all others. */
+    bool (*add_extras)(struct draft *draft, struct error *error);
+
+    /* The name that the rows are about, of one that Hugging Face has (FORWARD), or the other way; `name` where it is
+     * the same. NULL: the tensor is left out. */
+    const char *(*rename)(struct arena *arena, const struct facts *facts, enum direction direction, const char *name);
+
     /* A last look at the tensors: another order than the checkpoint's, types whatever the precision. */
     void (*arrange)(struct draft *draft);
 
     /* Keys before and after the tokenizer's own. */
     bool (*before_vocab)(struct draft *draft, const struct vocab_input *input, struct error *error);
     bool (*after_vocab)(struct draft *draft, const struct vocab_input *input, struct error *error);
+
+    /* On the way back, tensors that keys hold: writes each of them. */
+    void (*restore)(const struct gguf_kvs *kvs, struct arena *arena, void *context,
+                    void (*write)(void *context, const char *name, const struct view *view));
 };
 
 /* All families, NULL at the end. */
@@ -154,7 +154,7 @@ const char *draft_key(const struct draft *draft, const char *key);
 bool draft_emit(struct draft *draft, const struct key_row *rows, struct error *error);
 
 /* The number that hyperparameters hold, as in key_row.from; `otherwise` where it is absent or null; false where it is
- * none. */
+ * not a number. */
 bool draft_number(const struct draft *draft, const char *from, double otherwise, double *ret_value,
                   struct error *error);
 

@@ -183,9 +183,10 @@ static bool convert_elements(struct input *input, struct encoding target, uint64
     _Alignas(64) float values[PIECE_ELEMENTS + 2 * MARGIN_ELEMENTS];
     while (element < end) {
         size_t piece = end - element < PIECE_ELEMENTS ? (size_t)(end - element) : PIECE_ELEMENTS, skip;
-        /* F32 is the decoded form: it needs no second copy where the place for it is aligned. */
-        bool direct =
-            target.dtype == &f32_dtype && input->view->dtype->block_elements == 1 && (uintptr_t)to % sizeof(float) == 0;
+        /* F32 is the decoded form: whole blocks need no second copy where the place for them is aligned. */
+        size_t block = input->view->dtype->block_elements;
+        bool direct = target.dtype == &f32_dtype && element % block == 0 && piece % block == 0 &&
+                      (uintptr_t)to % sizeof(float) == 0;
         if (!decode_piece(input, element, piece, direct ? (float *)(void *)to : values, &skip, error))
             return false;
         if (!direct && !encode_piece(input, target, element, values + skip, piece, to, error))

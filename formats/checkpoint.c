@@ -177,12 +177,36 @@ void checkpoint_hide_file(struct checkpoint *checkpoint, const char *name, const
     checkpoint->hidden[checkpoint->n_hidden++] = (struct hidden_file){arena_strdup(checkpoint->arena, name), reason};
 }
 
-const struct side_file *checkpoint_side_file(const struct checkpoint *checkpoint, const char *name)
+static struct side_file *find_side_file(const struct checkpoint *checkpoint, const char *name)
 {
     for (size_t i = 0; i < checkpoint->n_side_files; i++)
         if (strcmp(checkpoint->side_files[i].name, name) == 0)
             return &checkpoint->side_files[i];
     return NULL;
+}
+
+const struct side_file *checkpoint_side_file(const struct checkpoint *checkpoint, const char *name)
+{
+    return find_side_file(checkpoint, name);
+}
+
+void checkpoint_hide_side_file(struct checkpoint *checkpoint, const char *name, const char *reason)
+{
+    struct side_file *file = find_side_file(checkpoint, name);
+    size_t after = checkpoint->n_side_files - (size_t)(file - checkpoint->side_files) - 1;
+    checkpoint_hide_file(checkpoint, name, reason);
+    source_close(file->source);
+    memmove(file, file + 1, after * sizeof *file);
+    checkpoint->n_side_files--;
+}
+
+void checkpoint_change_side_file(struct checkpoint *checkpoint, const char *name, const char *text, size_t length)
+{
+    struct side_file *file = find_side_file(checkpoint, name);
+    checkpoint_add_guide(checkpoint, file->source);
+    file->source = source_of_text(file->source, source_name(file->source), text, length);
+    documents_free(checkpoint->documents); /* which may have it parsed */
+    checkpoint->documents = documents_new();
 }
 
 void checkpoint_note(const struct checkpoint *checkpoint, const char *format, ...)

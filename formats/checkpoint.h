@@ -98,3 +98,8 @@ void checkpoint_add_metadata(struct checkpoint *checkpoint, const char *key, con
 /* takes the source */
 void checkpoint_add_side_file(struct checkpoint *checkpoint, const char *name, struct source *source);
 void checkpoint_hide_file(struct checkpoint *checkpoint, const char *name, const char *reason);
+
+/* For who changes a checkpoint that nobody uses yet. A side file that is there is not shown any more, or has another
+ * text: what it was made of is a guide then. */
+void checkpoint_hide_side_file(struct checkpoint *checkpoint, const char *name, const char *reason);
+void checkpoint_change_side_file(struct checkpoint *checkpoint, const char *name, const char *text, size_t length);

@@ -4,6 +4,7 @@
 #include "formats/layout.h"
 #include "models/adapter.h"
 #include "models/from_gguf.h"
+#include "models/plain_checkpoint.h"
 #include "quant/convert.h"
 #include "quant/product.h"
 #include "quant/unpack.h"
@@ -46,7 +47,8 @@ struct merging {
     const struct adapter *adapter;
     double scale;
     struct patterns ranks, alphas;
-    const struct view **views; /* of each tensor of the base: in F32; NULL: as it is */
+    const struct unpacked **unpacked; /* of each tensor of the base; NULL: it was plain. NULL: all were */
+    const struct view **views;        /* of each tensor of the base: in F32; NULL: as it is */
     struct error *error;
 };
 
@@ -180,7 +182,7 @@ static bool check_tensor(const struct merging *merging, const struct tensor *ten
 {
     static const char *const dtypes[] = {"F32", "F16", "BF16"};
     if (tensor == NULL)
-        return error_set(merging->error, "tensor '%.200s' is not in the base, or packed there", name);
+        return error_set(merging->error, "tensor '%.200s' is not in the base", name);
     if (tensor->refusal != NULL)
         return error_set(merging->error, "tensor '%.200s' of the base: %s", name, tensor->refusal);
     for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++)
@@ -190,12 +192,14 @@ static bool check_tensor(const struct merging *merging, const struct tensor *ten
                      tensor->dtype->name);
 }
 
-/* The values of a tensor so far. */
+/* The values of a tensor so far; of one that was packed not yet rounded to its dtype. */
 static const struct view **view_of(const struct merging *merging, const struct tensor *tensor)
 {
-    const struct view **view = &merging->views[tensor - merging->base->tensors->tensors];
+    size_t index = (size_t)(tensor - merging->base->tensors->tensors);
+    const struct view **view = &merging->views[index];
+    const struct unpacked *unpacked = merging->unpacked != NULL ? merging->unpacked[index] : NULL;
     if (*view == NULL)
-        *view = tensor_view(tensor, merging->base->arena);
+        *view = unpacked != NULL ? unpacked->view : tensor_view(tensor, merging->base->arena);
     return view;
 }
 
@@ -387,7 +391,10 @@ bool lora_merge(struct checkpoint *checkpoint, const struct lora_requests *reque
     if (gguf_is_source(checkpoint) || adapter_is_source(checkpoint))
         return error_set(error, "%s: adapters are merged into Hugging Face's checkpoints, which this is not",
                          checkpoint->path);
-    struct merging merging = {.base = checkpoint, .error = error};
+    struct plain_set plain;
+    if (!plain_checkpoint_make(checkpoint, &plain, error))
+        return false;
+    struct merging merging = {.base = checkpoint, .unpacked = plain.unpacked, .error = error};
     merging.views = memory_alloc((checkpoint->tensors->n_tensors + 1) * sizeof *merging.views);
     memset(merging.views, 0, (checkpoint->tensors->n_tensors + 1) * sizeof *merging.views);
     bool merged = true;

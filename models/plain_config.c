@@ -1,9 +1,19 @@
 #include "models/plain_config.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 enum { DEEPEST = 2 };
+
+static const char *const names[] = {"quantization_config", "quantization", "compression_config"};
+
+bool plain_config_lacks(const char *name)
+{
+    static const char *const files[] = {"hf_quant_config.json", "quantize_config.json", "quantization_config.json"};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        if (strcmp(files[i], name) == 0)
+            return true;
+    return false;
+}
 
 static bool is_space(char c)
 {
@@ -43,10 +53,10 @@ static const char *skip_spaces(const char *at, const char *end)
 }
 
 /* Whether the string [at, after) is one of the names; none of them is spelled with escapes. */
-static bool is_named(const char *at, const char *after, const char *const *names)
+static bool is_named(const char *at, const char *after)
 {
-    for (; *names != NULL; names++)
-        if ((size_t)(after - at) == strlen(*names) + 2 && memcmp(at + 1, *names, strlen(*names)) == 0)
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if ((size_t)(after - at) == strlen(names[i]) + 2 && memcmp(at + 1, names[i], strlen(names[i])) == 0)
             return true;
     return false;
 }
@@ -61,14 +71,14 @@ static void take_back_comma(struct buffer *out)
         out->length = length - 1;
 }
 
-void plain_config(const char *text, size_t length, const char *const *names, struct buffer *out)
+void plain_config(const char *text, size_t length, struct buffer *out)
 {
     unsigned depth = 0, n_arrays = 0;
     const char *end = text + length;
     for (const char *at = text; at < end;) {
         const char *after = *at == '"' ? after_string(at, end) : at + 1, *colon = skip_spaces(after, end);
         bool is_key = *at == '"' && colon < end && *colon == ':' && depth <= DEEPEST && n_arrays == 0;
-        if (is_key && is_named(at, after, names)) {
+        if (is_key && is_named(at, after)) {
             at = end_of_value(colon + 1, end);
             if (at < end && *at == ',')
                 at = skip_spaces(at + 1, end);

@@ -3,8 +3,12 @@
 
 #include "base/buffer.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
-/* Appends the text of a JSON object without the members of these names, an array that ends with NULL, of the object
- * itself and of those that are its members. The text is valid JSON: it has been parsed. */
-void plain_config(const char *text, size_t length, const char *const *names, struct buffer *out);
+/* Appends the text of a JSON object without the members that say how it is packed, of the object itself and of those
+ * that are its members. The text is valid JSON: it has been parsed. */
+void plain_config(const char *text, size_t length, struct buffer *out);
+
+/* Whether a side file of that name says how a model is packed, and nothing else. */
+bool plain_config_lacks(const char *name);

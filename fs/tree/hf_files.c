@@ -289,7 +289,6 @@ static void add_weights(struct hf_files *files, node_id directory)
 /* config.json of a packed model, which is not packed here. */
 static bool plan_unpacked_config(const void *context, struct arena *arena, struct vfile *ret_file, struct error *error)
 {
-    static const char *const names[] = {"quantization_config", "quantization", "compression_config", NULL};
     struct tree *tree = (struct tree *)context;
     const struct side_file *side = checkpoint_side_file(tree_checkpoint(tree), "config.json");
     struct buffer plain = {0};
@@ -298,7 +297,7 @@ static bool plan_unpacked_config(const void *context, struct arena *arena, struc
     char *text = document_text(tree_checkpoint(tree), "config.json", &length, &absent, error);
     if (text == NULL)
         return false;
-    plain_config(text, length, names, &plain);
+    plain_config(text, length, &plain);
     *ret_file = file_of_text(plain.bytes, plain.length, (struct origin){&side->source, 1}, arena);
     buffer_free(&plain);
     free(text);
@@ -308,17 +307,14 @@ static bool plan_unpacked_config(const void *context, struct arena *arena, struc
 /* Side files, but for those that say how a packed model is packed. */
 static void add_side_files(struct tree *tree, node_id directory)
 {
-    static const char *const of_packings[] = {"config.json", "hf_quant_config.json", "quantize_config.json",
-                                              "quantization_config.json"};
+    static const char config[] = "config.json";
     const struct checkpoint *checkpoint = tree_checkpoint(tree);
     bool is_packed = tree_source_shown(tree)->unpacked != NULL;
-    if (is_packed && checkpoint_side_file(checkpoint, "config.json") != NULL)
-        tree_add_file(tree, directory, "config.json", plan_unpacked_config, tree);
+    if (is_packed && checkpoint_side_file(checkpoint, config) != NULL)
+        tree_add_file(tree, directory, config, plan_unpacked_config, tree);
     for (size_t i = 0; i < checkpoint->n_side_files; i++) {
-        bool is_left_out = false;
-        for (size_t j = 0; j < sizeof of_packings / sizeof *of_packings; j++)
-            is_left_out |= is_packed && strcmp(checkpoint->side_files[i].name, of_packings[j]) == 0;
-        if (!is_left_out)
+        const char *name = checkpoint->side_files[i].name;
+        if (!is_packed || (strcmp(name, config) != 0 && !plain_config_lacks(name)))
             side_files_add(tree, directory, &checkpoint->side_files[i]);
     }
 }

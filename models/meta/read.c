@@ -397,15 +397,8 @@ static void add_made_files(const struct reader *reader)
 static void hide_ranks(struct checkpoint *checkpoint)
 {
     static const char name[] = "tokenizer.model";
-    for (size_t i = 0; i < checkpoint->n_side_files; i++) {
-        if (strcmp(checkpoint->side_files[i].name, name) != 0)
-            continue;
-        source_close(checkpoint->side_files[i].source);
-        checkpoint->n_side_files--;
-        memmove(&checkpoint->side_files[i], &checkpoint->side_files[i + 1],
-                (checkpoint->n_side_files - i) * sizeof *checkpoint->side_files);
-        checkpoint_hide_file(checkpoint, name, "ranks of tokens, shown as tokenizer.json");
-    }
+    if (checkpoint_side_file(checkpoint, name) != NULL)
+        checkpoint_hide_side_file(checkpoint, name, "ranks of tokens, shown as tokenizer.json");
 }
 
 static bool meta_open(struct checkpoint *checkpoint, const struct input *input, const struct open_options *options,

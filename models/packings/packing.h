@@ -103,6 +103,9 @@ struct packed_weights {
 /* Found once, for all who ask: it lives as long as the checkpoint. */
 const struct packed_weights *packings_of(const struct checkpoint *checkpoint);
 
+/* The same found anew, in the arena: for who changes the checkpoint after that. */
+const struct packed_weights *packings_find_of(const struct checkpoint *checkpoint, struct arena *arena);
+
 /* A set with plain tensors in the place of packed ones, as the converter has them: in its order, without what says
  * nothing of weights. Where the converter does not know the method at all it is what it would see of the model unpacked
  * and saved again: sorted by name, in the dtype of before. */

@@ -252,7 +252,7 @@ struct unpacked_weights packings_find(const struct packing_input *input)
     return found;
 }
 
-static const void *find_packed(const struct checkpoint *checkpoint, struct arena *arena)
+const struct packed_weights *packings_find_of(const struct checkpoint *checkpoint, struct arena *arena)
 {
     struct packed_weights *packed = arena_alloc(arena, sizeof *packed);
     struct packing_config config;
@@ -269,6 +269,11 @@ static const void *find_packed(const struct checkpoint *checkpoint, struct arena
     packed->found = packings_find(&input);
     packing_config_close(&config);
     return packed;
+}
+
+static const void *find_packed(const struct checkpoint *checkpoint, struct arena *arena)
+{
+    return packings_find_of(checkpoint, arena);
 }
 
 const struct packed_weights *packings_of(const struct checkpoint *checkpoint)

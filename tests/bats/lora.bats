@@ -77,6 +77,43 @@ setup() {
     unmount "$MNT"
 }
 
+@test "-o lora= on packed weights: unpacked, merged in F32, rounded once" {
+    "$PYTHON" "$HERE/lora.py" packed "$WFS" "$HERE/../data/packed" "$BATS_TEST_TMPDIR"
+}
+
+@test "-o lora= on a packed base: all of it is plain, and nothing says that it is packed" {
+    local name=model.layers.0.mlp.down_proj
+    "$PYTHON" "$HERE/lora.py" packed "$WFS" "$HERE/../data/packed" "$BATS_TEST_TMPDIR"
+    cp -r "$HERE/../data/packed/gptq-4" "$BATS_TEST_TMPDIR/base"
+    echo '{}' >"$BATS_TEST_TMPDIR/base/quantize_config.json"
+    serve -o "lora=$BATS_TEST_TMPDIR/gptq-4" "$BATS_TEST_TMPDIR/base" "$MNT"
+    [ "$(ls "$MNT/tensors")" = $name.weight ]
+    cmp "$MNT/tensors/$name.weight/raw" "$MNT/tensors/$name.weight/bf16"
+    cmp "$MNT/config.json" "$MNT/hf/config.json"
+    [ "$(jq -c . "$MNT/config.json")" = '{"architectures":["LlamaForCausalLM"],"torch_dtype":"bfloat16"}' ]
+    [ ! -e "$MNT/quantize_config.json" ] && [ ! -e "$MNT/hf/quantize_config.json" ]
+    grep -q '1 packed weights (gptq) are shown plain, as the model unpacked and saved again' "$MNT/metadata.json"
+    cmp <(tail -c 2048 "$MNT/model.safetensors") "$MNT/tensors/$name.weight/raw"
+    printf x | dd of="$BATS_TEST_TMPDIR/base/config.json" bs=1 conv=notrunc 2>/dev/null
+    run -1 cat "$MNT/model.safetensors"
+    unmount "$MNT"
+}
+
+@test "-o lora= on a packed base: what does not fit is one line" {
+    local packed=$HERE/../data/packed/fp8-blocks
+    "$PYTHON" "$HERE/lora.py" packed "$WFS" "$HERE/../data/packed" "$BATS_TEST_TMPDIR"
+    mkdir "$BATS_TEST_TMPDIR/base"
+    cp "$packed/model.safetensors" "$BATS_TEST_TMPDIR/base/"
+    echo '{"quantization_config":{"quant_method":"fp8","weight_block_size":[2,2]}}' >"$BATS_TEST_TMPDIR/base/config.json"
+    run "$WFS" ls -o "lora=$BATS_TEST_TMPDIR/fp8-blocks" "$BATS_TEST_TMPDIR/base"
+    [ "$status" -eq 1 ]
+    [[ "$output" == "wfs: option lora: tensor 'model.layers.0.mlp.down_proj.weight': "* ]]
+    [ "${#lines[@]}" -eq 1 ]
+    run "$WFS" ls -o "lora=$ADAPTER" "$packed"
+    [ "$status" -eq 1 ]
+    [ "$output" = "wfs: option lora: $ADAPTER: tensor 'model.layers.0.mlp.down_proj.weight' is [16, 64] in the base, and [16, 24] in the adapter" ]
+}
+
 @test "-o lora=: what does not fit is one line" {
     run "$WFS" ls -o "lora=$ADAPTER:nan" "$BASE"
     [ "$status" -eq 2 ]

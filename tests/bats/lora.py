@@ -4,10 +4,12 @@
                                     other/, another; larger/, one of a wider base
     lora.py merged MOUNTPOINT       base with sql-lora, and other by -0.5
     lora.py check F32 F16           the two GGUF files of the adapter hold what they should
+    lora.py packed WFS PACKED DIR   an adapter for each packed weight of tests/data/packed, in DIR; merged by wfs it is right to the bit
 """
 import json
 import pathlib
 import struct
+import subprocess
 import sys
 
 import numpy
@@ -103,6 +105,28 @@ def read_safetensors(path):
     return metadata, {name: numpy.frombuffer(data[start + row["data_offsets"][0]:start + row["data_offsets"][1]], "<f4").reshape(row["shape"]) for name, row in header.items()}
 
 
+def packed(wfs, folder, scratch):
+    """Numbers are such that no sum is rounded, so that the only rounding is that of the whole, and the one to BF16."""
+    scratch, random, n_merged = pathlib.Path(scratch), numpy.random.default_rng(14), 0
+    for base in sorted(pathlib.Path(folder).iterdir()):
+        values = numpy.fromfile(base / "expected.f32", "<f4")
+        if "experts" in base.name:
+            continue
+        values = values.reshape(-1, 64)
+        a, b = (random.integers(-8, 9, shape).astype("<f4") / 8 for shape in ((RANK, 64), (len(values), RANK)))
+        name = "model.layers.0.mlp.down_proj."
+        write(scratch / base.name, "adapter_config.json", ADAPTER, "adapter_model.safetensors",
+              {f"base_model.model.{name}lora_A.weight": a, f"base_model.model.{name}lora_B.weight": b})
+        made = subprocess.run([wfs, "cat", "-o", f"lora={scratch / base.name}", base, "model.safetensors"], stdout=subprocess.PIPE, check=True).stdout
+        start = 8 + struct.unpack_from("<Q", made)[0]
+        header = json.loads(made[8:start])
+        expected = (values + numpy.float32(8 / RANK) * (b @ a)).astype("<f4")
+        assert {"dtype": "BF16", "shape": list(values.shape), "data_offsets": [0, 2 * values.size]} == header[name + "weight"], (base.name, header)
+        assert made[start:] == make.bf16(expected), base.name
+        n_merged += 1
+    assert n_merged > 30, n_merged
+
+
 def read_gguf(path):
     """Keys and tensors of a GGUF whose keys are texts, numbers of 4 bytes or lists of texts."""
     data, at = pathlib.Path(path).read_bytes(), 0
@@ -155,6 +179,8 @@ def check(f32, f16):
 
 if sys.argv[1] == "check":
     check(*sys.argv[2:])
+elif sys.argv[1] == "packed":
+    packed(*sys.argv[2:])
 elif sys.argv[1] == "merged":
     merged(sys.argv[2])
 else:

@@ -132,7 +132,7 @@ static void refused(void)
     CHECK_TEXT(merged("lora", "{\"r\": 1, \"lora_alpha\": 2, \"rank_pattern\": {\"(\": 1}}", pair, ""),
                "lora: adapter_config.json: rank_pattern: '(' is not a pattern");
     CHECK_TEXT(merged("lora", PLAIN, PAIR("model.nobody"), ""),
-               "lora: tensor 'model.nobody.weight' is not in the base, or packed there");
+               "lora: tensor 'model.nobody.weight' is not in the base");
     CHECK_TEXT(merged("lora", PLAIN, PAIR("model.e") ", " PREFIX "model.a.lora_magnitude_vector 0 3", ""),
                "lora: tensor '" PREFIX "model.a.lora_magnitude_vector' is of DoRA, which is not merged");
     CHECK_TEXT(merged("lora", PLAIN, PREFIX "model.a.lora_A.weight 1 3, " PREFIX "model.a.lora_B.weight 2 1", ""),

@@ -26,6 +26,7 @@ struct config_class {
     const struct config_alias *aliases;     /* up to a NULL alias; NULL: none */
     const struct config_computed *computed; /* up to a NULL key; NULL: none */
     const char *text_class;                 /* model_type of text_config, where it does not say so itself */
+    const char *text_defaults;              /* of text_config, before those of its class; NULL: none */
     bool is_raw;                            /* the converter reads config.json itself, without the class */
     bool text_may_be_flat;                  /* without text_config, its keys are those of the whole */
 

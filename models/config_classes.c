@@ -508,7 +508,13 @@ static const struct config_class classes[] = {
      .text_class = "llama",
      .vision_class = "clip_vision_model"},
     {.model_type = "lfm2_vl", .defaults = "{}", .text_class = "lfm2", .vision_class = "siglip2_vision_model"},
-    {.model_type = "voxtral", .defaults = "{}", .text_class = "llama", .audio_class = "voxtral_encoder"},
+    {.model_type = "voxtral",
+     .defaults = "{}",
+     .text_class = "llama",
+     .text_defaults = "{'vocab_size': 131072, 'hidden_size': 3072, 'intermediate_size': 8192, 'num_hidden_layers': 30,"
+                      " 'num_key_value_heads': 8, 'max_position_embeddings': 131072, 'rms_norm_eps': 1e-05,"
+                      " 'rope_theta': 100000000.0, 'head_dim': 128}",
+     .audio_class = "voxtral_encoder"},
     {.model_type = "janus", .defaults = "{}", .text_class = "llama"},
     {.model_type = "smolvlm", .defaults = SMOLVLM_DEFAULTS, .text_class = "llama", .vision_class = "smolvlm_vision"},
     {.model_type = "idefics3", .defaults = SMOLVLM_DEFAULTS, .text_class = "llama", .vision_class = "idefics3_vision"},

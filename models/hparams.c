@@ -255,14 +255,28 @@ bool hparams_default(struct hparams *hparams, const char *defaults, struct error
     return add_defaults(hparams, defaults, error);
 }
 
+static bool add_class(struct hparams *hparams, const struct config_class *class, struct error *error)
+{
+    return class == NULL ||
+           (add_defaults(hparams, class->defaults, error) && add_defaults(hparams, config_common_defaults, error));
+}
+
 /* One configuration object with its class after it, and after the layers that are there. */
 static bool add_config(struct hparams *hparams, const struct json *object, const struct config_class *class,
                        struct error *error)
 {
     add_layer(hparams, object, class);
-    if (class == NULL)
-        return true;
-    return add_defaults(hparams, class->defaults, error) && add_defaults(hparams, config_common_defaults, error);
+    return add_class(hparams, class, error);
+}
+
+/* The same of the part about text of a whole. */
+static bool add_text_config(struct hparams *hparams, const struct json *text, const struct config_class *text_class,
+                            const struct config_class *whole, struct error *error)
+{
+    add_layer(hparams, text, text_class);
+    if (whole != NULL && whole->text_defaults != NULL && !add_defaults(hparams, whole->text_defaults, error))
+        return false;
+    return add_class(hparams, text_class, error) && (text_class == NULL || add_computed(hparams, text_class, error));
 }
 
 static const struct json *text_config(const struct json *raw)
@@ -330,11 +344,8 @@ static bool fill_in(struct hparams *hparams, struct error *error)
     const struct config_class *class = class_of_whole(raw, text, &text_class);
     if (text == NULL && class != NULL && class->text_may_be_flat)
         class = config_class_find(class->text_class);
-    if (text != NULL) {
-        if (!add_config(hparams, text, text_class, error) || (text_class && !add_computed(hparams, text_class, error)))
-            return false;
-        return add_config(hparams, raw, class, error);
-    }
+    if (text != NULL)
+        return add_text_config(hparams, text, text_class, class, error) && add_config(hparams, raw, class, error);
     if (!add_config(hparams, raw, class, error))
         return false;
     return class == NULL || (add_computed(hparams, class, error) && add_labels(hparams, error));

@@ -69,6 +69,8 @@ static const struct {
     {"{\"model_type\":\"llava\",\"text_config\":{\"model_type\":\"mistral\"}}", "max_position_embeddings", "131072"},
     {"{\"model_type\":\"llava\",\"pad_token_id\":7,\"text_config\":{}}", "pad_token_id", "null"},
     {"{\"model_type\":\"smolvlm\",\"text_config\":{\"hidden_size\":960,\"num_attention_heads\":15}}", "head_dim", "64"},
+    {"{\"model_type\":\"voxtral\",\"text_config\":{\"num_attention_heads\":4}}", "hidden_size", "3072"},
+    {"{\"model_type\":\"voxtral\",\"text_config\":{\"hidden_size\":64}}", "head_dim", "128"},
     {"{\"model_type\":\"qwen2_audio\",\"text_config\":{}}", "num_key_value_heads", "32"},
     {"{\"model_type\":\"mistral3\",\"text_config\":{}}", "tie_word_embeddings", "false"},
     {"{\"model_type\":\"mistral3\",\"text_config\":{\"model_type\":\"mistral4\"}}", "tie_word_embeddings", "absent"},

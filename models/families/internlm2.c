@@ -1,4 +1,5 @@
-/* InternLM 2. conversion/internlm.py. InternLM 3 is a Llama with a vocabulary of its own. */
+/* InternLM 2. conversion/internlm.py. InternLM 3 is a Llama with a vocabulary of its own, but for
+ * rope_freqs.weight, which the converter gives to no model of it. */
 #include "models/families/llama.h"
 
 static const struct family_name names[] = {{"InternLM2ForCausalLM"}, {0}};
@@ -51,6 +52,4 @@ const struct family internlm3_family = {
     .tensors = {llama_tensors, decoder_tensors},
     .keys = {base_keys, llama_keys},
     .vocabs = {&internlm3_vocab},
-    .before_vocab = llama_before_vocab,
-    .add_extras = add_rope_freqs,
 };

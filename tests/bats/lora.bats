@@ -99,6 +99,15 @@ setup() {
     unmount "$MNT"
 }
 
+@test "-o lora= on a packed base: all files are those of the merged model saved again" {
+    local options=(-o "lora=$BATS_FILE_TMPDIR/fp8-lora" -o name=sample) saved=$BATS_TEST_TMPDIR/saved
+    "$WFS" cp -r "${options[@]}" "$BATS_FILE_TMPDIR/fp8" hf "$saved"
+    run -1 cmp -s <("$WFS" cat "${options[@]}" "$BATS_FILE_TMPDIR/fp8" model.gguf) <("$WFS" cat -o name=sample "$BATS_FILE_TMPDIR/fp8" model.gguf)
+    for file in model.gguf gguf/model-F32.gguf gguf/model-Q4_K_M.gguf model.safetensors config.json; do
+        cmp <("$WFS" cat "${options[@]}" "$BATS_FILE_TMPDIR/fp8" $file) <("$WFS" cat -o name=sample "$saved" $file)
+    done
+}
+
 @test "-o lora= on a packed base: what does not fit is one line" {
     local packed=$HERE/../data/packed/fp8-blocks
     "$PYTHON" "$HERE/lora.py" packed "$WFS" "$HERE/../data/packed" "$BATS_TEST_TMPDIR"

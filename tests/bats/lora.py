@@ -2,6 +2,7 @@
 
     lora.py DIRECTORY               base/, a Llama of one layer; sql-lora/, an adapter of four of its weights
                                     other/, another; larger/, one of a wider base
+                                    fp8/, the sample of tests/data with linear layers in FP8; fp8-lora/, an adapter of two of them
     lora.py merged MOUNTPOINT       base with sql-lora, and other by -0.5
     lora.py check F32 F16           the two GGUF files of the adapter hold what they should
     lora.py packed WFS PACKED DIR   an adapter for each packed weight of tests/data/packed, in DIR; merged by wfs it is right to the bit
@@ -79,6 +80,24 @@ def inputs(folder):
     write_adapter(folder / "other", {**ADAPTER, "use_rslora": True, "alpha_pattern": {"mlp.up_proj": 3}}, 13)
     wide = {f"base_model.model.{LAYER}mlp.down_proj.lora_{half}.weight": numpy.ones(shape, "<f4") for half, shape in (("A", (RANK, INNER + 1)), ("B", (HIDDEN, RANK)))}
     write(folder / "larger", "adapter_config.json", ADAPTER, "adapter_model.safetensors", wide)
+    inputs_of_fp8(folder / "fp8")
+
+
+def inputs_of_fp8(folder):
+    random, tensors, halves = numpy.random.default_rng(15), make.sample_weights(), {}
+    make.make_sample(folder)
+    for name, (_, shape, _) in list(tensors.items()):
+        if "_proj" in name:
+            tensors[name] = "F8_E4M3", shape, random.integers(0, 0x60, shape, "u1").tobytes()
+            tensors[name + "_scale"] = "F32", [], numpy.float32(2.0**-9).tobytes()
+    for name in (n for n in tensors if n.endswith(("0.self_attn.q_proj.weight", "1.mlp.down_proj.weight"))):
+        rows, columns = tensors[name][1]
+        for half, shape in (("A", (RANK, columns)), ("B", (rows, RANK))):
+            halves[f"base_model.model.{name[:-7]}.lora_{half}.weight"] = random.standard_normal(shape, dtype=numpy.float32)
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, "quantization_config": {"quant_method": "fp8", "weight_block_size": None}}))
+    (folder / "model.safetensors").write_bytes(make.safetensors(tensors, {"format": "pt"}))
+    write(folder.parent / "fp8-lora", "adapter_config.json", ADAPTER, "adapter_model.safetensors", halves)
 
 
 def merged(mountpoint):

@@ -2,7 +2,11 @@
 
 peft works in the dtypes that it has, wfs in F32 and rounds once. In 16 bits a unit is that of the larger of the merged weight and the
 base's. In F32, where the order of a sum shows, peft computes in F64, and a unit is that of the sum of all terms without their signs.
+
+Of a packed base peft merges the weights that were put together here, in F64. wfs may be off by half a unit of BF16, the dtype of before, and by one in F32, of
+the sum of all terms without their signs.
 """
+import json
 import pathlib
 import tempfile
 
@@ -13,7 +17,7 @@ from interop import check, done, skip, wfs
 try:
     import torch
     from peft import LoraConfig, PeftModel, get_peft_model
-    from safetensors.torch import load
+    from safetensors.torch import load, save_file
     from transformers import AutoModel, AutoModelForCausalLM, GPT2Config, LlamaConfig
 except ImportError as error:
     skip(f"{error}")
@@ -110,6 +114,78 @@ def compare(name, config, dtype, adapters, scale):
         print(f"{name}: {n_same} of {n_all} the same, {n_changed} changed, the worst off by {worst:.3g} units")
 
 
+def nf4(name, rows, columns):
+    """bitsandbytes' of 4 bits, with scales in F32."""
+    table = torch.tensor([-1.0, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453, -0.28444138169288635, -0.18477343022823334, -0.09105003625154495, 0.0,
+                          0.07958029955625534, 0.16093020141124725, 0.24611230194568634, 0.33791524171829224, 0.44070982933044434, 0.5626170039176941, 0.7229568362236023, 1.0])
+    codes, absmax = torch.randint(0, 16, (rows * columns,)), torch.rand(rows * columns // 64) + 0.1
+    state = json.dumps({"quant_type": "nf4", "blocksize": 64, "dtype": "bfloat16", "shape": [rows, columns]}).encode()
+    parts = {"": (codes[::2] << 4 | codes[1::2]).to(torch.uint8).reshape(-1, 1), ".absmax": absmax, ".quant_map": table,
+             ".quant_state.bitsandbytes__nf4": torch.frombuffer(bytearray(state), dtype=torch.uint8)}
+    return {name + end: part for end, part in parts.items()}, (table[codes] * absmax.repeat_interleave(64)).reshape(rows, columns)
+
+
+def gptq(name, rows, columns):
+    """4 bits in groups of 32 columns, which come in any order."""
+    codes, zeros, scales = torch.randint(0, 16, (columns, rows)), torch.randint(0, 15, (columns // 32, rows)), torch.rand(columns // 32, rows).half() / 16
+    index, shifts = (torch.randperm(columns) // 32).int(), torch.arange(0, 32, 4)
+    words = (codes.reshape(-1, 8, rows) << shifts[None, :, None]).sum(1), (zeros.reshape(-1, rows // 8, 8) << shifts).sum(2)
+    parts = {"qweight": words[0].to(torch.int32), "qzeros": words[1].to(torch.int32), "scales": scales, "g_idx": index}
+    values = scales.float()[index] * (codes - (zeros + 1)[index]).float()
+    return {name.removesuffix("weight") + end: part for end, part in parts.items()}, values.T.contiguous()
+
+
+def fp8(name, rows, columns):
+    """Blocks of 32 rows and 32 columns."""
+    codes, scales = torch.randn(rows, columns).to(torch.float8_e4m3fn), torch.rand(-(-rows // 32), -(-columns // 32))
+    values = codes.float() * scales.repeat_interleave(32, 0).repeat_interleave(32, 1)[:rows, :columns]
+    return {name: codes, name + "_scale_inv": scales}, values
+
+
+PACKINGS = {
+    "nf4": (nf4, {"quant_method": "bitsandbytes", "load_in_4bit": True, "bnb_4bit_quant_type": "nf4"}),
+    "gptq": (gptq, {"quant_method": "gptq", "bits": 4, "group_size": 32, "desc_act": True}),
+    "fp8": (fp8, {"quant_method": "fp8", "weight_block_size": [32, 32]}),
+}
+
+
+def pack(folder, packing, quantization):
+    """A packed twin of the base, which itself gets the values that it has, in F32."""
+    plain, packed = load((folder / "base" / "model.safetensors").read_bytes()), {}
+    for name, weight in list(plain.items()):
+        packed[name] = weight
+        if "_proj" in name:
+            del packed[name]
+            parts, plain[name] = packing(name, *weight.shape)
+            packed.update(parts)
+    (folder / "packed").mkdir()
+    save_file(packed, folder / "packed" / "model.safetensors", {"format": "pt"})
+    save_file({name: weight.float() for name, weight in plain.items()}, folder / "base" / "model.safetensors", {"format": "pt"})
+    config = json.loads((folder / "base" / "config.json").read_text())
+    (folder / "packed" / "config.json").write_text(json.dumps({**config, "quantization_config": quantization}))
+
+
+def compare_packed(name, packing, quantization):
+    adapters = [dict(r=8, lora_alpha=16, target_modules=LINEAR)]
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = pathlib.Path(scratch)
+        make(folder, LLAMA, torch.bfloat16, adapters, False)
+        pack(folder, packing, quantization)
+        made = wfs("cat", "-o", f"lora={folder}/adapter0", folder / "packed", "model.safetensors")
+        if not check(made.returncode == 0, f"{name}: {made.stderr.decode().strip()}"):
+            return
+        ours, theirs, worst = load(made.stdout), merge(folder, torch.float32, 1, 1, False), 0
+        largest = merge(folder, torch.float32, 1, 1, False, absolute=True)
+        check(ours.keys() == theirs.keys(), f"{name}: {ours.keys() ^ theirs.keys()}")
+        for key, expected in theirs.items():
+            check(ours[key].dtype == torch.bfloat16, f"{name}: {key} is {ours[key].dtype}")
+            a, b = ours[key].double().numpy(), expected.double().numpy()
+            at = unit(b, BITS[torch.bfloat16]) / 2 + unit(largest[key].double().numpy(), BITS[torch.float32])
+            worst = max(worst, float((np.abs(a - b) / at).max()))
+        check(worst <= 1, f"{name}: off by {worst} of what rounding once may be off")
+        print(f"{name}: the worst off by {worst:.4f} of what rounding once may be off")
+
+
 def refused():
     """What peft does otherwise than by adding a product, by name."""
     with tempfile.TemporaryDirectory() as scratch:
@@ -121,5 +197,7 @@ def refused():
 
 for case, arguments in CASES.items():
     compare(case, *arguments)
+for case, arguments in PACKINGS.items():
+    compare_packed(case, *arguments)
 refused()
 done()

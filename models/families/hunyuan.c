@@ -154,7 +154,7 @@ const struct family hunyuan_dense_family = {
     .tensors = {tensors, decoder_tensors},
     .forms = forms,
     .keys = {base_keys, keys},
-    .vocabs = {&hunyuan_vocab},
+    .vocabs = {&hunyuan_vocab, &hunyuan_ranks_vocab},
     .add_facts = add_facts,
 };
 
@@ -165,7 +165,7 @@ const struct family hunyuan_moe_family = {
     .tensors = {tensors, moe_tensors, experts_tensors, decoder_tensors},
     .forms = moe_forms,
     .keys = {base_keys, moe_layer_keys},
-    .vocabs = {&bpe_vocab},
+    .vocabs = {&hunyuan_moe_ranks_vocab, &bpe_vocab},
     .add_facts = add_moe_facts,
 };
 

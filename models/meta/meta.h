@@ -19,6 +19,7 @@
 #include "base/buffer.h"
 #include "formats/checkpoint.h"
 #include "formats/json.h"
+#include "models/tokenizers/tiktoken.h"
 
 /* What params.json and the shards say, in Hugging Face's words. */
 struct meta_params {
@@ -48,30 +49,6 @@ bool meta_is_small_llama32(const struct meta_params *params);
 /* The texts of the files. */
 void meta_write_config(const struct meta_params *params, struct buffer *out);
 void meta_write_tokenizer_config(const struct meta_params *params, struct buffer *out);
-
-/* tokenizer.model of Llama 3: lines of a token in base64 and its rank. */
-struct tiktoken;
-
-/* NULL, without an error, where the text is of another kind; NULL with one where it is damaged: *ret_damaged. */
-struct tiktoken *tiktoken_parse(const char *text, size_t length, bool *ret_damaged, struct error *error);
-void tiktoken_free(struct tiktoken *tiktoken); /* NULL is allowed */
-size_t tiktoken_count(const struct tiktoken *tiktoken);
-
-/* Appends the token of a rank, in the alphabet of byte-level tokenizers. */
-void tiktoken_append(const struct tiktoken *tiktoken, uint32_t rank, struct buffer *out);
-
-/* The two tokens that byte pair encoding makes of this one with those that come before it; false where it makes more,
- * or one. Takes the square of the token's length at most, which is limited. */
-bool tiktoken_split(const struct tiktoken *tiktoken, uint32_t rank, uint32_t *ret_left, uint32_t *ret_right);
-
-/* All pairs of tokens that a token is made of, by the rank of the left one and then of the right one; returns how many.
- */
-enum { TIKTOKEN_MAX_BYTES = 1024 }; /* of a token */
-struct tiktoken_merge {
-    uint32_t left, right;
-};
-size_t tiktoken_merges(const struct tiktoken *tiktoken, uint32_t rank,
-                       struct tiktoken_merge merges[TIKTOKEN_MAX_BYTES]);
 
 /* tokenizer.json as TikTokenConverter makes it: the merges of each token are all of its pairs; and the 256 special
  * tokens after the ranks, of Llama 3.1 and later or of 3. Laid out as the tokenizers library saves it, merges as the

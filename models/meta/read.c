@@ -109,7 +109,7 @@ static bool read_tokenizer(struct reader *reader, struct error *error)
     char *text = source_read_text(source, document_limit("tokenizer.model"), &length, error);
     if (text == NULL)
         return false;
-    reader->tiktoken = tiktoken_parse(text, length, &damaged, error);
+    reader->tiktoken = tiktoken_parse(text, length, TIKTOKEN_RANKS_SAID, &damaged, error);
     free(text);
     if (damaged)
         return error_prefix(error, "tokenizer.model");

@@ -1,6 +1,9 @@
-/* Hunyuan: byte-level BPE; a padding token below 0 stands for none, and what ends texts and turns is said elsewhere.
- * conversion/hunyuan.py. */
+/* Hunyuan: byte-level BPE, from tokenizer.json or from the ranks of hy.tiktoken. What begins and ends texts and turns
+ * is not what config.json says. conversion/hunyuan.py; the tokenization_hy.py of these repositories. */
 #include "models/tokenizers/bpe.h"
+#include "models/tokenizers/ranked.h"
+
+#include <string.h>
 
 static void set_id(struct gguf_kvs *kvs, const char *key, const struct json *value)
 {
@@ -9,17 +12,11 @@ static void set_id(struct gguf_kvs *kvs, const char *key, const struct json *val
         gguf_set_u32(kvs, key, (uint32_t)id);
 }
 
-static bool write_keys(struct gguf_kvs *kvs, const struct vocab_input *input, const struct hf_vocabulary *vocabulary,
-                       struct error *error)
+static bool set_ends(struct gguf_kvs *kvs, const struct vocab_input *input, struct error *error)
 {
-    int64_t padding = 0;
     struct document *generation;
-    json_i64(hparams_get(input->hparams, "pad_token_id"), &padding);
-    if (!bpe_write(kvs, input, vocabulary, NULL, 0, error) ||
-        !document_open(input->checkpoint, "generation_config.json", &generation, error))
+    if (!document_open(input->checkpoint, "generation_config.json", &generation, error))
         return false;
-    if (padding < 0)
-        gguf_kvs_remove(kvs, "tokenizer.ggml.padding_token_id");
     set_id(kvs, "tokenizer.ggml.eos_token_id", hparams_get(input->hparams, "eod_token_id"));
     const struct json *ends = json_get(document_root(generation), "eos_token_id");
     if (json_is(ends, JSON_ARRAY) && json_count(ends) >= 2)
@@ -28,9 +25,76 @@ static bool write_keys(struct gguf_kvs *kvs, const struct vocab_input *input, co
     return true;
 }
 
+/* A padding token below 0 stands for none. */
+static bool write_keys(struct gguf_kvs *kvs, const struct vocab_input *input, const struct hf_vocabulary *vocabulary,
+                       struct error *error)
+{
+    int64_t padding = 0;
+    json_i64(hparams_get(input->hparams, "pad_token_id"), &padding);
+    if (!bpe_write(kvs, input, vocabulary, NULL, 0, error))
+        return false;
+    if (padding < 0)
+        gguf_kvs_remove(kvs, "tokenizer.ggml.padding_token_id");
+    return set_ends(kvs, input, error);
+}
+
 static enum vocab_result add(struct gguf_kvs *kvs, const struct vocab_input *input, struct error *error)
 {
     return hf_vocabulary_add(kvs, input, NULL, write_keys, error);
 }
 
+/* Special tokens are constants of the tokenizer's code, which has as many tokens as vocab_size says. */
+static const char *const named_specials[] = {"<|endoftext|>", "<|startoftext|>", "<|bos|>", "<|eos|>", "<|pad|>"};
+enum { N_NAMED_SPECIALS = sizeof named_specials / sizeof *named_specials };
+
+static uint64_t count_specials(uint64_t n_ranks, uint64_t n_tokens)
+{
+    return n_tokens > n_ranks ? n_tokens - n_ranks : 0;
+}
+
+static void set_specials(struct token_list *list, uint64_t first, uint64_t count, const struct tokenizer_files *files)
+{
+    (void)files;
+    for (uint64_t i = 0; i < count; i++) {
+        const char *text = i < N_NAMED_SPECIALS
+                               ? named_specials[i]
+                               : arena_printf(list->arena, "<|extra_%llu|>", (unsigned long long)i - N_NAMED_SPECIALS);
+        token_list_set(list, first + i, text, strlen(text), 0, TOKEN_CONTROL);
+    }
+}
+
+static enum vocab_result add_ranks(struct gguf_kvs *kvs, const struct vocab_input *input, struct error *error)
+{
+    static const struct ranked_kind kind = {"hy.tiktoken",  TIKTOKEN_RANKS_COUNTED, "hunyuan",
+                                            count_specials, set_specials,           NULL};
+    return ranked_add(kvs, input, &kind, error);
+}
+
+/* What config.json says of the token that begins a text is wrong in the one dense model that has such a file. */
+static enum vocab_result add_dense(struct gguf_kvs *kvs, const struct vocab_input *input, struct error *error)
+{
+    enum { WIDTH_OF_7B = 4096, BEGIN_OF_7B = 127958 };
+    uint64_t width = 0;
+    enum vocab_result result = add_ranks(kvs, input, error);
+    if (result != VOCAB_ADDED)
+        return result;
+    json_u64(hparams_get(input->hparams, "hidden_size"), &width);
+    if (width == WIDTH_OF_7B)
+        gguf_set_u32(kvs, "tokenizer.ggml.bos_token_id", BEGIN_OF_7B);
+    return set_ends(kvs, input, error) ? VOCAB_ADDED : VOCAB_FAILED;
+}
+
+static enum vocab_result add_moe(struct gguf_kvs *kvs, const struct vocab_input *input, struct error *error)
+{
+    enum { BEGIN = 127959 };
+    enum vocab_result result = add_ranks(kvs, input, error);
+    if (result == VOCAB_ADDED)
+        gguf_set_u32(kvs, "tokenizer.ggml.bos_token_id", BEGIN);
+    return result;
+}
+
 const struct vocab hunyuan_vocab = {.name = "byte-level BPE of Hunyuan", .file = "tokenizer.json", .add = add};
+const struct vocab hunyuan_ranks_vocab = {
+    .name = "ranked tokens of Hunyuan, dense", .file = "hy.tiktoken", .add = add_dense};
+const struct vocab hunyuan_moe_ranks_vocab = {
+    .name = "ranked tokens of Hunyuan with experts", .file = "hy.tiktoken", .add = add_moe};

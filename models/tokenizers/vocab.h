@@ -43,19 +43,22 @@ extern const struct vocab llama_hf_vocab;  /* "llama", from a tokenizer.json wit
 extern const struct vocab bpe_vocab;       /* "gpt2", byte-level BPE */
 extern const struct vocab internlm2_vocab; /* "llama" with InternLM's added tokens */
 extern const struct vocab internlm3_vocab;
-extern const struct vocab tekken_vocab;      /* "gpt2", from tekken.json */
-extern const struct vocab mistral_spm_vocab; /* "llama", from tokenizer.model.v3 and its kin */
-extern const struct vocab wordpiece_vocab;   /* "bert" */
-extern const struct vocab t5_vocab;          /* "t5", from a Unigram SentencePiece model */
-extern const struct vocab xlmr_vocab;        /* "t5", the XLM-RoBERTa way */
-extern const struct vocab phi3_vocab;        /* "llama" with Phi-3's added tokens */
-extern const struct vocab gemma4_vocab;      /* "gemma4", from a tokenizer.json with byte fallback */
-extern const struct vocab kimi_vocab;        /* "gpt2", from the ranks of tiktoken.model */
-extern const struct vocab glm_vocab;         /* "gpt2" with the ids of GLM's turns */
-extern const struct vocab glm4_vocab;        /* the same of GLM-4 */
-extern const struct vocab chatglm_vocab;     /* the same of ChatGLM, without one that begins a text */
-extern const struct vocab hunyuan_vocab;     /* "gpt2" with the ids of Hunyuan */
-extern const struct vocab solar_vocab;       /* the same of Solar Open */
+extern const struct vocab tekken_vocab;        /* "gpt2", from tekken.json */
+extern const struct vocab mistral_spm_vocab;   /* "llama", from tokenizer.model.v3 and its kin */
+extern const struct vocab wordpiece_vocab;     /* "bert" */
+extern const struct vocab t5_vocab;            /* "t5", from a Unigram SentencePiece model */
+extern const struct vocab xlmr_vocab;          /* "t5", the XLM-RoBERTa way */
+extern const struct vocab phi3_vocab;          /* "llama" with Phi-3's added tokens */
+extern const struct vocab gemma4_vocab;        /* "gemma4", from a tokenizer.json with byte fallback */
+extern const struct vocab kimi_vocab;          /* "gpt2", from the ranks of tiktoken.model */
+extern const struct vocab kimi_linear_vocab;   /* the same, which knows what ends a text */
+extern const struct vocab glm_vocab;           /* "gpt2" with the ids of GLM's turns */
+extern const struct vocab glm4_vocab;          /* the same of GLM-4 */
+extern const struct vocab chatglm_vocab;       /* the same of ChatGLM, without one that begins a text */
+extern const struct vocab hunyuan_vocab;       /* "gpt2" with the ids of Hunyuan */
+extern const struct vocab hunyuan_ranks_vocab; /* the same from the ranks of hy.tiktoken */
+extern const struct vocab hunyuan_moe_ranks_vocab;
+extern const struct vocab solar_vocab; /* the same of Solar Open */
 
 /* A special token by its kind: "eot". */
 struct special_id {

@@ -23,6 +23,8 @@ static const char *const names[] = {
     "vocab.txt",
     "merges.txt",
     "tokenizer.model",
+    "tiktoken.model",
+    "hy.tiktoken",
     "chat_template.json",
     "README.md",
     "model.safetensors.index.json",

@@ -1,8 +1,9 @@
+#include "models/tokenizers/tiktoken.h"
+
 #include "base/arena.h"
 #include "base/base64.h"
 #include "base/binary_search.h"
 #include "base/text.h"
-#include "models/meta/meta.h"
 #include "models/tokenizers/byte_alphabet.h"
 
 #include <inttypes.h>
@@ -24,18 +25,19 @@ struct tiktoken {
     uint32_t *sorted; /* ranks, by the bytes of their tokens */
 };
 
-/* The line at `text` up to its end: "base64 rank". Ranks count from 0 in the order of the lines. */
-static bool parse_line(struct tiktoken *tiktoken, const char *line, size_t length)
+/* The line at `text` up to its end: "base64 rank". */
+static bool parse_line(struct tiktoken *tiktoken, const char *line, size_t length, enum tiktoken_ranks ranks)
 {
     char rank[16];
     const char *space = memchr(line, ' ', length);
     struct token *token = &tiktoken->tokens[tiktoken->n_tokens];
-    size_t token_length = space != NULL ? (size_t)(space - line) : 0;
+    size_t token_length = space != NULL ? (size_t)(space - line) : 0, n_bytes;
     int n = snprintf(rank, sizeof rank, "%" PRIu32, tiktoken->n_tokens);
-    if (space == NULL || token_length > TIKTOKEN_MAX_BYTES || (size_t)n != length - token_length - 1 ||
-        memcmp(space + 1, rank, (size_t)n) != 0)
+    if (space == NULL || token_length > TIKTOKEN_MAX_BYTES)
         return false;
-    size_t n_bytes;
+    if (ranks == TIKTOKEN_RANKS_SAID &&
+        ((size_t)n != length - token_length - 1 || memcmp(space + 1, rank, (size_t)n) != 0))
+        return false;
     token->bytes = base64_decode(tiktoken->arena, line, token_length, &n_bytes);
     if (token->bytes == NULL)
         return false;
@@ -47,20 +49,62 @@ static bool parse_line(struct tiktoken *tiktoken, const char *line, size_t lengt
 static int compare_ranks(const void *a, const void *b, void *context)
 {
     const struct token *tokens = context, *x = &tokens[*(const uint32_t *)a], *y = &tokens[*(const uint32_t *)b];
-    return text_compare(x->bytes, x->length, y->bytes, y->length);
+    int order = text_compare(x->bytes, x->length, y->bytes, y->length);
+    return order != 0 ? order : (x > y) - (x < y);
 }
 
-static bool sort_tokens(struct tiktoken *tiktoken)
+/* Tokens that are there already, later ones, become empty. Returns how many. */
+static uint32_t empty_doubles(struct tiktoken *tiktoken)
 {
-    uint32_t n = tiktoken->n_tokens;
-    tiktoken->sorted = arena_array(tiktoken->arena, n, sizeof *tiktoken->sorted);
-    for (uint32_t i = 0; i < n; i++)
+    uint32_t n_doubles = 0, kept = 0;
+    for (uint32_t i = 1; i < tiktoken->n_tokens; i++) {
+        struct token *first = &tiktoken->tokens[tiktoken->sorted[kept]],
+                     *token = &tiktoken->tokens[tiktoken->sorted[i]];
+        bool same = text_compare(first->bytes, first->length, token->bytes, token->length) == 0;
+        if (same)
+            token->bytes = NULL;
+        else
+            kept = i;
+        n_doubles += same;
+    }
+    return n_doubles;
+}
+
+static void sort_tokens(struct tiktoken *tiktoken)
+{
+    for (uint32_t i = 0; i < tiktoken->n_tokens; i++)
         tiktoken->sorted[i] = i;
-    qsort_r(tiktoken->sorted, n, sizeof *tiktoken->sorted, compare_ranks, tiktoken->tokens);
-    for (uint32_t i = 1; i < n; i++)
-        if (compare_ranks(&tiktoken->sorted[i - 1], &tiktoken->sorted[i], tiktoken->tokens) == 0)
-            return false;
+    qsort_r(tiktoken->sorted, tiktoken->n_tokens, sizeof *tiktoken->sorted, compare_ranks, tiktoken->tokens);
+}
+
+static bool index_tokens(struct tiktoken *tiktoken, enum tiktoken_ranks ranks, struct error *error)
+{
+    uint32_t n_kept = 0;
+    tiktoken->sorted = arena_array(tiktoken->arena, tiktoken->n_tokens, sizeof *tiktoken->sorted);
+    sort_tokens(tiktoken);
+    if (empty_doubles(tiktoken) == 0)
+        return true;
+    if (ranks == TIKTOKEN_RANKS_SAID)
+        return error_set(error, "a token appears twice");
+    for (uint32_t i = 0; i < tiktoken->n_tokens; i++)
+        if (tiktoken->tokens[i].bytes != NULL)
+            tiktoken->tokens[n_kept++] = tiktoken->tokens[i];
+    tiktoken->n_tokens = n_kept;
+    sort_tokens(tiktoken);
     return true;
+}
+
+/* Whether finding the merges takes no more than a file of `length` bytes may ask for. */
+static bool is_worth_splitting(const struct tiktoken *tiktoken, size_t length, struct error *error)
+{
+    enum { SMALL_FILE = 64 << 10 };
+    uint64_t work = 0, most = TIKTOKEN_WORK * (uint64_t)(length > SMALL_FILE ? length : SMALL_FILE);
+    for (uint32_t i = 0; i < tiktoken->n_tokens; i++)
+        work += (uint64_t)tiktoken->tokens[i].length * tiktoken->tokens[i].length;
+    return work <= most || error_set(error,
+                                     "long tokens: the squares of their lengths make %" PRIu64
+                                     ", more than %d for each byte of the file",
+                                     work, TIKTOKEN_WORK);
 }
 
 /* Whether the text starts like a line of such a file. */
@@ -70,7 +114,8 @@ static bool looks_like_tiktoken(const char *text, size_t length)
     return end != NULL && end - text > 2 && memcmp(end - 2, " 0", 2) == 0;
 }
 
-struct tiktoken *tiktoken_parse(const char *text, size_t length, bool *ret_damaged, struct error *error)
+struct tiktoken *tiktoken_parse(const char *text, size_t length, enum tiktoken_ranks ranks, bool *ret_damaged,
+                                struct error *error)
 {
     *ret_damaged = false;
     if (!looks_like_tiktoken(text, length))
@@ -85,12 +130,11 @@ struct tiktoken *tiktoken_parse(const char *text, size_t length, bool *ret_damag
     for (size_t at = 0; good && at < length;) {
         const char *end = memchr(text + at, '\n', length - at);
         size_t line = end != NULL ? (size_t)(end - text) - at : length - at;
-        good = parse_line(tiktoken, text + at, line) ||
+        good = parse_line(tiktoken, text + at, line, ranks) ||
                error_set(error, "line %" PRIu32 " is not a token in base64 and its rank", tiktoken->n_tokens + 1);
         at += line + 1;
     }
-    good = good && (sort_tokens(tiktoken) || error_set(error, "a token appears twice"));
-    if (good)
+    if (good && is_worth_splitting(tiktoken, length, error) && index_tokens(tiktoken, ranks, error))
         return tiktoken;
     *ret_damaged = true;
     tiktoken_free(tiktoken);
@@ -137,13 +181,17 @@ static bool find_rank(const struct tiktoken *tiktoken, const char *bytes, size_t
     return true;
 }
 
-void tiktoken_append(const struct tiktoken *tiktoken, uint32_t rank, struct buffer *out)
+static void append_bytes(const struct token *token, uint32_t from, uint32_t to, struct buffer *out)
 {
-    const struct token *token = &tiktoken->tokens[rank];
-    for (uint32_t i = 0; i < token->length; i++) {
+    for (uint32_t i = from; i < to; i++) {
         char character[BYTE_CHARACTER_BYTES];
         buffer_append(out, character, byte_character((unsigned char)token->bytes[i], character));
     }
+}
+
+void tiktoken_append(const struct tiktoken *tiktoken, uint32_t rank, struct buffer *out)
+{
+    append_bytes(&tiktoken->tokens[rank], 0, tiktoken->tokens[rank].length, out);
 }
 
 /* The rank of what two neighbouring parts would be together, UINT32_MAX where that is not a token before `most`. */
@@ -175,7 +223,7 @@ static bool merge_lowest(const struct tiktoken *tiktoken, const struct token *to
     return true;
 }
 
-bool tiktoken_split(const struct tiktoken *tiktoken, uint32_t rank, uint32_t *ret_left, uint32_t *ret_right)
+bool tiktoken_append_merge(const struct tiktoken *tiktoken, uint32_t rank, struct buffer *out)
 {
     const struct token *token = &tiktoken->tokens[rank];
     uint16_t ends[TIKTOKEN_MAX_BYTES];
@@ -187,8 +235,12 @@ bool tiktoken_split(const struct tiktoken *tiktoken, uint32_t rank, uint32_t *re
         pairs[i] = rank_of_pair(tiktoken, token->bytes, ends, i, rank);
     while (n_parts > 2 && merge_lowest(tiktoken, token, ends, pairs, &n_parts, rank))
         continue;
-    return n_parts == 2 && find_rank(tiktoken, token->bytes, ends[0], ret_left) &&
-           find_rank(tiktoken, token->bytes + ends[0], token->length - ends[0], ret_right);
+    if (n_parts != 2)
+        return false;
+    append_bytes(token, 0, ends[0], out);
+    buffer_append_text(out, " ");
+    append_bytes(token, ends[0], token->length, out);
+    return true;
 }
 
 static int compare_merges(const void *a, const void *b)

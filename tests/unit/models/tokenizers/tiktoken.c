@@ -1,5 +1,7 @@
 /* tokenizer.model of Llama 3 into tokenizer.json. The expected merges were made with the loop of transformers'
  * TikTokenConverter (extract_vocab_merges_from_model) over the same ranks in Python. */
+#include "base/arena.h"
+#include "base/base64.h"
 #include "models/meta/meta.h"
 
 #include "tests/unit/check.h"
@@ -16,7 +18,7 @@ static void check_json(void)
     struct error error;
     bool damaged;
     struct buffer out = {0};
-    struct tiktoken *tiktoken = tiktoken_parse(ranks, sizeof ranks - 1, &damaged, &error);
+    struct tiktoken *tiktoken = tiktoken_parse(ranks, sizeof ranks - 1, TIKTOKEN_RANKS_SAID, &damaged, &error);
     CHECK(tiktoken != NULL && tiktoken_count(tiktoken) == 12);
     meta_write_tokenizer(tiktoken, true, &out);
     struct json_document *document = json_parse((const char *)out.bytes, out.length, &error);
@@ -36,35 +38,81 @@ static void check_json(void)
     buffer_free(&out);
 }
 
-/* What byte pair encoding with all tokens before a token leaves of it: two tokens, or more. */
-static void check_splits(void)
+/* What byte pair encoding with all tokens before a token leaves of it: two parts, or more. As QwenModel.bpe of the
+ * converter has it. */
+static void check_merges(void)
 {
-    static const char lines[] =
-        "YQ== 0\nYg== 1\nYw== 2\nYWI= 3\nYWJj 4\nYmM= 5\nY2Fi 6\nYWE= 7\nYmNi 8\nYWNhYw== 9\nYWFh 10\n";
-    static const struct {
-        uint32_t rank;
-        bool is_merge;
-        uint32_t left, right;
-    } splits[] = {
-        {2, false, 0, 0}, /* c */
-        {3, true, 0, 1},  /* a b */
-        {4, true, 3, 2},  /* ab c: bc comes later */
-        {5, true, 1, 2},  /* b c */
-        {6, true, 2, 3},  /* c ab */
-        {8, true, 5, 1},  /* bc b */
-        {9, false, 0, 0}, /* a c a c */
-        {10, true, 7, 0}, /* aa a: the first of two pairs */
+    static const char lines[] = "YQ== 0\nYg== 1\nYw== 2\nYWI= 3\nYWJj 4\nYmM= 5\nY2Fi 6\nYWE= 7\nYmNi 8\nYWNhYw== 9\n"
+                                "YWFh 10\neP8= 11\neP9h 12\n";
+    static const char *const made[] = {
+        NULL,        NULL,  NULL,   "a b", "ab c", "b c",
+        "c ab",      "a a", "bc b", NULL,  "aa a", "x \u00ff", /* bytes that are no tokens */
+        "x\u00ff a",
     };
     struct error error;
     bool damaged;
-    struct tiktoken *tiktoken = tiktoken_parse(lines, sizeof lines - 1, &damaged, &error);
-    CHECK(tiktoken != NULL);
-    for (size_t i = 0; i < sizeof splits / sizeof *splits; i++) {
-        uint32_t left = 0, right = 0;
-        CHECK(tiktoken_split(tiktoken, splits[i].rank, &left, &right) == splits[i].is_merge);
-        CHECK(!splits[i].is_merge || (left == splits[i].left && right == splits[i].right));
+    struct tiktoken *tiktoken = tiktoken_parse(lines, sizeof lines - 1, TIKTOKEN_RANKS_SAID, &damaged, &error);
+    CHECK(tiktoken != NULL && tiktoken_count(tiktoken) == sizeof made / sizeof *made);
+    for (uint32_t rank = 0; rank < sizeof made / sizeof *made; rank++) {
+        struct buffer text = {0};
+        bool is_made = tiktoken_append_merge(tiktoken, rank, &text);
+        buffer_append(&text, "", 1);
+        CHECK(is_made == (made[rank] != NULL));
+        CHECK_TEXT((const char *)text.bytes, made[rank] != NULL ? made[rank] : "");
+        buffer_free(&text);
     }
     tiktoken_free(tiktoken);
+}
+
+/* Ranks that are counted: what a line says is passed over, and tokens that are there already. */
+static void check_counted(void)
+{
+    static const char lines[] = "YQ== 0\nYg== 9\nYQ== 7\nYw== 2\nYg== 4\nYWI= 5\n";
+    static const char *const tokens[] = {"a", "b", "c", "ab"};
+    struct error error;
+    bool damaged;
+    struct tiktoken *tiktoken = tiktoken_parse(lines, sizeof lines - 1, TIKTOKEN_RANKS_COUNTED, &damaged, &error);
+    CHECK(tiktoken != NULL && tiktoken_count(tiktoken) == 4);
+    for (uint32_t rank = 0; rank < 4; rank++) {
+        struct buffer text = {0};
+        tiktoken_append(tiktoken, rank, &text);
+        buffer_append(&text, "", 1);
+        CHECK_TEXT((const char *)text.bytes, tokens[rank]);
+        buffer_free(&text);
+    }
+    struct buffer merge = {0};
+    CHECK(tiktoken_append_merge(tiktoken, 3, &merge) && merge.length == 3 && memcmp(merge.bytes, "a b", 3) == 0);
+    buffer_free(&merge);
+    tiktoken_free(tiktoken);
+}
+
+/* Tokens of `step`, 2 `step`, ... bytes, each made of the others in every way. */
+static bool parses_chain(uint32_t n_tokens, uint32_t step)
+{
+    struct buffer text = {0};
+    struct arena *arena = arena_new();
+    struct error error;
+    bool damaged;
+    for (uint32_t i = 0; i < n_tokens; i++) {
+        uint32_t length = (i + 1) * step;
+        char *token = arena_alloc(arena, length);
+        memset(token, 'a', length);
+        buffer_printf(&text, "%s %u\n", base64_encode(arena, token, length), i);
+    }
+    struct tiktoken *tiktoken =
+        tiktoken_parse((const char *)text.bytes, text.length, TIKTOKEN_RANKS_SAID, &damaged, &error);
+    CHECK(damaged == (tiktoken == NULL));
+    bool parsed = tiktoken != NULL;
+    tiktoken_free(tiktoken);
+    arena_free(arena);
+    buffer_free(&text);
+    return parsed;
+}
+
+static void check_work(void)
+{
+    CHECK(parses_chain(128, 1));  /* as the spaces of vocabularies in use */
+    CHECK(!parses_chain(768, 1)); /* whose merges would take 150 MB */
 }
 
 static void check_special_tokens(void)
@@ -115,7 +163,8 @@ static void check_refused(void)
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         struct error error;
         bool damaged;
-        struct tiktoken *tiktoken = tiktoken_parse(texts[i].text, strlen(texts[i].text), &damaged, &error);
+        struct tiktoken *tiktoken =
+            tiktoken_parse(texts[i].text, strlen(texts[i].text), TIKTOKEN_RANKS_SAID, &damaged, &error);
         CHECK(tiktoken == NULL && damaged == texts[i].damaged);
         tiktoken_free(tiktoken);
     }
@@ -124,7 +173,9 @@ static void check_refused(void)
 int main(void)
 {
     check_json();
-    check_splits();
+    check_merges();
+    check_counted();
+    check_work();
     check_special_tokens();
     check_refused();
     return check_done();

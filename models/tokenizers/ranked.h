@@ -1,0 +1,26 @@
+/* "gpt2" of vocabularies that are ranks of tokens (tiktoken.h). Special tokens come after the ranks; of two with one
+ * text the later has it, and before a token of the ranks they have it, whose id stays unused. */
+#pragma once
+
+#include "models/tokenizers/tiktoken.h"
+#include "models/tokenizers/token_list.h"
+#include "models/tokenizers/tokenizer_files.h"
+
+/* What is known of one kind of them. */
+struct ranked_kind {
+    const char *file; /* "tiktoken.model" */
+    enum tiktoken_ranks ranks;
+    const char *pre; /* the tokenizer is code that is not run: its hash is not asked for */
+
+    /* How many special tokens there are after `n_ranks`, in a vocabulary of `n_tokens`; and sets them. */
+    uint64_t (*count_specials)(uint64_t n_ranks, uint64_t n_tokens);
+    void (*set_specials)(struct token_list *list, uint64_t first, uint64_t count, const struct tokenizer_files *files);
+
+    /* What ends a text unless tokenizer_config.json has an eos_token, whatever config.json says; NULL: what that says
+     */
+    const char *end;
+};
+
+/* What vocab->add() of these kinds does. */
+enum vocab_result ranked_add(struct gguf_kvs *kvs, const struct vocab_input *input, const struct ranked_kind *kind,
+                             struct error *error);

@@ -49,6 +49,14 @@ static const struct kind *find_kind(const char *override_kv, const char **ret_va
     return NULL;
 }
 
+/* A file that says so is opened as the first of several, which are not there; llama-quantize refuses it, too. */
+static bool makes_a_part(const char *override_kv, const struct kind *kind, const char *value)
+{
+    static const char key[] = "split.count=";
+    long long count = atoll(value);
+    return kind->set == set_int && strncmp(override_kv, key, strlen(key)) == 0 && (count < -1 || count > 1);
+}
+
 bool gguf_override_check(const char *override_kv, struct error *error)
 {
     const char *value, *equals = strchr(override_kv, '=');
@@ -59,6 +67,8 @@ bool gguf_override_check(const char *override_kv, struct error *error)
         return error_set(error, "'%s': the key is longer than %d bytes", override_kv, MAX_KEY);
     if (kind->set == set_bool && strcmp(value, "true") != 0 && strcmp(value, "false") != 0)
         return error_set(error, "'%s': '%s' is neither true nor false", override_kv, value);
+    if (makes_a_part(override_kv, kind, value))
+        return error_set(error, "'%s': a file cannot be one of several by its keys alone (-o split=N)", override_kv);
     if (kind->set == set_str && strlen(value) > MAX_TEXT)
         return error_set(error, "'%s': the text is longer than %d bytes", override_kv, MAX_TEXT);
     return true;

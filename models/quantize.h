@@ -17,7 +17,7 @@ struct quantize_outline {
 };
 const struct quantize_outline *quantize_outline(const struct tensor_set *set, struct arena *arena);
 
-/* Whether the tool takes a model that is a GGUF: the error says why not. */
+/* Whether the tool takes a model that is a GGUF, with the keys that are overridden: the error says why not. */
 bool quantize_takes(const struct gguf_model *model, struct error *error);
 
 /* Of how many tensors that may be quantized the matrix of the options says nothing: the tool quantizes these as if

@@ -28,7 +28,9 @@ bool quantize_takes(const struct gguf_model *model, struct error *error)
     struct error absent;
     size_t length;
     struct arena *arena = arena_new();
-    const char *name = gguf_get_string(&model->kvs, "general.architecture", arena, &length, &absent);
+    struct gguf_kvs kvs = gguf_kvs_copy(&model->kvs);
+    gguf_edit(&kvs, model->edits);
+    const char *name = gguf_get_string(&kvs, "general.architecture", arena, &length, &absent);
     const char *const *known = architectures;
     while (name != NULL && *known != NULL && strcmp(*known, name) != 0)
         known++;
@@ -36,6 +38,7 @@ bool quantize_takes(const struct gguf_model *model, struct error *error)
         error_set(error, "the source does not say its architecture");
     else if (*known == NULL)
         error_set(error, "llama-quantize does not know the architecture '%.64s'", name);
+    gguf_kvs_free(&kvs);
     arena_free(arena);
     return name != NULL && *known != NULL;
 }

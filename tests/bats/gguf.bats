@@ -159,6 +159,8 @@ written_type() {
     [[ $output == *"gguf/ is left out: llama-quantize does not know the architecture 'other'" ]]
     [ -z "$("$WFS" ls "$file" gguf)" ]
     "$WFS" cat "$file" model.gguf | cmp - "$file"
+    run -1 "$WFS" cat -o override-kv=general.architecture=str:another,requantize "$SOURCE" gguf/model-Q4_0.gguf
+    [[ $output == *"gguf/ is left out: llama-quantize does not know the architecture 'another'" ]]
 }
 
 @test "an importance matrix: files that want one say so, its keys are written, another text is refused" {

@@ -49,6 +49,8 @@ static void refusals(void)
         {"=int:1", "'=int:1' is not KEY=TYPE:VALUE with a TYPE of int, float, bool or str"},
         {"a=u32:1", "'a=u32:1' is not KEY=TYPE:VALUE with a TYPE of int, float, bool or str"},
         {"a=bool:1", "'a=bool:1': '1' is neither true nor false"},
+        {"split.count=int:7", "'split.count=int:7': a file cannot be one of several by its keys alone (-o split=N)"},
+        {"split.count=int:-2", "'split.count=int:-2': a file cannot be one of several by its keys alone (-o split=N)"},
     };
     struct error error;
     char text[200];
@@ -56,6 +58,7 @@ static void refusals(void)
         CHECK(!gguf_override_check(bad[i].override_kv, &error));
         CHECK_TEXT(error.message, bad[i].reason);
     }
+    CHECK(gguf_override_check("split.count=int:1", &error) && gguf_override_check("split.count=str:7", &error));
     snprintf(text, sizeof text, "a=str:%0127d", 0);
     CHECK(gguf_override_check(text, &error));
     snprintf(text, sizeof text, "a=str:%0128d", 0);

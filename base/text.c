@@ -72,14 +72,19 @@ void text_printable(const char *text, size_t length, char *out, size_t capacity)
     out[used] = '\0';
 }
 
-void text_put(const char *text, FILE *out)
+void text_put_n(const char *text, size_t length, FILE *out)
 {
-    for (size_t at = 0, length = strlen(text); at < length;) {
+    for (size_t at = 0; at < length;) {
         char shown[SHOWN_BYTES + 1];
         size_t shown_length;
         at += show(text + at, length - at, shown, &shown_length);
         fwrite(shown, 1, shown_length, out);
     }
+}
+
+void text_put(const char *text, FILE *out)
+{
+    text_put_n(text, strlen(text), out);
 }
 
 enum { LONGEST_GUESS = 40 };

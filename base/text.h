@@ -21,8 +21,9 @@ size_t text_valid_prefix(const char *text, size_t length);
  * four times as long. */
 void text_printable(const char *text, size_t length, char *out, size_t capacity);
 
-/* Writes a text so to a stream. */
+/* Writes a text so to a stream; the other one takes texts that may hold NUL bytes. */
 void text_put(const char *text, FILE *out);
+void text_put_n(const char *text, size_t length, FILE *out);
 
 /* The columns that a NUL-terminated text takes on a terminal: 2 for wide characters, none for marks. */
 size_t text_columns(const char *text);

@@ -135,7 +135,7 @@ bool gguf_array_outline(const struct gguf_kv *kv, enum gguf_type *ret_type, uint
  * cannot be read becomes null. */
 void gguf_put_json(struct json_writer *writer, const char *key, const struct gguf_kv *kv, uint64_t most);
 
-/* Appends the same for people: a string as it is, without quotes and escapes. */
+/* Appends the same for people: a string as it is, without quotes and escapes, and numbers that JSON has none for. */
 void gguf_append_text(struct buffer *out, const struct gguf_kv *kv, uint64_t most);
 
 /* Writing. Appends the value, or one entry (key, type, value), as the reference writes it: version 3, little-endian,

@@ -567,7 +567,10 @@ void gguf_append_text(struct buffer *out, const struct gguf_kv *kv, uint64_t mos
 {
     struct error error;
     struct buffer value = {0};
-    if (kv->type != GGUF_STRING)
+    double number;
+    if (take_f64(kv->type, kv->value.bytes, &number) && !isfinite(number))
+        buffer_append_text(out, isnan(number) ? "nan" : number > 0 ? "inf" : "-inf");
+    else if (kv->type != GGUF_STRING)
         gguf_put_json(&(struct json_writer){.out = out, .letters = JSON_UTF8, .compact = true}, NULL, kv, most);
     else if (load(kv, false, &value, &error))
         buffer_append(out, value.bytes + 8, value.length - 8);

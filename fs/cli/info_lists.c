@@ -17,11 +17,10 @@ static void print_metadata(const struct gguf_kvs *metadata)
         const struct gguf_kv *kv = &metadata->kvs[i];
         struct buffer value = {0};
         gguf_append_text(&value, kv, UINT64_MAX);
-        buffer_append(&value, "", 1);
         fputs(i ? "" : "\nMETADATA\n", stdout);
         text_put(kv->key, stdout);
         fputs(" = ", stdout);
-        text_put((const char *)value.bytes, stdout);
+        text_put_n((const char *)value.bytes, value.length, stdout);
         putchar('\n');
         buffer_free(&value);
     }

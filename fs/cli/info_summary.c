@@ -69,7 +69,7 @@ static void print_kind(const struct page *page, const struct profile *profile)
         return;
     }
     if (profile->architecture == NULL)
-        buffer_append_text(&text, "not known: there is no config.json that names it");
+        buffer_append_text(&text, "not known: the source does not name it");
     else if (profile->family == NULL && profile->gguf == NULL)
         buffer_printf(&text, "%s, which no family is known for: its GGUF is a plain container", profile->architecture);
     else

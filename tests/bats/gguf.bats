@@ -46,6 +46,7 @@ fails() {
     [ "$status" -eq 0 ]
     [[ $output == *"llama.context_length = 4096"* ]]
     [[ $output == *'"token999"]'* ]]
+    "$WFS" info --all "$HERE/../fuzz/corpus/gguf/nul-texts" | grep -xF 's = a\x00b'
 }
 
 @test "names=hf and names=gguf: tensors/ as model.safetensors or model.gguf has them, blocks in the other order too" {

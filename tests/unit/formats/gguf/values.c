@@ -258,6 +258,38 @@ static void refuses_all(void)
     refuses(&file, "'k': truncated: 8 bytes are wanted at offset 13 of 17");
 }
 
+static const char *shown(const struct gguf_kv *kv)
+{
+    static char text[64];
+    struct buffer value = {0};
+    gguf_append_text(&value, kv, 2);
+    snprintf(text, sizeof text, "%.*s", (int)value.length, (const char *)value.bytes);
+    buffer_free(&value);
+    return text;
+}
+
+static void shows_people(void)
+{
+    struct assembly file = {.version = 3};
+    struct gguf_kvs kvs = {0};
+    struct error error;
+    put_key(&file, "quiet", 6), put(&file, 0x7fc00000, 4);
+    put_key(&file, "below", 6), put(&file, 0xff800000, 4);
+    put_key(&file, "above", 12), put(&file, 0x7ff0000000000000, 8);
+    put_key(&file, "text", 8), put_string(&file, "a \"b\"");
+    put_key(&file, "three", 9), put_array(&file, 0, 3), put(&file, 0x010203, 3);
+    struct source *source = source_of(&file);
+    CHECK(read_all(&kvs, source, &file, 5, &error));
+    CHECK_TEXT(shown(&kvs.kvs[0]), "nan");
+    CHECK_TEXT(shown(&kvs.kvs[1]), "-inf");
+    CHECK_TEXT(shown(&kvs.kvs[2]), "inf");
+    CHECK_TEXT(shown(&kvs.kvs[3]), "a \"b\"");
+    CHECK_TEXT(shown(&kvs.kvs[4]), "{\"type\":\"u8\",\"length\":3}");
+    gguf_kvs_free(&kvs);
+    source_close(source);
+    buffer_free(&file.bytes);
+}
+
 static void refuses_twice(void)
 {
     struct assembly file = {.version = 3};
@@ -281,6 +313,7 @@ int main(void)
         all_types(version, true);
     }
     shrinks();
+    shows_people();
     refuses_all();
     refuses_twice();
     files_remove();

@@ -101,12 +101,21 @@ static const struct key_row moe_layer_keys[] = {
     {0},
 };
 
+static bool compute_shared_width(const struct draft *draft, double *ret_value, struct error *error)
+{
+    double width, n_shared;
+    if (!draft_number(draft, "moe_intermediate_size", 0, &width, error) ||
+        !draft_number(draft, "num_shared_experts", 1, &n_shared, error))
+        return false;
+    *ret_value = width * n_shared;
+    return true;
+}
+
 static const struct key_row hy3_keys[] = {
-    {"expert_feed_forward_length", GGUF_U32, IF_PRESENT, "expert_hidden_dim|moe_intermediate_size"},
-    {"expert_shared_feed_forward_length", GGUF_U32, IF_PRESENT,
-     "shared_expert_intermediate_size|moe_intermediate_size"},
-    {"expert_weights_norm", GGUF_BOOL, IF_PRESENT, "route_norm|norm_topk_prob"},
-    {"expert_weights_scale", GGUF_F32, IF_PRESENT, "router_scaling_factor|routed_scaling_factor"},
+    {"expert_feed_forward_length", GGUF_U32, REQUIRED, "moe_intermediate_size"},
+    {"expert_shared_feed_forward_length", GGUF_U32, .compute = compute_shared_width},
+    {"expert_weights_norm", GGUF_BOOL, OR_DEFAULT, "route_norm", 1},
+    {"expert_weights_scale", GGUF_F32, OR_DEFAULT, "router_scaling_factor", 1},
     {"expert_gating_func", GGUF_U32, ALWAYS, .value = 2}, /* sigmoid */
     {.emit = nextn_emit},
     {0},

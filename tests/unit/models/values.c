@@ -15,6 +15,9 @@ enum { ABSENT = -1 };
     "{\"architectures\":[\"ExaoneMoeForCausalLM\"],\"model_type\":\"exaone_moe\"," SIZES                               \
     "\"moe_intermediate_size\":4,\"num_shared_experts\":1,\"routed_scaling_factor\":1.0,\"norm_topk_prob\":true,"      \
     "\"layer_types\":[\"full_attention\"]"
+#define HY3                                                                                                            \
+    "{\"architectures\":[\"HYV3ForCausalLM\"],\"model_type\":\"hy_v3\"," SIZES                                         \
+    "\"num_experts\":2,\"num_experts_per_tok\":1,\"moe_intermediate_size\":4"
 
 static const struct {
     const char *config, *key;
@@ -26,6 +29,9 @@ static const struct {
     {EXAONE "}", "exaone-moe.nextn_predict_layers", 0},
     {EXAONE ",\"num_nextn_predict_layers\":1}", "exaone-moe.nextn_predict_layers", 1},
     {EXAONE "}", "exaone-moe.expert_count", ABSENT},
+    {HY3 "}", "hy_v3.expert_shared_feed_forward_length", 4},
+    {HY3 ",\"num_shared_experts\":2}", "hy_v3.expert_shared_feed_forward_length", 8},
+    {HY3 ",\"expert_hidden_dim\":5}", "hy_v3.expert_feed_forward_length", 4},
 };
 
 static const char tokenizer[] = "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0,\"b\":1},\"merges\":[]},\"pre_"

@@ -26,11 +26,26 @@ static const struct key_row keys[] = {
     {0},
 };
 
+/* That the embeddings are scaled, and which layers look at all of the text, is the same in all that are released. */
+static const struct config_row config_rows[] = {
+    {"hidden_act", FROM_TEXT, .text = "'silu'"},
+    {"head_dim", FROM_KEY, "attention.key_length"},
+    {"attention_bias", FROM_TENSOR, "blk.0.attn_q.bias"},
+    {"num_experts", FROM_KEY, "expert_count"},
+    {"num_local_experts", FROM_NOWHERE},
+    {"global_attn_every_n_layers", FROM_TEXT, .text = "4"},
+    {"mup_enabled", FROM_TEXT, .text = "true"},
+    {0},
+};
+
+static const struct config_form forms[] = {{"AfmoeForCausalLM", "afmoe", NULL, config_rows}, {0}};
+
 const struct family afmoe_family = {
     .name = "afmoe",
     .summary = "Trinity",
     .hf = names,
     .tensors = {tensors, experts_gate_first_tensors, decoder_tensors},
+    .forms = forms,
     .keys = {base_keys, llama_keys, keys},
     .vocabs = {&spm_vocab, &llama_hf_vocab, &bpe_vocab},
     .add_extras = add_rope_freqs,

@@ -127,11 +127,38 @@ const struct family cohere2_family = {
     .rename = drop_bias,
 };
 
+/* Without a key for it, the experts are chosen by softmax. */
+static const char *make_selection(const struct config_material *material)
+{
+    enum { SIGMOID = 2 };
+    uint64_t function;
+    bool known = gguf_get_u64(material->kvs, "cohere2moe.expert_gating_func", &function);
+    return known && function == SIGMOID ? "\"sigmoid\"" : "\"softmax\"";
+}
+
+static const struct config_row config_moe_rows[] = {
+    {"hidden_act", FROM_TEXT, .text = "'silu'"},
+    {"head_dim", FROM_KEY, "attention.key_length"},
+    {"attention_bias", FROM_TENSOR, "blk.0.attn_q.bias"},
+    {"layer_types", FROM_LAYERS, "attention.sliding_window_pattern", "'sliding_attention'|'full_attention'"},
+    {"mlp_layer_types", FROM_LAYERS, "blk.{}.ffn_gate_inp.weight", "'sparse'|'dense'"},
+    {"prefix_dense_intermediate_size", FROM_KEY, "feed_forward_length"},
+    {"intermediate_size", FROM_KEY, "expert_feed_forward_length"},
+    {"num_experts", FROM_KEY, "expert_count"},
+    {"num_local_experts", FROM_NOWHERE},
+    {"num_shared_experts", FROM_KEY, "expert_shared_count", .text = "0"},
+    {"expert_selection_fn", .make = make_selection},
+    {0},
+};
+
+static const struct config_form moe_forms[] = {{"Cohere2MoeForCausalLM", "cohere2_moe", NULL, config_moe_rows}, {0}};
+
 const struct family cohere2moe_family = {
     .name = "cohere2moe",
     .summary = "Cohere 2 with experts",
     .hf = moe_names,
     .tensors = {nextn_tensors, experts_tensors, decoder_tensors},
+    .forms = moe_forms,
     .keys = {base_keys, moe_layer_keys},
     .vocabs = {&bpe_vocab},
     .add_facts = nextn_add_facts,

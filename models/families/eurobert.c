@@ -19,11 +19,22 @@ static bool begin_no_texts(struct draft *draft, const struct vocab_input *input,
     return true;
 }
 
+static const struct config_row config_rows[] = {
+    {"hidden_act", FROM_TEXT, .text = "'silu'"},
+    {"attention_bias", FROM_TENSOR, "blk.0.attn_q.bias"},
+    {"mlp_bias", FROM_TENSOR, "blk.0.ffn_up.bias"},
+    {"mask_token_id", FROM_KEY, ".tokenizer.ggml.mask_token_id"},
+    {0},
+};
+
+static const struct config_form forms[] = {{"EuroBertModel", "eurobert", NULL, config_rows}, {0}};
+
 const struct family eurobert_family = {
     .name = "eurobert",
     .summary = "EuroBERT, Jina v5",
     .hf = names,
     .tensors = {decoder_tensors},
+    .forms = forms,
     .keys = {base_keys, keys},
     .vocabs = {&bpe_vocab},
     .dropped_prefixes = prefixes,

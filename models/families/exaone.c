@@ -193,11 +193,25 @@ const struct family exaone4_family = {
     .add_extras = add_freqs,
 };
 
+static const struct config_row config_moe_rows[] = {
+    {"hidden_act", FROM_TEXT, .text = "'silu'"},
+    {"head_dim", FROM_KEY, "attention.key_length"},
+    {"num_experts", FROM_KEY, "expert_count"},
+    {"num_local_experts", FROM_NOWHERE},
+    {"layer_types", FROM_LAYERS, "attention.sliding_window_pattern", "'sliding_attention'|'full_attention'"},
+    {"sliding_window", FROM_KEY, "attention.sliding_window"},
+    {"mlp_layer_types", FROM_LAYERS, "blk.{}.ffn_gate_inp.weight", "'sparse'|'dense'"},
+    {0},
+};
+
+static const struct config_form moe_forms[] = {{"ExaoneMoeForCausalLM", "exaone_moe", NULL, config_moe_rows}, {0}};
+
 const struct family exaone_moe_family = {
     .name = "exaone-moe",
     .summary = "K-EXAONE",
     .hf = moe_names,
     .tensors = {moe_tensors, norm_tensors, experts_tensors, nextn_tensors, decoder_tensors},
+    .forms = moe_forms,
     .keys = {base_keys, moe_layer_keys},
     .vocabs = {&bpe_vocab},
     .add_facts = nextn_add_facts,

@@ -44,7 +44,13 @@ static const struct config_row config_rows[] = {
     {0},
 };
 
-static const struct config_form forms[] = {{"Glm4MoeForCausalLM", "glm4_moe", NULL, config_rows}, {0}};
+/* Solar Open is GLM without biases and dense layers. */
+static const struct config_form forms[] = {
+    {"SolarOpenForCausalLM", "solar_open",
+     "!tensor:blk.0.attn_q.bias !tensor:blk.0.attn_q_norm.weight !tensor:blk.0.ffn_gate.weight", config_rows},
+    {"Glm4MoeForCausalLM", "glm4_moe", NULL, config_rows},
+    {0},
+};
 
 const struct family glm4moe_family = {
     .name = "glm4moe",

@@ -33,7 +33,7 @@ static const struct relation_row hy3_tensors[] = {
     {"model.layers.{}.mlp.shared_mlp.up_proj", "blk.{}.ffn_up_shexp", .parallel = "row"},
     {"model.layers.{}.self_attn.q_norm", "blk.{}.attn_q_norm"},
     {"model.layers.{}.self_attn.k_norm", "blk.{}.attn_k_norm"},
-    {"model.layers.{}.final_layernorm", "blk.{}.nextn.shared_head_norm", .forward_only = true},
+    {"model.layers.{}.final_layernorm", "blk.{}.nextn.shared_head_norm"},
     {0},
 };
 
@@ -156,6 +156,20 @@ static const struct config_form moe_forms[] = {
     {0},
 };
 
+static const struct config_row config_hy3_rows[] = {
+    {"hidden_act", FROM_TEXT, .text = "'silu'"},
+    {"head_dim", FROM_KEY, "attention.key_length"},
+    {"attention_bias", FROM_TENSOR, "blk.0.attn_q.bias"},
+    {"mlp_bias", FROM_TENSOR, "blk.0.ffn_up.bias"},
+    {"num_experts", FROM_KEY, "expert_count"},
+    {"num_local_experts", FROM_NOWHERE},
+    {"num_shared_experts", FROM_QUOTIENT, "expert_shared_feed_forward_length", "expert_feed_forward_length"},
+    {"mlp_layer_types", FROM_LAYERS, "blk.{}.ffn_gate_inp.weight", "'sparse'|'dense'"},
+    {0},
+};
+
+static const struct config_form hy3_forms[] = {{"HYV3ForCausalLM", "hy_v3", NULL, config_hy3_rows}, {0}};
+
 const struct family hunyuan_dense_family = {
     .name = "hunyuan-dense",
     .summary = "Hunyuan, dense",
@@ -183,6 +197,7 @@ const struct family hy_v3_family = {
     .summary = "Hy3",
     .hf = hy3_names,
     .tensors = {hy3_tensors, nextn_tensors, qwen_moe_tensors, decoder_tensors},
+    .forms = hy3_forms,
     .keys = {base_keys, hy3_keys},
     .vocabs = {&bpe_vocab},
     .add_facts = nextn_add_facts,

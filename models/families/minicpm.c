@@ -103,11 +103,38 @@ const struct family minicpm_family = {
     .add_extras = add_factors,
 };
 
+/* The size of a value of a head: what is left of the columns of the output. */
+static const char *make_value_size(const struct config_material *material)
+{
+    double n_heads;
+    const struct tensor *output = tensor_set_find_text(material->tensors, "blk.0.attn_output.weight");
+    if (output == NULL || output->rank != 2 || !config_number_of_layer(material, "attention.head_count", 0, &n_heads) ||
+        n_heads < 1)
+        return NULL;
+    return arena_printf(material->arena, "%.0f", trunc((double)output->shape[1] / n_heads));
+}
+
+/* What scales the embeddings, the residuals and the logits is the same in all that are released. */
+static const struct config_row config3_rows[] = {
+    {"hidden_act", FROM_TEXT, .text = "'silu'"},
+    {"q_lora_rank", FROM_KEY, "attention.q_lora_rank", .text = "null"},
+    {"qk_nope_head_dim", FROM_DIFFERENCE, "attention.key_length", "rope.dimension_count"},
+    {"v_head_dim", .make = make_value_size},
+    {"attention_bias", FROM_TENSOR, "blk.0.attn_q_a.bias"},
+    {"scale_emb", FROM_TEXT, .text = "12"},
+    {"scale_depth", FROM_TEXT, .text = "1.4"},
+    {"dim_model_base", FROM_TEXT, .text = "256"},
+    {0},
+};
+
+static const struct config_form forms3[] = {{"MiniCPM3ForCausalLM", "minicpm3", NULL, config3_rows}, {0}};
+
 const struct family minicpm3_family = {
     .name = "minicpm3",
     .summary = "MiniCPM 3",
     .hf = names3,
     .tensors = {tensors3, decoder_tensors},
+    .forms = forms3,
     .keys = {keys3},
     .vocabs = {&spm_vocab},
     .add_extras = add_factors3,

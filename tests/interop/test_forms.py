@@ -33,6 +33,7 @@ GRANITE = {"shared_intermediate_size": 40, "position_embedding_type": "nope", "a
 LATENT = {"q_lora_rank": 24, "kv_lora_rank": 32, "qk_rope_head_dim": 8, "qk_nope_head_dim": 16, "v_head_dim": 16, "num_key_value_heads": 4,
           "n_group": 1, "topk_group": 1}  # fmt: skip
 INDEXER = {"index_n_heads": 4, "index_head_dim": 16, "index_topk": 64, "num_hidden_layers": 4, "first_k_dense_replace": 3}
+ROPE = {"rope_type": "default", "rope_theta": 1e6}
 YARN = {"rope_type": "yarn", "rope_theta": 1e6, "factor": 4.0, "original_max_position_embeddings": 16, "beta_fast": 32.0, "beta_slow": 1.0,
         "mscale": 1.0, "mscale_all_dim": 1.0, "llama_4_scaling_beta": 0.1}  # fmt: skip
 NEMOTRON = {"num_hidden_layers": 4, "mamba_num_heads": 8, "mamba_head_dim": 16, "n_groups": 2, "ssm_state_size": 16,
@@ -54,6 +55,9 @@ HALVES = {"Qwen2_5_VLForConditionalGeneration": "Qwen2ForCausalLM", "Qwen3VLForC
           "Qwen3VLMoeForConditionalGeneration": "Qwen3MoeForCausalLM"}  # fmt: skip
 VISION = {"depth": 1, "hidden_size": 32, "intermediate_size": 48, "num_heads": 2, "out_hidden_size": 64, "deepstack_visual_indexes": [0],
           "fullatt_block_indexes": [0]}  # fmt: skip
+
+# What kinds of tokenizer are told by, beside those of GPT-2.
+SPECIAL_TOKENS = {"glm": ["<|user|>", "<|observation|>", "[gMASK]", "<sop>"], "solar": ["<|startoftext|>", "<unk>"]}
 
 # Class, its tokenizer, hyperparameters, parameters that GGUF does not hold.
 MODELS = [
@@ -116,6 +120,14 @@ MODELS = [
     ("GlmMoeDsaForCausalLM", "glm", {**LATENT, **INDEXER}, []),
     ("DeepseekV32ForCausalLM", "bpe", {**LATENT, **INDEXER}, []),
     ("Glm4MoeLiteForCausalLM", "glm", {**LATENT, "num_hidden_layers": 3, "num_nextn_predict_layers": 1}, []),
+    ("SolarOpenForCausalLM", "solar", {"n_shared_experts": 1, "rope_parameters": {**ROPE, "partial_rotary_factor": 1.0}}, []),
+    ("AfmoeForCausalLM", "bpe", {"num_hidden_layers": 4, "num_dense_layers": 1, "sliding_window": 8, "mup_enabled": True, "route_scale": 1.5}, []),
+    ("ExaoneMoeForCausalLM", "bpe", {"num_hidden_layers": 4, "sliding_window": 8}, []),
+    ("HYV3ForCausalLM", "bpe", {"num_hidden_layers": 3, "num_shared_experts": 2}, []),
+    ("EuroBertModel", "bpe", {"mask_token_id": 3}, []),
+    ("Cohere2MoeForCausalLM", "bpe", {"num_hidden_layers": 4, "sliding_window": 8, "num_shared_experts": 2, "expert_selection_fn": "sigmoid",
+                                      "first_k_dense_replace": 1, "prefix_dense_intermediate_size": 80}, []),
+    ("MiniCPM3ForCausalLM", "spm", LATENT, []),
     ("Qwen2_5_VLForConditionalGeneration", "bpe", {"rope_scaling": {"type": "mrope", "mrope_section": [2, 3, 3]}}, []),
     ("Qwen3VLForConditionalGeneration", "bpe", {"rope_scaling": {"rope_type": "default", "mrope_section": [4, 2, 2]}}, []),
     ("Qwen3VLMoeForConditionalGeneration", "bpe", {"rope_scaling": {"rope_type": "default", "mrope_section": [4, 2, 2]}}, []),
@@ -154,9 +166,9 @@ def write_tokenizer(kind, folder):
     for path in source.iterdir():
         if path.name.startswith(("tokenizer", "vocab", "merges", "special_tokens")):
             shutil.copy(path, folder)
-    if kind == "glm":
+    if kind in SPECIAL_TOKENS:
         tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
-        tokenizer.add_special_tokens({"additional_special_tokens": ["<|user|>", "<|observation|>", "[gMASK]", "<sop>"]})
+        tokenizer.add_special_tokens({"additional_special_tokens": SPECIAL_TOKENS[kind]})
         tokenizer.save_pretrained(folder)
         return 50272
     return {"bpe": 50257, "wordpiece": 30522, "gemma4": 713}[kind]

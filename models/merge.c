@@ -4,15 +4,14 @@
 #include "formats/layout.h"
 #include "models/adapter.h"
 #include "models/from_gguf.h"
+#include "models/module_patterns.h"
 #include "models/plain_checkpoint.h"
 #include "quant/convert.h"
 #include "quant/product.h"
 #include "quant/unpack.h"
 
-#define PCRE2_CODE_UNIT_WIDTH 8
 #include <inttypes.h>
 #include <math.h>
-#include <pcre2.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,25 +29,18 @@ bool lora_request_parse(const char *text, struct arena *arena, struct lora_reque
     return *ret_request->path != '\0' || error_set(error, "'%s' names no adapter", text);
 }
 
-/* What modules of certain names have instead of what all have. */
-struct pattern {
-    pcre2_code *code;
-    const struct json *value;
-};
-
-struct patterns {
-    struct pattern *items;
-    size_t count;
-};
+/* What an adapter does to a tensor, each once. */
+enum change { REPLACED = 1, PRODUCT_ADDED = 2, BIAS_ADDED = 4 };
 
 /* What is being made of the base. */
 struct merging {
     struct checkpoint *base;
     const struct adapter *adapter;
     double scale;
-    struct patterns ranks, alphas;
+    struct module_patterns *ranks, *alphas;
     const struct unpacked **unpacked; /* of each tensor of the base; NULL: it was plain. NULL: all were */
     const struct view **views;        /* of each tensor of the base: in F32; NULL: as it is */
+    unsigned char *changes;           /* what the adapter has done to each */
     struct error *error;
 };
 
@@ -74,75 +66,26 @@ static bool check_config(const struct json *config, struct error *error)
     return true;
 }
 
-/* Reads the values of a kind of pattern: {"q_proj": 16, "layers.0.*": 8}. */
-static bool read_patterns(const struct merging *merging, const char *key, struct patterns *patterns)
-{
-    enum { MOST_MATCHES = 1 << 22, MOST_LENGTH = 1024 };
-    const struct json *object = json_get(merging->adapter->config, key);
-    size_t n = json_is(object, JSON_OBJECT) ? json_count(object) : 0;
-    *patterns = (struct patterns){0};
-    if (n > MOST_MATCHES / (merging->adapter->n_pairs + 1))
-        return error_set(merging->error, "adapter_config.json: %s has %zu patterns, which are too many for %zu weights",
-                         key, n, merging->adapter->n_pairs);
-    patterns->items = memory_alloc((n + 1) * sizeof *patterns->items);
-    for (const struct json *member = n > 0 ? json_first(object) : NULL; member != NULL; member = json_next(member)) {
-        int code;
-        PCRE2_SIZE place;
-        char text[MOST_LENGTH + 32];
-        size_t length;
-        const char *pattern = json_key(member, &length);
-        int used = snprintf(text, sizeof text, "(?:.*\\.)?(?:%.*s)$",
-                            (int)(length < MOST_LENGTH ? length : MOST_LENGTH), pattern);
-        struct pattern *item = &patterns->items[patterns->count];
-        item->value = member;
-        item->code = pcre2_compile((PCRE2_SPTR)text, (size_t)used, PCRE2_ANCHORED, &code, &place, NULL);
-        if (item->code == NULL || length > MOST_LENGTH)
-            return error_set(merging->error, "adapter_config.json: %s: '%.200s' is not a pattern", key, pattern);
-        patterns->count++;
-    }
-    return true;
-}
-
-static void free_patterns(struct patterns *patterns)
-{
-    for (size_t i = 0; i < patterns->count; i++)
-        pcre2_code_free(patterns->items[i].code);
-    free(patterns->items);
-}
-
-/* The value of the first pattern that is what a module is called, or what its name ends with after a dot, as re.match()
- * of peft; else that of all modules. */
-static const struct json *value_of_module(const struct merging *merging, const struct patterns *patterns,
-                                          const char *key, const char *module, size_t length)
-{
-    enum { MOST_STEPS = 10000 };
-    pcre2_match_context *limits = pcre2_match_context_create(NULL);
-    pcre2_match_data *match = pcre2_match_data_create(1, NULL);
-    pcre2_set_match_limit(limits, MOST_STEPS);
-    size_t i = 0;
-    while (i < patterns->count &&
-           pcre2_match(patterns->items[i].code, (PCRE2_SPTR)module, length, 0, 0, match, limits) < 0)
-        i++;
-    pcre2_match_data_free(match);
-    pcre2_match_context_free(limits);
-    return i < patterns->count ? patterns->items[i].value : json_get(merging->adapter->config, key);
-}
-
 /* What the product of a weight's matrices is multiplied with. */
 static bool find_scale(const struct merging *merging, const char *name, uint64_t rank, float *ret_scale)
 {
+    const struct json *config = merging->adapter->config;
     size_t length = strlen(name) - strlen(".weight");
+    const struct json *own_rank, *own_alpha;
     uint64_t said;
     double alpha;
-    if (!json_u64(value_of_module(merging, &merging->ranks, "r", name, length), &said))
+    if (!module_patterns_find(merging->ranks, name, length, &own_rank, merging->error) ||
+        !module_patterns_find(merging->alphas, name, length, &own_alpha, merging->error))
+        return false;
+    if (!json_u64(own_rank != NULL ? own_rank : json_get(config, "r"), &said))
         return error_set(merging->error, "adapter_config.json does not say the rank of '%.200s'", name);
     if (said != rank)
         return error_set(merging->error,
                          "tensor '%.200s' is of rank %" PRIu64 ", and adapter_config.json says %" PRIu64, name, rank,
                          said);
-    if (!json_double(value_of_module(merging, &merging->alphas, "lora_alpha", name, length), &alpha))
+    if (!json_double(own_alpha != NULL ? own_alpha : json_get(config, "lora_alpha"), &alpha))
         return error_set(merging->error, "adapter_config.json: lora_alpha of '%.200s' is not a number", name);
-    bool is_rs = json_bool(json_get(merging->adapter->config, "use_rslora"), false);
+    bool is_rs = json_bool(json_get(config, "use_rslora"), false);
     double scale = merging->scale * (alpha / (is_rs ? sqrt((double)rank) : (double)rank));
     *ret_scale = (float)scale;
     return isfinite(*ret_scale) || error_set(merging->error, "tensor '%.200s': its scale is not finite", name);
@@ -203,6 +146,17 @@ static const struct view **view_of(const struct merging *merging, const struct t
     return view;
 }
 
+/* Notes what is done to a tensor; `name` is what the adapter calls it. Two names may be those of one tensor. */
+static bool change_once(const struct merging *merging, const struct tensor *tensor, enum change change,
+                        const char *name)
+{
+    unsigned char *changes = &merging->changes[tensor - merging->base->tensors->tensors];
+    if (*changes & change)
+        return error_set(merging->error, "tensor '%.200s' is adapted twice, under another name of the base's", name);
+    *changes |= (unsigned char)change;
+    return true;
+}
+
 static bool misfit(const struct merging *merging, const struct tensor *tensor, const char *name, uint64_t n_rows,
                    uint64_t n_columns)
 {
@@ -226,6 +180,8 @@ static bool merge_pair(const struct merging *merging, const struct adapter_pair 
     bool must_turn = pair->is_embedding;
     if (!(fits && !must_turn) && !(fits_turned && may_turn))
         return misfit(merging, tensor, pair->name, must_turn ? n_columns : n_rows, must_turn ? n_rows : n_columns);
+    if (!change_once(merging, tensor, PRODUCT_ADDED, pair->name))
+        return false;
     if (fits_turned && may_turn) {
         left = view_transpose(arena, pair->right);
         right = view_transpose(arena, pair->left);
@@ -274,7 +230,7 @@ static bool replace_tensor(const struct merging *merging, const struct tensor *w
 {
     name = replaced_name(merging, name);
     const struct tensor *tensor = find_tensor(merging, name);
-    if (!check_whole(merging, whole, tensor, name))
+    if (!check_whole(merging, whole, tensor, name) || !change_once(merging, tensor, REPLACED, name))
         return false;
     struct arena *arena = merging->base->arena;
     const struct view *view = tensor_view(whole, arena);
@@ -295,7 +251,8 @@ static bool merge_bias(const struct merging *merging, const struct tensor *bias,
     if (b == NULL)
         return error_set(merging->error, "tensor '%.200s' has no matrices beside it", bias->name);
     if (!check_whole(merging, bias, tensor, bias_name) ||
-        !find_scale(merging, arena_printf(scratch, "%.*s.weight", stem, name), b->shape[1], &scale))
+        !find_scale(merging, arena_printf(scratch, "%.*s.weight", stem, name), b->shape[1], &scale) ||
+        !change_once(merging, tensor, BIAS_ADDED, bias_name))
         return false;
     const struct view *scaled = view_combine_number(arena, tensor_view(bias, arena), MULTIPLY, scale);
     const struct view **view = view_of(merging, tensor);
@@ -338,11 +295,13 @@ static bool merge_adapter(struct merging *merging)
 {
     if (!check_config(merging->adapter->config, merging->error))
         return false;
-    merging->ranks = merging->alphas = (struct patterns){0};
-    bool merged = read_patterns(merging, "rank_pattern", &merging->ranks) &&
-                  read_patterns(merging, "alpha_pattern", &merging->alphas) && merge_tensors(merging);
-    free_patterns(&merging->ranks);
-    free_patterns(&merging->alphas);
+    const struct json *config = merging->adapter->config;
+    size_t n_weights = merging->adapter->n_pairs;
+    merging->ranks = module_patterns_read(config, "rank_pattern", n_weights, merging->error);
+    merging->alphas = module_patterns_read(config, "alpha_pattern", n_weights, merging->error);
+    bool merged = merging->ranks != NULL && merging->alphas != NULL && merge_tensors(merging);
+    module_patterns_free(merging->ranks);
+    module_patterns_free(merging->alphas);
     return merged;
 }
 
@@ -364,6 +323,7 @@ static bool merge_request(struct merging *merging, const struct lora_request *re
     arena_on_free(merging->base->arena, release_adapter, adapter);
     merging->adapter = adapter;
     merging->scale = request->scale;
+    memset(merging->changes, 0, merging->base->tensors->n_tensors);
     if (!merge_adapter(merging))
         return error_prefix(merging->error, "%s", request->path);
     checkpoint_note(merging->base, "merged with %s: %zu weights%s", request->path, adapter->n_pairs,
@@ -395,13 +355,16 @@ bool lora_merge(struct checkpoint *checkpoint, const struct lora_requests *reque
     if (!plain_checkpoint_make(checkpoint, &plain, error))
         return false;
     struct merging merging = {.base = checkpoint, .unpacked = plain.unpacked, .error = error};
-    merging.views = memory_alloc((checkpoint->tensors->n_tensors + 1) * sizeof *merging.views);
-    memset(merging.views, 0, (checkpoint->tensors->n_tensors + 1) * sizeof *merging.views);
+    size_t n_tensors = checkpoint->tensors->n_tensors;
+    merging.views = memory_alloc((n_tensors + 1) * sizeof *merging.views);
+    memset(merging.views, 0, (n_tensors + 1) * sizeof *merging.views);
+    merging.changes = memory_alloc(n_tensors + 1);
     bool merged = true;
     for (size_t i = 0; i < requests->count && merged; i++)
         merged = merge_request(&merging, &requests->items[i]);
     if (merged)
         finish(&merging);
     free(merging.views);
+    free(merging.changes);
     return merged;
 }

@@ -81,6 +81,10 @@ static void scales(void)
                       "{\"r\": 1, \"lora_alpha\": 2, \"alpha_pattern\": {\"odel.a\": 9, \"m.*a\": 4, \"a\": 8}}", pair,
                       "model.a.weight"),
                "0 1 2 7 4 13");
+    CHECK_TEXT(merged("lora",
+                      "{\"r\": 1, \"lora_alpha\": 2, \"alpha_pattern\": {\"l.a\": 9, \"el-a\": 9, \"model.a\": 4}}",
+                      pair, "model.a.weight"),
+               "0 1 2 7 4 13");
     CHECK_TEXT(merged("lora", "{\"r\": 4, \"lora_alpha\": 6, \"use_rslora\": true}",
                       PREFIX "model.a.lora_A.weight 4 2, " PREFIX "model.a.lora_B.weight 3 4", "model.a.weight"),
                "84 103 230 297 376 491");
@@ -131,6 +135,14 @@ static void refused(void)
                "not merged");
     CHECK_TEXT(merged("lora", "{\"r\": 1, \"lora_alpha\": 2, \"rank_pattern\": {\"(\": 1}}", pair, ""),
                "lora: adapter_config.json: rank_pattern: '(' is not a pattern");
+    CHECK_TEXT(merged("lora", "{\"r\": 1, \"lora_alpha\": 2, \"alpha_pattern\": {\"((.+)*)*[0-9]\": 1}}", pair, ""),
+               "lora: adapter_config.json: alpha_pattern: '((.+)*)*[0-9]' takes too many steps to compare with "
+               "'model.a'");
+    CHECK_TEXT(merged("lora", PLAIN, PAIR("model.a") ", " PAIR("a"), ""),
+               "lora: tensor 'a.weight' is adapted twice, under another name of the base's");
+    CHECK_TEXT(
+        merged("lora", PLAIN, PREFIX "model.zeros.weight 0 3, " PREFIX "model.zeros.original_module.weight 0 3", ""),
+        "lora: tensor 'model.zeros.weight' is adapted twice, under another name of the base's");
     CHECK_TEXT(merged("lora", PLAIN, PAIR("model.nobody"), ""),
                "lora: tensor 'model.nobody.weight' is not in the base");
     CHECK_TEXT(merged("lora", PLAIN, PAIR("model.e") ", " PREFIX "model.a.lora_magnitude_vector 0 3", ""),

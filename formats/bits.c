@@ -53,7 +53,7 @@ const struct view *view_bits(struct arena *arena, const struct view *view, struc
     if (!bits.swap && !bits.negate && !bits.conjugate)
         return view;
     struct changed *changed = arena_alloc(arena, sizeof *changed);
-    view_init(&changed->view, arena, &changed_op, view->dtype, view->rank, view->shape);
+    view_init_shared(&changed->view, &changed_op, view->dtype, view->rank, view->shape);
     changed->inner = view;
     changed->bits = bits;
     return &changed->view;

@@ -171,14 +171,21 @@ static bool stored_read_runs(const struct view *view, const struct runs *runs, v
 
 static const struct view_op stored_op = {"tensor", stored_read, stored_extent, stored_read_runs};
 
-const struct view *view_of_source(struct arena *arena, struct source *source, uint64_t offset,
-                                  const struct dtype *dtype, unsigned rank, const uint64_t *shape)
+/* The shape is shared. */
+static const struct view *stored_view(struct arena *arena, struct source *source, uint64_t offset,
+                                      const struct dtype *dtype, unsigned rank, const uint64_t *shape)
 {
     struct stored *stored = arena_alloc(arena, sizeof *stored);
-    view_init(&stored->view, arena, &stored_op, dtype, rank, shape);
+    view_init_shared(&stored->view, &stored_op, dtype, rank, shape);
     stored->source = source;
     stored->offset = offset;
     return &stored->view;
+}
+
+const struct view *view_of_source(struct arena *arena, struct source *source, uint64_t offset,
+                                  const struct dtype *dtype, unsigned rank, const uint64_t *shape)
+{
+    return stored_view(arena, source, offset, dtype, rank, arena_copy(arena, shape, rank * sizeof *shape));
 }
 
 const struct view *tensor_view(const struct tensor *tensor, struct arena *arena)
@@ -186,7 +193,7 @@ const struct view *tensor_view(const struct tensor *tensor, struct arena *arena)
     if (tensor->view != NULL)
         return tensor->view;
     if (tensor->strides == NULL || tensor_elements(tensor) == 0)
-        return view_of_source(arena, tensor->source, tensor->offset, tensor->dtype, tensor->rank, tensor->shape);
+        return stored_view(arena, tensor->source, tensor->offset, tensor->dtype, tensor->rank, tensor->shape);
     uint64_t n_elements = tensor->length / tensor->dtype->block_bytes * tensor->dtype->block_elements;
     const struct view *flat = view_of_source(arena, tensor->source, tensor->offset, tensor->dtype, 1, &n_elements);
     return view_strided(arena, flat, tensor->rank, tensor->shape, 0, tensor->strides);

@@ -70,7 +70,7 @@ const struct tensor *tensor_set_find_near(const struct tensor_set *set, const st
                                           size_t name_length);
 
 /* The values of a tensor as a view, made in `arena` where there is none yet: row-major, of the tensor's dtype and
- * shape. Not for a tensor that has a refusal. */
+ * shape, which lives longer. Not for a tensor that has a refusal. */
 const struct view *tensor_view(const struct tensor *tensor, struct arena *arena);
 
 /* Whether the elements lie one after the other in the source, in row-major order, needing no computation. */

@@ -82,7 +82,7 @@ const struct view *view_centered(struct arena *arena, const struct view *vector)
     if (vector->rank != 1 || vector->n_elements == 0 || vector->n_elements > CENTERED_MAX_ELEMENTS)
         return NULL;
     struct centered *centered = arena_alloc(arena, sizeof *centered);
-    view_init(&centered->view, arena, &centered_op, &f32_dtype, 1, vector->shape);
+    view_init_shared(&centered->view, &centered_op, &f32_dtype, 1, vector->shape);
     centered->inner = vector;
     return &centered->view;
 }

@@ -38,7 +38,7 @@ static const struct view_op widened_op = {"widened", widened_read, NULL};
 static const struct view *widen(struct arena *arena, const struct view *inner, const struct dtype *dtype)
 {
     struct widened *widened = arena_alloc(arena, sizeof *widened);
-    view_init(&widened->view, arena, &widened_op, dtype, inner->rank, inner->shape);
+    view_init_shared(&widened->view, &widened_op, dtype, inner->rank, inner->shape);
     widened->inner = inner;
     return &widened->view;
 }

@@ -47,7 +47,7 @@ const struct view *view_of_permuted_blocks(struct arena *arena, const struct vie
     permuted->decoded = view_permute(arena, view_convert(arena, blocks, &f32_dtype), order);
     permuted->blocks = blocks;
     memcpy(permuted->order, order, blocks->rank * sizeof *order);
-    view_init(&permuted->view, arena, &permuted_blocks_op, &f32_dtype, blocks->rank, permuted->decoded->shape);
+    view_init_shared(&permuted->view, &permuted_blocks_op, &f32_dtype, blocks->rank, permuted->decoded->shape);
     permuted->view.scattered = permuted->decoded->scattered;
     return &permuted->view;
 }

@@ -272,7 +272,7 @@ const struct view *view_map(struct arena *arena, const struct view *view, const 
 {
     assert(dtype->block_elements == 1);
     struct mapped *mapped = arena_alloc(arena, sizeof *mapped);
-    view_init(&mapped->view, arena, &mapped_op, dtype, view->rank, view->shape);
+    view_init_shared(&mapped->view, &mapped_op, dtype, view->rank, view->shape);
     mapped->inner = view;
     mapped->map = map;
     return &mapped->view;
@@ -295,7 +295,7 @@ const struct view *view_convert(struct arena *arena, const struct view *view, co
     if (view->dtype == dtype)
         return view;
     struct converted *converted = arena_alloc(arena, sizeof *converted);
-    view_init(&converted->view, arena, &converted_op, dtype, view->rank, view->shape);
+    view_init_shared(&converted->view, &converted_op, dtype, view->rank, view->shape);
     converted->inner = view;
     return &converted->view;
 }

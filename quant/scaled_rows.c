@@ -105,7 +105,7 @@ static const struct view *rows_of(struct arena *arena, const struct view *view, 
 {
     struct rows *rows = arena_alloc(arena, sizeof *rows);
     assert(view->rank > 0);
-    view_init(&rows->view, arena, op, dtype, rank, view->shape);
+    view_init_shared(&rows->view, op, dtype, rank, view->shape);
     rows->view.scattered = view->scattered;
     rows->inner = view;
     rows->row = view_row_elements(view);

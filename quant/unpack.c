@@ -266,7 +266,7 @@ const struct view *view_lookup(struct arena *arena, const struct view *codes, co
 {
     assert(codes->dtype == &u8_dtype && table->n_elements <= TABLE_MAX);
     struct looked_up *lookup = arena_alloc(arena, sizeof *lookup);
-    view_init(&lookup->view, arena, &lookup_op, &f32_dtype, codes->rank, codes->shape);
+    view_init_shared(&lookup->view, &lookup_op, &f32_dtype, codes->rank, codes->shape);
     lookup->codes = codes;
     lookup->table = table;
     lookup->view.scattered = codes->scattered;
@@ -473,7 +473,7 @@ const struct view *view_combine(struct arena *arena, const struct view *left, en
                                 const struct view *right, const struct sharing *sharing)
 {
     struct combined *combined = arena_alloc(arena, sizeof *combined);
-    view_init(&combined->view, arena, &combined_op, &f32_dtype, left->rank, left->shape);
+    view_init_shared(&combined->view, &combined_op, &f32_dtype, left->rank, left->shape);
     combined->left = left;
     combined->right = right;
     combined->op = op;

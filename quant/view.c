@@ -26,8 +26,8 @@ uint64_t view_stored(const struct view *view, uint64_t first, struct extent *ret
     return view->op->stored != NULL && first < view->n_units ? view->op->stored(view, first, ret_extent) : 0;
 }
 
-void view_init(struct view *view, struct arena *arena, const struct view_op *op, const struct dtype *dtype,
-               unsigned rank, const uint64_t *shape)
+void view_init_shared(struct view *view, const struct view_op *op, const struct dtype *dtype, unsigned rank,
+                      const uint64_t *shape)
 {
     uint64_t n_elements = 1;
     for (unsigned i = 0; i < rank; i++)
@@ -36,11 +36,17 @@ void view_init(struct view *view, struct arena *arena, const struct view_op *op,
     *view = (struct view){
         .op = op,
         .dtype = dtype,
-        .rank = rank,
-        .shape = arena_copy(arena, shape, rank * sizeof *shape),
+        .shape = shape,
         .n_elements = n_elements,
         .n_units = n_elements / dtype->block_elements,
+        .rank = rank,
     };
+}
+
+void view_init(struct view *view, struct arena *arena, const struct view_op *op, const struct dtype *dtype,
+               unsigned rank, const uint64_t *shape)
+{
+    view_init_shared(view, op, dtype, rank, arena_copy(arena, shape, rank * sizeof *shape));
 }
 
 /* Reshape: the same units. */
@@ -375,8 +381,14 @@ struct concatenated {
     struct view view;
     size_t n_parts;
     const struct view **parts;
-    uint64_t *starts; /* n_parts + 1: where each part starts in a row, in units */
+    uint64_t width;         /* of each part in a row, in units */
+    const uint64_t *starts; /* n_parts + 1: where each part starts in a row, where their widths differ; else NULL */
 };
+
+static uint64_t part_start(const struct concatenated *joined, size_t part)
+{
+    return joined->starts != NULL ? joined->starts[part] : part * joined->width;
+}
 
 struct wanted_unit {
     const uint64_t *starts;
@@ -393,6 +405,8 @@ static bool part_ends_before(const void *context, size_t index)
 static size_t part_at(const struct concatenated *joined, uint64_t within)
 {
     const struct wanted_unit wanted = {joined->starts, within};
+    if (joined->starts == NULL)
+        return (size_t)(within / joined->width);
     return search_first(joined->n_parts, part_ends_before, &wanted);
 }
 
@@ -400,11 +414,11 @@ static size_t part_at(const struct concatenated *joined, uint64_t within)
 static const struct view *locate(const struct concatenated *joined, uint64_t unit, uint64_t *ret_first,
                                  uint64_t *ret_run)
 {
-    uint64_t row = joined->starts[joined->n_parts], within = unit % row;
+    uint64_t row = part_start(joined, joined->n_parts), within = unit % row;
     size_t part = part_at(joined, within);
-    uint64_t width = joined->starts[part + 1] - joined->starts[part];
-    *ret_first = unit / row * width + (within - joined->starts[part]);
-    *ret_run = joined->starts[part + 1] - within;
+    uint64_t start = part_start(joined, part), end = part_start(joined, part + 1);
+    *ret_first = unit / row * (end - start) + (within - start);
+    *ret_run = end - within;
     return joined->parts[part];
 }
 
@@ -434,40 +448,56 @@ static uint64_t concatenated_stored(const struct view *view, uint64_t first, str
 
 static const struct view_op concatenated_op = {"concatenate", concatenated_read, concatenated_stored};
 
+/* The units that the axes from `axis` on have together. */
+static uint64_t width_from(const struct view *view, unsigned axis)
+{
+    uint64_t width = 1;
+    for (unsigned i = axis; i < view->rank; i++)
+        width *= view->shape[i];
+    assert(width % view->dtype->block_elements == 0);
+    return width / view->dtype->block_elements;
+}
+
+/* The parts side by side from their `axis` on, as a view of that shape. */
+static const struct view *join(struct arena *arena, const struct view *const *parts, size_t n_parts, unsigned axis,
+                               unsigned rank, const uint64_t *shape)
+{
+    struct concatenated *joined = arena_alloc(arena, sizeof *joined);
+    view_init(&joined->view, arena, &concatenated_op, parts[0]->dtype, rank, shape);
+    joined->n_parts = n_parts;
+    joined->parts = arena_copy(arena, parts, n_parts * sizeof *parts);
+    joined->width = width_from(parts[0], axis);
+    bool is_even = true;
+    for (size_t i = 0; i < n_parts; i++) {
+        assert(parts[i]->dtype == parts[0]->dtype);
+        is_even &= width_from(parts[i], axis) == joined->width;
+        joined->view.scattered |= parts[i]->scattered;
+    }
+    if (is_even)
+        return &joined->view;
+    uint64_t *starts = arena_array(arena, n_parts + 1, sizeof *starts);
+    for (size_t i = 0; i < n_parts; i++)
+        starts[i + 1] = starts[i] + width_from(parts[i], axis);
+    joined->starts = starts;
+    return &joined->view;
+}
+
 const struct view *view_concatenate(struct arena *arena, const struct view *const *parts, size_t n_parts, unsigned axis)
 {
     assert(n_parts > 0 && axis < parts[0]->rank);
-    struct concatenated *joined = arena_alloc(arena, sizeof *joined);
     uint64_t shape[VIEW_MAX_RANK];
     memcpy(shape, parts[0]->shape, parts[0]->rank * sizeof *shape);
-    shape[axis] = 0;
-    joined->n_parts = n_parts;
-    joined->parts = arena_copy(arena, parts, n_parts * sizeof *parts);
-    joined->starts = arena_array(arena, n_parts + 1, sizeof *joined->starts);
-    for (size_t i = 0; i < n_parts; i++) {
-        uint64_t width = 1;
-        for (unsigned j = axis; j < parts[i]->rank; j++)
-            width *= parts[i]->shape[j];
-        assert(parts[i]->dtype == parts[0]->dtype && width % parts[i]->dtype->block_elements == 0);
-        joined->starts[i + 1] = joined->starts[i] + width / parts[i]->dtype->block_elements;
+    for (size_t i = 1; i < n_parts; i++)
         shape[axis] += parts[i]->shape[axis];
-    }
-    view_init(&joined->view, arena, &concatenated_op, parts[0]->dtype, parts[0]->rank, shape);
-    for (size_t i = 0; i < n_parts; i++)
-        joined->view.scattered |= parts[i]->scattered;
-    return &joined->view;
+    return join(arena, parts, n_parts, axis, parts[0]->rank, shape);
 }
 
 const struct view *view_stack(struct arena *arena, const struct view *const *parts, size_t n_parts)
 {
     assert(n_parts > 0 && parts[0]->rank < VIEW_MAX_RANK);
-    const struct view **layers = arena_array(arena, n_parts, sizeof *layers);
-    for (size_t i = 0; i < n_parts; i++) {
-        uint64_t shape[VIEW_MAX_RANK] = {1};
-        memcpy(shape + 1, parts[i]->shape, parts[i]->rank * sizeof *shape);
-        layers[i] = view_reshape(arena, parts[i], parts[i]->rank + 1, shape);
-    }
-    return view_concatenate(arena, layers, n_parts, 0);
+    uint64_t shape[VIEW_MAX_RANK] = {n_parts};
+    memcpy(shape + 1, parts[0]->shape, parts[0]->rank * sizeof *shape);
+    return join(arena, parts, n_parts, 0, parts[0]->rank + 1, shape);
 }
 
 /* Literal: units in memory. */

@@ -51,9 +51,9 @@ struct view_op {
 struct view {
     const struct view_op *op;
     const struct dtype *dtype;
-    unsigned rank;
     const uint64_t *shape; /* elements */
     uint64_t n_elements, n_units;
+    unsigned rank;
     /* neighbours lie apart, as in a transpose: many are read at once much sooner than a few at a time */
     bool scattered;
 };
@@ -78,6 +78,10 @@ bool view_read_runs(const struct view *view, const struct runs *runs, void *out,
 /* Fills in the common part of a view whose op the caller defines (see view.c for examples). */
 void view_init(struct view *view, struct arena *arena, const struct view_op *op, const struct dtype *dtype,
                unsigned rank, const uint64_t *shape);
+
+/* The same where the shape lives as long as the view and need not be copied: that of another view, say. */
+void view_init_shared(struct view *view, const struct view_op *op, const struct dtype *dtype, unsigned rank,
+                      const uint64_t *shape);
 
 /* The same units under another shape of as many elements. */
 const struct view *view_reshape(struct arena *arena, const struct view *view, unsigned rank, const uint64_t *shape);

@@ -124,7 +124,7 @@ const struct view *view_of_repacked(struct arena *arena, const struct repacking 
         n_columns % repacking->group_size != 0)
         return NULL;
     struct repacked *repacked = arena_alloc(arena, sizeof *repacked);
-    view_init(&repacked->view, arena, &repacked_op, dtype_by_name(name), 2, repacking->codes->shape);
+    view_init_shared(&repacked->view, &repacked_op, dtype_by_name(name), 2, repacking->codes->shape);
     repacked->of = *repacking;
     repacked->n_groups = n_columns / repacking->group_size;
     repacked->view.scattered = repacking->codes->scattered || repacking->scales->scattered;

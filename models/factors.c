@@ -63,8 +63,8 @@ static bool read_weight(struct factors *factors, const struct relation_job *job,
     if (is_gathered && member >= weight->n_members)
         return true; /* another tensor has the name */
     for (unsigned kind = 0; kind < KINDS; kind++)
-        if (unpacked->factors[kind] != NULL &&
-            !view_read(unpacked->factors[kind], 0, 1, &weight->values[kind][is_gathered ? member : 0], error))
+        if (unpacked->forms->factors[kind] != NULL &&
+            !view_read(unpacked->forms->factors[kind], 0, 1, &weight->values[kind][is_gathered ? member : 0], error))
             return error_prefix(error, "tensor '%.200s'", unpacked->name);
     return true;
 }
@@ -75,8 +75,8 @@ struct factors *factors_read(const struct relation_job *job, const struct unpack
     struct factors *factors = memory_alloc(sizeof *factors);
     *factors = (struct factors){.arena = job->arena};
     for (size_t i = 0; i < job->set->n_tensors; i++)
-        if (unpacked[i] != NULL && unpacked[i]->blocks != NULL &&
-            (unpacked[i]->factors[0] != NULL || unpacked[i]->factors[1] != NULL) &&
+        if (unpacked[i] != NULL && unpacked[i]->forms->blocks != NULL &&
+            (unpacked[i]->forms->factors[0] != NULL || unpacked[i]->forms->factors[1] != NULL) &&
             !read_weight(factors, job, &job->set->tensors[i], unpacked[i], error)) {
             factors_free(factors);
             return NULL;

@@ -277,8 +277,15 @@ const struct view *view_lookup(struct arena *arena, const struct view *codes, co
 
 enum { CHUNK_ELEMENTS = 16384, SCATTERED_ELEMENTS = 1 << 21 };
 
-struct combined {
+struct combining {
     struct view view;
+    const struct view *left, *right;
+    struct sharing sharing;
+    enum combination op;
+};
+
+/* What follows of it: found for each range, not kept. */
+struct combined {
     const struct view *left, *right;
     enum combination op;
     const struct combine_kernels *kernels;
@@ -442,18 +449,38 @@ static struct chunk next_chunk(const struct combined *combined, uint64_t first, 
     return chunk;
 }
 
+static struct combined combined_of(const struct view *left, enum combination op, const struct view *right,
+                                   const struct sharing *sharing)
+{
+    struct combined combined = {
+        .left = left,
+        .right = right,
+        .op = op,
+        .kernels = combine_kernels(),
+        .sharing = *sharing,
+        .n_columns = view_row_elements(left),
+        .n_rows = left->rank >= 2 ? left->shape[left->rank - 2] : 1,
+        .shared_columns = view_row_elements(right),
+        .shared_rows = right->rank >= 2 ? right->shape[right->rank - 2] : 1,
+    };
+    uint64_t shared_matrix = combined.shared_rows * combined.shared_columns;
+    combined.shared_matrix = right->n_elements > shared_matrix ? shared_matrix : 0;
+    return combined;
+}
+
 static bool combined_read(const struct view *view, uint64_t first, uint64_t count, void *out, struct error *error)
 {
-    const struct combined *combined = (const struct combined *)view;
+    const struct combining *combining = (const struct combining *)view;
+    const struct combined combined = combined_of(combining->left, combining->op, combining->right, &combining->sharing);
     uint64_t most = view->scattered ? SCATTERED_ELEMENTS : CHUNK_ELEMENTS;
     bool aligned = (uintptr_t)out % sizeof(float) == 0, good = true;
     float *values = aligned ? out : memory_alloc((count < most ? count : most) * sizeof *values);
     unsigned char *to = out;
     while (count > 0 && good) {
-        struct chunk chunk = next_chunk(combined, first, count, most);
+        struct chunk chunk = next_chunk(&combined, first, count, most);
         uint64_t n = chunk.n_rows * chunk.n_columns;
-        good = convert_read(combined->left, encoding_of(&f32_dtype), first, n, values, error) &&
-               combine_chunk(combined, &chunk, values, error);
+        good = convert_read(combined.left, encoding_of(&f32_dtype), first, n, values, error) &&
+               combine_chunk(&combined, &chunk, values, error);
         if (aligned)
             values += n;
         else if (good)
@@ -472,28 +499,23 @@ static const struct view_op combined_op = {"combine", combined_read, NULL, NULL}
 const struct view *view_combine(struct arena *arena, const struct view *left, enum combination op,
                                 const struct view *right, const struct sharing *sharing)
 {
-    struct combined *combined = arena_alloc(arena, sizeof *combined);
-    view_init_shared(&combined->view, &combined_op, &f32_dtype, left->rank, left->shape);
-    combined->left = left;
-    combined->right = right;
-    combined->op = op;
-    combined->kernels = combine_kernels();
-    combined->sharing = *sharing;
-    combined->n_columns = view_row_elements(left);
-    combined->n_rows = left->rank >= 2 ? left->shape[left->rank - 2] : 1;
-    combined->shared_columns = view_row_elements(right);
-    combined->shared_rows = right->rank >= 2 ? right->shape[right->rank - 2] : 1;
-    uint64_t shared_matrix = combined->shared_rows * combined->shared_columns;
-    combined->shared_matrix = right->n_elements > shared_matrix ? shared_matrix : 0;
-    assert(left->n_elements == 0 || right->n_elements % shared_matrix == 0);
-    assert(left->n_elements == 0 || combined->shared_rows == (combined->n_rows + sharing->rows - 1) / sharing->rows);
+    const struct combined combined = combined_of(left, op, right, sharing);
+    assert(left->n_elements == 0 || right->n_elements % (combined.shared_rows * combined.shared_columns) == 0);
+    assert(left->n_elements == 0 || combined.shared_rows == (combined.n_rows + sharing->rows - 1) / sharing->rows);
     assert(left->n_elements == 0 || sharing->groups != NULL ||
-           combined->shared_columns == (combined->n_columns + sharing->columns - 1) / sharing->columns);
+           combined.shared_columns == (combined.n_columns + sharing->columns - 1) / sharing->columns);
     assert(sharing->groups == NULL ||
-           (sharing->groups->n_elements == combined->n_columns && sharing->groups->dtype->kind == DTYPE_INTEGER &&
-            sharing->groups->dtype->block_bytes >= 4 && combined->shared_columns <= SHARING_MAX_GROUPS));
-    combined->view.scattered = left->scattered || right->scattered;
-    return &combined->view;
+           (sharing->groups->n_elements == combined.n_columns && sharing->groups->dtype->kind == DTYPE_INTEGER &&
+            sharing->groups->dtype->block_bytes >= 4 && combined.shared_columns <= SHARING_MAX_GROUPS));
+    (void)combined;
+    struct combining *combining = arena_alloc(arena, sizeof *combining);
+    view_init_shared(&combining->view, &combined_op, &f32_dtype, left->rank, left->shape);
+    combining->left = left;
+    combining->right = right;
+    combining->sharing = *sharing;
+    combining->op = op;
+    combining->view.scattered = left->scattered || right->scattered;
+    return &combining->view;
 }
 
 const struct view *view_combine_one(struct arena *arena, const struct view *left, enum combination op,

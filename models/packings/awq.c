@@ -56,7 +56,7 @@ static const struct view *scale_codes(const struct packed *packed, const struct 
     struct arena *arena = packed->input->arena;
     const struct sharing sharing = {1, group_size, NULL};
     if (!json_bool(json_get(packed->input->config, "zero_point"), true))
-        packed->unpacked->repacked = view_of_repacked(
+        packed->unpacked->forms->repacked = view_of_repacked(
             arena, &(struct repacking){codes, scales, NULL, BITS, group_size, .zeros = zeros, .zero = MIDDLE});
     return view_combine(arena, view_combine(arena, codes, SUBTRACT, zeros, &sharing), MULTIPLY, scales, &sharing);
 }

@@ -42,7 +42,7 @@ static bool unpack(const struct packing_input *input, const struct tensor *key, 
     const struct view *quotient = view_combine_one(arena, ternary, DIVIDE, scale);
     bool is_product = json_string_is(json_get(input->config, "linear_class"), "autobitlinear");
     unpacked->view = is_product ? view_combine_one(arena, ternary, MULTIPLY, scale) : quotient;
-    unpacked->converted = quotient;
+    unpacked->forms->converted = quotient;
     unpacked->bits = BITS;
     return true;
 }

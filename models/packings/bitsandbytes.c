@@ -170,7 +170,7 @@ static bool unpack_4(struct packed *packed, const struct kind *kind)
     const struct sharing sharing = {1, state.block_size, NULL};
     packed->unpacked->view =
         view_reshape(arena, view_combine(arena, values, MULTIPLY, factors, &sharing), 2, state.shape);
-    packed->unpacked->dtype = state.dtype;
+    packed->unpacked->forms->dtype = state.dtype;
     packed->unpacked->bits = 4;
     const struct view *map; /* is stored, and not looked at */
     return packed_find(packed, ".weight.quant_map", F16_F32, &map);

@@ -113,7 +113,7 @@ static void repack(const struct packed *packed, const struct layout *layout, str
     repacking->group_size = layout->group_size;
     repacking->zero = (uint8_t)((1u << (layout->bits - 1)) - is_first_version(packed->input));
     if (json_bool(json_get(config, "sym"), false) && !json_bool(json_get(config, "desc_act"), false))
-        packed->unpacked->repacked = view_of_repacked(packed->input->arena, repacking);
+        packed->unpacked->forms->repacked = view_of_repacked(packed->input->arena, repacking);
 }
 
 static const struct view *put_together(const struct packed *packed, const struct layout *layout,

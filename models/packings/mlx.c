@@ -53,7 +53,7 @@ static bool unpack(const struct packing_input *input, const struct tensor *key, 
                                               : view_fields(arena, view_reinterpret(arena, words, &u8_dtype), &fields);
     unpacked->view = view_combine(arena, view_combine(arena, codes, MULTIPLY, scales, &sharing), ADD, biases, &sharing);
     unpacked->bits = (unsigned)bits;
-    unpacked->repacked = view_of_repacked(
+    unpacked->forms->repacked = view_of_repacked(
         arena, &(struct repacking){codes, scales, biases, .bits = (unsigned)bits, .group_size = group_size});
     return true;
 }

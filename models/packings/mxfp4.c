@@ -111,7 +111,7 @@ static bool unpack(const struct packing_input *input, const struct tensor *key, 
         order[i] = i;
     order[blocks->rank - 2] = blocks->rank - 1;
     order[blocks->rank - 1] = blocks->rank - 2;
-    unpacked->blocks = view_of_permuted_blocks(arena, blocks, order);
+    unpacked->forms->blocks = view_of_permuted_blocks(arena, blocks, order);
     unpacked->view = view_permute(arena, packed_mxfp4(arena, flat_rows(arena, tensor_view(key, arena)), scales), order);
     unpacked->bits = 4;
     return true;

@@ -58,7 +58,7 @@ static bool unpack(const struct packing_input *input, const struct tensor *key, 
     scales = view_reinterpret(arena, scales, &u8_dtype);
     unpacked->view = packed_mxfp4(arena, bytes, scales);
     unpacked->bits = 4;
-    unpacked->blocks = make_blocks(arena, bytes, scales);
+    unpacked->forms->blocks = make_blocks(arena, bytes, scales);
     unpacked->is_of_some = true;
     unpacked->beyond = "packed MXFP4 of this family";
     return true;

@@ -145,9 +145,9 @@ static bool unpack(const struct packing_input *input, const struct tensor *key, 
         scaled = view_combine_one(arena, scales, is_divisor ? DIVIDE : MULTIPLY, all);
     unpacked->view =
         view_combine(arena, view_reinterpret(arena, bytes, dtype_by_name("F4")), MULTIPLY, scaled, &sharing);
-    unpacked->blocks = make_blocks(arena, bytes, scales);
-    unpacked->factors[0] = factor_of(arena, all, is_divisor);
-    unpacked->factors[1] = factor_of(arena, inputs, is_divisor);
+    unpacked->forms->blocks = make_blocks(arena, bytes, scales);
+    unpacked->forms->factors[0] = factor_of(arena, all, is_divisor);
+    unpacked->forms->factors[1] = factor_of(arena, inputs, is_divisor);
     unpacked->bits = 4;
     unpacked->beyond = find_beyond(unpacked->name);
     return true;

@@ -156,7 +156,7 @@ static bool unpack(const struct packing_input *input, const struct tensor *key, 
         return false;
     const struct view *codes = cut(input->arena, &layout, words, layout.n_columns);
     if (sharing.groups == NULL && packing_partner(input, key, own, ".weight_zero_point") == NULL)
-        unpacked->repacked = view_of_repacked(
+        unpacked->forms->repacked = view_of_repacked(
             input->arena, &(struct repacking){codes, scale, .bits = layout.bits, .group_size = sharing.columns});
     codes = center(&packed, &layout, codes, &sharing);
     if (codes == NULL)

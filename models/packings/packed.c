@@ -25,7 +25,7 @@ static unsigned kind_of(const struct dtype *dtype)
 struct packed packed_begin(const struct packing_input *input, const struct tensor *key, const char *own,
                            struct unpacked *unpacked, struct error *error)
 {
-    unpacked->stem = key->name_length - strlen(own);
+    unpacked->stem = key->name_length - (uint32_t)strlen(own);
     return (struct packed){input, key, unpacked->stem, unpacked, error};
 }
 

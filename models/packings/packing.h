@@ -28,24 +28,30 @@ struct packing_input {
 /* Where plain tensors are in the order of the converter. */
 enum packing_place { BEFORE_ALL, IN_PLACE, AFTER_ALL };
 
-/* One weight. */
+/* What else may be known of a weight. */
+struct unpacked_forms {
+    const struct view *blocks;     /* its values as ggml has them; NULL: it has none of the kind */
+    const struct view *repacked;   /* blocks that decode to the same values; NULL: blocks, or none */
+    const struct view *factors[2]; /* F32 [1]: what blocks, and inputs, are multiplied with; NULL: 1 */
+    const struct view *converted;  /* what the converter makes of it, where that is something else; may be NULL */
+    const struct dtype *dtype;     /* before it was packed, where it says so itself; may be NULL */
+};
+
+/* One weight. There may be 200,000. */
 struct unpacked {
     const struct packing *packing;
     const char *name;
-    const struct view *view;       /* its values */
-    const struct view *blocks;     /* the same as ggml has them; NULL: it has none of the kind */
-    const struct view *repacked;   /* blocks that decode to the same values; NULL: blocks, or none */
-    const struct view *factors[2]; /* F32 [1]: what blocks, and inputs, are multiplied with; NULL: 1 */
-    const struct tensor **parts;   /* that are in it, the key first; in no other weight */
-    unsigned n_parts;
-    size_t stem;                  /* bytes of the key's name that those of its parts begin with */
-    unsigned bits;                /* of an element */
-    const struct dtype *dtype;    /* before it was packed, where it says so itself; may be NULL */
-    const struct view *converted; /* what the converter makes of it, where that is something else; may be NULL */
+    const struct view *view;      /* its values */
+    struct unpacked_forms *forms; /* there for whoever unpacks it to fill in; after that those that know nothing share
+                                   * one */
+    const struct tensor **parts;  /* that are in it, the key first; in no other weight */
     const char *beyond;           /* what the converter would refuse in it; NULL: nothing */
     const char *refusal;          /* why it has no values: no view is there then */
-    bool is_twin;                 /* another one before it has the name */
-    bool is_of_some;              /* only of families that keep MXFP4 the converter takes it, and writes the blocks */
+    uint32_t stem;                /* bytes of the key's name that those of its parts begin with */
+    unsigned bits;                /* of an element */
+    uint8_t n_parts;
+    bool is_twin;    /* another one before it has the name */
+    bool is_of_some; /* only of families that keep MXFP4 the converter takes it, and writes the blocks */
 };
 
 struct packing {

@@ -190,16 +190,23 @@ static const struct packing *packing_of_key(const struct packing_input *input, c
     return NULL;
 }
 
+static struct unpacked_forms no_forms; /* stays empty */
+
 static void unpack(const struct packing_input *input, const struct tensor *key, struct unpacked *unpacked)
 {
     const struct tensor *parts[PACKING_MAX_PARTS] = {key};
+    struct unpacked_forms forms = {0};
     struct error error;
+    unpacked->forms = &forms;
     unpacked->parts = parts;
     unpacked->n_parts = 1;
     if (!unpacked->packing->unpack(input, key, unpacked, &error)) {
         unpacked->refusal = arena_strdup(input->arena, error.message);
-        unpacked->view = unpacked->blocks = unpacked->repacked = unpacked->converted = NULL;
+        unpacked->view = NULL;
+        forms = no_forms;
     }
+    bool has_none = memcmp(&forms, &no_forms, sizeof forms) == 0;
+    unpacked->forms = has_none ? &no_forms : arena_copy(input->arena, &forms, sizeof forms);
     unpacked->parts = arena_copy(input->arena, parts, unpacked->n_parts * sizeof(struct tensor *));
     if (unpacked->name == NULL)
         unpacked->name = key->name;
@@ -225,7 +232,8 @@ static void refuse_twins(const struct packing_input *input, struct unpacked_weig
         second->is_twin = true;
         second->refusal =
             arena_printf(input->arena, "it is packed as %s and as %s", first->packing->name, second->packing->name);
-        second->view = second->blocks = second->repacked = second->converted = NULL;
+        second->view = NULL;
+        second->forms = &no_forms;
     }
     free(sorted);
 }
@@ -321,7 +329,7 @@ static void leave_out_parts(struct unpacking *unpacking, const struct unpacked *
 /* Whether what the weight's blocks are for is wanted. */
 static bool has_blocks(const struct unpacking *unpacking, const struct unpacked *unpacked)
 {
-    return unpacked->blocks != NULL && (!unpacked->is_of_some || unpacking->wish->keeps_mxfp4);
+    return unpacked->forms->blocks != NULL && (!unpacked->is_of_some || unpacking->wish->keeps_mxfp4);
 }
 
 /* A plain tensor of the same name gives its place to the packed one. */
@@ -357,17 +365,17 @@ static void leave_out_activations(struct unpacking *unpacking)
 
 static const struct view *view_of(const struct unpacking *unpacking, const struct unpacked *unpacked)
 {
-    const struct dtype *dtype = unpacked->dtype != NULL ? unpacked->dtype : unpacking->packed->dtype;
+    const struct dtype *dtype = unpacked->forms->dtype != NULL ? unpacked->forms->dtype : unpacking->packed->dtype;
     bool keeps_blocks = unpacking->wish->keeps_blocks;
-    if (keeps_blocks && unpacked->repacked != NULL && view_repacked_holds(unpacked->repacked))
-        return unpacked->repacked;
-    if (keeps_blocks && unpacked->blocks != NULL)
-        return unpacked->blocks;
+    if (keeps_blocks && unpacked->forms->repacked != NULL && view_repacked_holds(unpacked->forms->repacked))
+        return unpacked->forms->repacked;
+    if (keeps_blocks && unpacked->forms->blocks != NULL)
+        return unpacked->forms->blocks;
     if (unpacking->is_foreign)
         return view_convert(unpacking->wish->arena, unpacked->view, dtype);
     if (has_blocks(unpacking, unpacked))
-        return unpacked->blocks;
-    return unpacked->converted != NULL ? unpacked->converted : unpacked->view;
+        return unpacked->forms->blocks;
+    return unpacked->forms->converted != NULL ? unpacked->forms->converted : unpacked->view;
 }
 
 static bool add_weight(struct unpacking *unpacking, const struct unpacked *unpacked, struct tensor_set *set,

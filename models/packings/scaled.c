@@ -195,7 +195,7 @@ static bool unpack(const struct packing_input *input, const struct tensor *key, 
     unpacked->view = view_combine(arena, weight, MULTIPLY, scale, &sharing);
     unpacked->bits = 8;
     if (spelling == &spellings[EXPONENTS] && weight->rank >= 2)
-        unpacked->blocks = as_blocks(arena, unpacked->view);
+        unpacked->forms->blocks = as_blocks(arena, unpacked->view);
     return true;
 }
 

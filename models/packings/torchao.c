@@ -89,7 +89,7 @@ static bool unpack(const struct packing_input *input, const struct tensor *key, 
         return false;
     unpacked->view = combine(&packed, zero != NULL ? combine(&packed, codes, SUBTRACT, zero) : codes, MULTIPLY, scale);
     unpacked->bits = 8;
-    unpacked->dtype = shell->dtype;
+    unpacked->forms->dtype = shell->dtype;
     return true;
 }
 

@@ -68,14 +68,15 @@ static void check(const struct weight *weights, size_t n_weights, const char *na
     struct facts facts = {.n_layers = 2};
     struct tensor_set *set = tensor_set_new(arena);
     struct unpacked all[MAX_WEIGHTS] = {{0}};
+    struct unpacked_forms forms[MAX_WEIGHTS] = {{0}};
     const struct unpacked *unpacked[MAX_WEIGHTS + 1] = {NULL};
     char text[1024] = "";
     facts_set(&facts, "expert", 2);
     const struct view *view = view_literal(arena, &f32_dtype, 1, &one, &zero);
     for (size_t i = 0; i < n_weights; i++) {
         tensor_set_add_view(set, weights[i].name, view);
-        all[i] = (struct unpacked){
-            .name = weights[i].name,
+        all[i] = (struct unpacked){.name = weights[i].name, .forms = &forms[i]};
+        forms[i] = (struct unpacked_forms){
             .blocks = weights[i].is_plain ? NULL : view,
             .factors = {factor_of(arena, weights[i].scale), factor_of(arena, weights[i].input_scale)},
         };

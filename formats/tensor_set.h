@@ -7,7 +7,7 @@
  * views of its tensors live there, or in an arena that is freed later. Sources belong to the checkpoint and live longer
  * than all.
  *
- * Memory is counted, since 100,000 tensors are ordinary: a sealed set costs 96 bytes a tensor besides names and shapes.
+ * Memory is counted, since 100,000 tensors are ordinary: a sealed set costs 88 bytes a tensor besides names and shapes.
  * A view of a stored tensor is made when somebody asks for it. */
 #pragma once
 
@@ -22,7 +22,6 @@ struct tensor {
     const char *name; /* any bytes but for the NUL that ends it in memory; may hold NULs itself */
     uint32_t name_length;
     uint8_t rank;
-    bool is_unpacked; /* put together of packed parts: there are no bytes of it */
     const struct dtype *dtype;
     const uint64_t *shape;   /* elements */
     const uint64_t *strides; /* elements; NULL: row-major without gaps */
@@ -36,9 +35,6 @@ struct tensor {
 
     /* Where values cannot be shown, why: "sparse tensors are not supported". It is listed, without files of values. */
     const char *refusal;
-
-    /* For one that is unpacked, of a name that one of its parts has: that part. NULL for all others. */
-    const struct tensor *part;
 };
 
 struct tensor_set {

@@ -81,7 +81,7 @@ static bool begin(struct naming *naming, const struct checkpoint *checkpoint, st
     return naming->job.relation != NULL;
 }
 
-const struct importance *importances_of(const struct checkpoint *checkpoint, const struct tensor_set *set,
+const struct importance *importances_of(const struct checkpoint *checkpoint, const struct shown *shown,
                                         const struct imatrix *imatrix, const struct imatrix_filter *filter,
                                         struct arena *arena)
 {
@@ -89,10 +89,12 @@ const struct importance *importances_of(const struct checkpoint *checkpoint, con
         return NULL;
     struct naming naming = {.job = {.relation = NULL}};
     struct arena *scratch = arena_new();
-    struct importance *importances = arena_array(arena, set->n_tensors + 1, sizeof *importances);
+    size_t n_tensors = shown_count(shown);
+    struct importance *importances = arena_array(arena, n_tensors + 1, sizeof *importances);
     bool is_named = begin(&naming, checkpoint, scratch);
-    for (size_t i = 0; i < set->n_tensors; i++) {
-        const struct tensor *tensor = &set->tensors[i];
+    for (size_t i = 0; i < n_tensors; i++) {
+        struct tensor room;
+        const struct tensor *tensor = shown_tensor(shown, i, &room);
         importances[i] = imatrix_importance(imatrix_find(imatrix, filter, tensor->name), tensor);
         if (is_named && importances[i].columns == NULL)
             importances[i] = related(&naming, tensor, imatrix, filter);

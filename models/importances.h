@@ -3,11 +3,11 @@
  * becomes several, is not weighed. */
 #pragma once
 
-#include "formats/checkpoint.h"
 #include "models/imatrix.h"
+#include "models/shown.h"
 
-/* Of each tensor of the set, which is the checkpoint's, packed weights put together or not; in the arena. Where nothing
- * is known there are no columns. NULL where there is no matrix. */
-const struct importance *importances_of(const struct checkpoint *checkpoint, const struct tensor_set *set,
+/* Of each tensor of the checkpoint that is shown, packed weights put together or not; in the arena. Where nothing is
+ * known there are no columns. NULL where there is no matrix. */
+const struct importance *importances_of(const struct checkpoint *checkpoint, const struct shown *shown,
                                         const struct imatrix *imatrix, const struct imatrix_filter *filter,
                                         struct arena *arena);

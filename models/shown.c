@@ -9,9 +9,8 @@
 struct showing {
     const struct checkpoint *checkpoint;
     const struct tensor_set *stored;
-    const struct unpacked **in_place; /* of each stored tensor */
-    const struct unpacked **unpacked; /* of the result */
-    struct tensor_set *set;
+    const struct unpacked **unpacked; /* of each tensor of the result */
+    struct tensor_set *added;
 };
 
 static bool is_part(const struct unpacked *unpacked, const struct tensor *tensor)
@@ -22,86 +21,103 @@ static bool is_part(const struct unpacked *unpacked, const struct tensor *tensor
     return false;
 }
 
-/* Adds a weight; `part` is the stored tensor of its name. */
-static void add_weight(struct showing *showing, const struct unpacked *unpacked, const struct tensor *part)
+static struct tensor tensor_of(const struct unpacked *unpacked)
 {
     static const uint64_t nothing[1] = {0};
     struct tensor tensor = {
         .name = unpacked->name,
         .name_length = (uint32_t)strlen(unpacked->name),
-        .is_unpacked = true,
         .dtype = &f32_dtype,
         .rank = 1,
         .shape = nothing,
         .view = unpacked->view,
         .refusal = unpacked->refusal,
-        .part = part,
     };
     if (unpacked->view != NULL) {
         tensor.dtype = unpacked->view->dtype;
         tensor.rank = (uint8_t)unpacked->view->rank;
         tensor.shape = unpacked->view->shape;
     }
-    showing->unpacked[showing->set->n_tensors] = unpacked;
-    tensor_set_add(showing->set, &tensor);
+    return tensor;
 }
 
-/* The stored tensor that is called as the weight; NULL: none. */
-static const struct tensor *find_stored(const struct tensor_set *stored, const struct unpacked *unpacked)
+/* A weight that is called as a part of it takes its place; one of a new name comes after all. */
+static void place_weight(struct showing *showing, const struct unpacked *unpacked)
 {
-    return tensor_set_find_near(stored, unpacked->parts[0], unpacked->name, strlen(unpacked->name));
-}
-
-/* Finds the places of weights that are called as a part of them. */
-static void find_places(struct showing *showing, const struct unpacked_weights *found)
-{
-    for (size_t i = 0; i < found->n_weights; i++) {
-        const struct unpacked *unpacked = &found->weights[i];
-        const struct tensor *stored = find_stored(showing->stored, unpacked);
-        if (stored == NULL)
-            continue;
-        if (is_part(unpacked, stored))
-            showing->in_place[stored - showing->stored->tensors] = unpacked;
-        else
-            checkpoint_note(showing->checkpoint,
-                            "tensor '%.200s' is there both plain and packed (%s): tensors/ has the plain one",
-                            unpacked->name, unpacked->packing->name);
-    }
-}
-
-static bool add_all(struct showing *showing, const struct unpacked_weights *found)
-{
-    struct error error;
     const struct tensor_set *stored = showing->stored;
-    for (size_t i = 0; i < stored->n_tensors; i++)
-        if (showing->in_place[i] != NULL)
-            add_weight(showing, showing->in_place[i], &stored->tensors[i]);
-        else
-            tensor_set_add(showing->set, &stored->tensors[i]);
-    for (size_t i = 0; i < found->n_weights; i++)
-        if (!found->weights[i].is_twin && find_stored(stored, &found->weights[i]) == NULL)
-            add_weight(showing, &found->weights[i], NULL);
-    return tensor_set_seal(showing->set, &error);
+    const struct tensor *named =
+        tensor_set_find_near(stored, unpacked->parts[0], unpacked->name, strlen(unpacked->name));
+    if (named != NULL && is_part(unpacked, named)) {
+        showing->unpacked[named - stored->tensors] = unpacked;
+    } else if (named != NULL) {
+        checkpoint_note(showing->checkpoint,
+                        "tensor '%.200s' is there both plain and packed (%s): tensors/ has the plain one",
+                        unpacked->name, unpacked->packing->name);
+    } else if (!unpacked->is_twin) {
+        struct tensor tensor = tensor_of(unpacked);
+        showing->unpacked[stored->n_tensors + showing->added->n_tensors] = unpacked;
+        tensor_set_add(showing->added, &tensor);
+    }
 }
 
 struct shown shown_of(const struct checkpoint *checkpoint, struct arena *arena)
 {
     const struct unpacked_weights *found = &packings_of(checkpoint)->found;
-    size_t n_tensors = checkpoint->tensors->n_tensors;
+    struct error error;
     if (found->n_weights == 0)
         return (struct shown){.set = checkpoint->tensors};
     struct showing showing = {
         .checkpoint = checkpoint,
         .stored = checkpoint->tensors,
-        .in_place = memory_alloc(n_tensors * sizeof *showing.in_place),
-        .unpacked = arena_array(arena, n_tensors + found->n_weights, sizeof *showing.unpacked),
-        .set = tensor_set_new(arena),
+        .unpacked = arena_array(arena, checkpoint->tensors->n_tensors + found->n_weights, sizeof *showing.unpacked),
+        .added = tensor_set_new(arena),
     };
-    memset(showing.in_place, 0, n_tensors * sizeof *showing.in_place);
-    find_places(&showing, found);
-    bool is_all = add_all(&showing, found);
-    free(showing.in_place);
-    return is_all ? (struct shown){showing.set, showing.unpacked} : (struct shown){.set = checkpoint->tensors};
+    for (size_t i = 0; i < found->n_weights; i++)
+        place_weight(&showing, &found->weights[i]);
+    if (!tensor_set_seal(showing.added, &error))
+        return (struct shown){.set = checkpoint->tensors};
+    return (struct shown){.set = checkpoint->tensors, .added = showing.added, .unpacked = showing.unpacked};
+}
+
+size_t shown_count(const struct shown *shown)
+{
+    return shown->set->n_tensors + (shown->added != NULL ? shown->added->n_tensors : 0);
+}
+
+const struct tensor *shown_tensor(const struct shown *shown, size_t index, struct tensor *room)
+{
+    size_t n_stored = shown->set->n_tensors;
+    if (index >= n_stored)
+        return &shown->added->tensors[index - n_stored];
+    if (shown_unpacked(shown, index) == NULL)
+        return &shown->set->tensors[index];
+    *room = tensor_of(shown_unpacked(shown, index));
+    return room;
+}
+
+const struct tensor *shown_stored(const struct shown *shown, size_t index)
+{
+    return index < shown->set->n_tensors ? &shown->set->tensors[index] : NULL;
+}
+
+const struct unpacked *shown_unpacked(const struct shown *shown, size_t index)
+{
+    return shown->unpacked != NULL ? shown->unpacked[index] : NULL;
+}
+
+bool shown_find(const struct shown *shown, const char *name, size_t name_length, size_t *ret_index)
+{
+    size_t before = 0;
+    const struct tensor_set *set = shown->set;
+    const struct tensor *found = tensor_set_find(set, name, name_length);
+    if (found == NULL && shown->added != NULL) {
+        before = set->n_tensors;
+        set = shown->added;
+        found = tensor_set_find(set, name, name_length);
+    }
+    if (found != NULL)
+        *ret_index = before + (size_t)(found - set->tensors);
+    return found != NULL;
 }
 
 /* The tensors of a model, those that lie in the source as they are told by their place. */

@@ -9,7 +9,8 @@
 #include "quant/encoding.h"
 
 struct shown {
-    const struct tensor_set *set;           /* sealed; the checkpoint's own where nothing is packed */
+    const struct tensor_set *set;           /* sealed: as stored, or under other names */
+    const struct tensor_set *added;         /* sealed: those that come after them; NULL: none */
     const struct unpacked *const *unpacked; /* of each tensor; NULL: it is as stored. NULL: nothing is packed */
     struct canonical_model *canonical;      /* what the set is of, and freed with it; NULL: the checkpoint alone */
     struct gguf_model *gguf;
@@ -28,6 +29,20 @@ struct shown shown_of(const struct checkpoint *checkpoint, struct arena *arena);
  * all. */
 bool shown_renamed(const struct checkpoint *checkpoint, enum shown_names names, struct arena *arena,
                    struct shown *ret_shown, struct error *error);
+
+size_t shown_count(const struct shown *shown);
+
+/* One of them: of the set where it is as stored, else a tensor that is made in `room`. */
+const struct tensor *shown_tensor(const struct shown *shown, size_t index, struct tensor *room);
+
+/* Of which there are bytes under that name; NULL: there are none. */
+const struct tensor *shown_stored(const struct shown *shown, size_t index);
+
+/* What it is put together of; NULL: it is as stored. */
+const struct unpacked *shown_unpacked(const struct shown *shown, size_t index);
+
+/* False where there is none of that name. */
+bool shown_find(const struct shown *shown, const char *name, size_t name_length, size_t *ret_index);
 
 /* Frees what the set is of: nothing of it may be used after that. */
 void shown_close(struct shown *shown);

@@ -90,7 +90,7 @@ static void print_views(const struct shown *shown, const struct content_options 
     for (unsigned slot = SLOT_RAW, n_slots = tensor_slots(); slot < n_slots; slot++) {
         struct tensor_file file, any = {0};
         size_t n_tensors = 0;
-        for (size_t i = 0; i < shown->set->n_tensors; i++)
+        for (size_t i = 0, n_shown = shown_count(shown); i < n_shown; i++)
             if (tensor_file_at(shown, i, options, slot, &file)) {
                 any = file;
                 n_tensors++;

@@ -237,9 +237,9 @@ static unsigned count_types(const struct shown *shown, const struct content_opti
     for (unsigned slot = SLOT_RAW, n_slots = tensor_slots(); slot < n_slots; slot++) {
         struct tensor_file file;
         size_t i = 0;
-        while (i < shown->set->n_tensors && !tensor_file_at(shown, i, options, slot, &file))
+        while (i < shown_count(shown) && !tensor_file_at(shown, i, options, slot, &file))
             i++;
-        n_types += i < shown->set->n_tensors;
+        n_types += i < shown_count(shown);
     }
     return n_types;
 }
@@ -257,7 +257,7 @@ static void print_tree(const struct page *page, struct tree *tree)
     if (top.directories.length != 0)
         print_labelled(page, "", &top.directories, LINE_LINES);
     buffer_printf(&tensors, "tensors/ with %zu tensors, in up to %u kinds of file: raw, f32, f32.npy, q4_0 ...",
-                  shown->set->n_tensors, count_types(shown, tree_options(tree)));
+                  shown_count(shown), count_types(shown, tree_options(tree)));
     print_labelled(page, "", &tensors, LINE_LINES);
 }
 

@@ -231,14 +231,15 @@ static void add_rebuilt(struct hf_files *files, node_id directory)
 }
 
 /* The most bytes that all tensors may have together. */
-static uint64_t most_bytes(const struct tensor_set *set, const struct dtype *type)
+static uint64_t most_bytes(const struct shown *shown, const struct dtype *type)
 {
     enum { LARGEST_ELEMENT = 4 }; /* of what blocks become */
     uint64_t bytes = 0;
-    for (size_t i = 0; i < set->n_tensors; i++) {
-        const struct tensor *tensor = &set->tensors[i];
+    for (size_t i = 0, n_tensors = shown_count(shown); i < n_tensors; i++) {
+        struct tensor room;
+        const struct tensor *tensor = shown_tensor(shown, i, &room);
         uint64_t n_elements = tensor_elements(tensor), stored = dtype_bytes(tensor->dtype, n_elements);
-        bool converted = type != NULL || tensor->dtype->kind == DTYPE_BLOCK || tensor->is_unpacked;
+        bool converted = type != NULL || tensor->dtype->kind == DTYPE_BLOCK || shown_unpacked(shown, i) != NULL;
         bytes += converted && n_elements * LARGEST_ELEMENT > stored ? n_elements * LARGEST_ELEMENT : stored;
     }
     return bytes;
@@ -264,7 +265,7 @@ static bool plan_shards(struct hf_files *files)
     uint64_t limit = options->shard_size != 0 ? options->shard_size : shards_usual_size;
     struct error error;
     bool by_order = gguf_is_source(tree_checkpoint(tree)) && options->shard_size == 0;
-    bool by_size = most_bytes(tree_source_shown(tree)->set, options->hf_type) > limit;
+    bool by_size = most_bytes(tree_source_shown(tree), options->hf_type) > limit;
     if ((!by_order && !by_size) || model_of(files) == NULL)
         return true;
     if (by_order)

@@ -154,7 +154,7 @@ static bool plan(const void *context, struct arena *arena, struct vfile *ret_fil
     const struct checkpoint *checkpoint = tree_checkpoint(tree);
     struct buffer head = {0};
     write_head(tree, &head);
-    size_t n_tensors = tree_shown(tree)->set->n_tensors;
+    size_t n_tensors = shown_count(tree_shown(tree));
     struct measuring measuring = {tree, arena_array(arena, n_tensors, sizeof(uint32_t)), n_tensors};
     pool_run((n_tensors + TENSORS_PER_TASK - 1) / TENSORS_PER_TASK, measure, &measuring);
     struct vfile_builder builder = {.arena = arena, .capacity = n_tensors + 2};

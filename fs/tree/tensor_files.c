@@ -21,7 +21,6 @@ struct cut_name {
 struct tensor_files {
     const struct checkpoint *checkpoint;
     const struct shown *shown;
-    const struct tensor_set *tensors;
     const struct content_options *options;
     struct cut_name *cut; /* sorted */
     size_t n_cut;
@@ -29,17 +28,13 @@ struct tensor_files {
 
 static uint64_t count(const void *context)
 {
-    return ((const struct tensor_files *)context)->tensors->n_tensors;
-}
-
-static const struct tensor *tensor_at(const struct tensor_files *files, uint64_t item)
-{
-    return &files->tensors->tensors[item];
+    return shown_count(((const struct tensor_files *)context)->shown);
 }
 
 static void directory_name(const void *context, uint64_t item, char name[TREE_MAX_NAME + 1])
 {
-    const struct tensor *tensor = tensor_at(context, item);
+    struct tensor room;
+    const struct tensor *tensor = shown_tensor(((const struct tensor_files *)context)->shown, item, &room);
     name_escape(tensor->name, tensor->name_length, name);
 }
 
@@ -62,13 +57,12 @@ static bool find(const void *context, const char *name, uint64_t *ret_item)
 {
     const struct tensor_files *files = context;
     char raw[NAME_MAX_BYTES + 1];
-    size_t length;
+    size_t length, index;
     if (!name_unescape(name, raw, &length))
         return find_cut(files, name, ret_item);
-    const struct tensor *tensor = tensor_set_find(files->tensors, raw, length);
-    if (tensor == NULL)
+    if (!shown_find(files->shown, raw, length, &index))
         return false;
-    *ret_item = (uint64_t)(tensor - files->tensors->tensors);
+    *ret_item = index;
     return true;
 }
 
@@ -107,14 +101,14 @@ static bool file_at(const void *context, uint64_t item, unsigned slot, char name
 static struct origin origin(const void *context, uint64_t item)
 {
     const struct tensor_files *files = context;
-    return origin_of_tensor(files->checkpoint, tensor_at(files, item));
+    const struct tensor *stored = shown_unpacked(files->shown, item) == NULL ? shown_stored(files->shown, item) : NULL;
+    return stored != NULL ? origin_of_tensor(files->checkpoint, stored) : origin_of_weights(files->checkpoint);
 }
 
 static bool plan(const void *context, uint64_t item, unsigned slot, struct arena *arena, struct vfile *ret_file,
                  struct error *error)
 {
     const struct tensor_files *files = context;
-    const struct tensor *tensor = tensor_at(files, item);
     struct vfile_builder builder = {.arena = arena, .origin = origin(files, item)};
     struct tensor_file file;
     if (slot == SLOT_METADATA) {
@@ -123,13 +117,13 @@ static bool plan(const void *context, uint64_t item, unsigned slot, struct arena
         return true;
     }
     if (!tensor_file_at(files->shown, item, files->options, slot, &file))
-        return error_set(error, "there is no such view of '%s'", tensor->name);
+        return error_set(error, "there is no such view of '%s'", shown_tensor(files->shown, item, &file.tensor)->name);
     if (file.numpy) {
         char header[NUMPY_HEADER_MAX];
-        size_t length = numpy_header(file.encoding.dtype, file.tensor->shape, file.tensor->rank, header);
+        size_t length = numpy_header(file.encoding.dtype, file.tensor.shape, file.tensor.rank, header);
         vfile_add_literal(&builder, arena_copy(arena, header, length), length);
     }
-    vfile_add_view(&builder, tensor_view(file.tensor, arena), file.encoding);
+    vfile_add_view(&builder, tensor_view(&file.tensor, arena), file.encoding);
     *ret_file = vfile_finish(&builder);
     return true;
 }
@@ -161,16 +155,18 @@ static void emit_packing(const struct unpacked *unpacked, tree_emit_xattr *emit,
 static void xattrs(const void *context, uint64_t item, int slot, tree_emit_xattr *emit, void *emit_context)
 {
     const struct tensor_files *files = context;
-    const struct tensor *tensor = tensor_at(files, item);
+    struct tensor room;
+    const struct tensor *tensor = shown_stored(files->shown, item);
+    const struct unpacked *unpacked = shown_unpacked(files->shown, item);
     struct tensor_file file;
     char shape[LAYOUT_MAX_RANK * 22];
     bool view = slot > SLOT_METADATA && tensor_file_at(files->shown, item, files->options, (unsigned)slot, &file);
-    if (files->shown->unpacked != NULL && files->shown->unpacked[item] != NULL)
-        emit_packing(files->shown->unpacked[item], emit, emit_context);
+    if (unpacked != NULL)
+        emit_packing(unpacked, emit, emit_context);
     if (view)
-        tensor = file.tensor;
-    else if (tensor->part != NULL)
-        tensor = tensor->part;
+        tensor = &file.tensor;
+    else if (tensor == NULL)
+        tensor = shown_tensor(files->shown, item, &room);
     emit(emit_context, "user.wfs.name", tensor->name, tensor->name_length);
     emit_text(emit, emit_context, "user.wfs.dtype", view ? file.encoding.dtype->name : tensor->dtype->name);
     emit_text(emit, emit_context, "user.wfs.shape",
@@ -194,14 +190,14 @@ static bool is_cut(const struct tensor *tensor)
 /* Finds the names that are cut. Two that become the same are not an accident: the digest of one was made to fit. */
 static bool collect_cut_names(struct tensor_files *files, const char *path, struct arena *arena, struct error *error)
 {
-    const struct tensor_set *set = files->tensors;
+    struct tensor room;
     char name[NAME_MAX_BYTES + 1];
     size_t n_cut = 0;
-    for (size_t i = 0; i < set->n_tensors; i++)
-        n_cut += is_cut(&set->tensors[i]);
+    for (size_t i = 0, n_tensors = shown_count(files->shown); i < n_tensors; i++)
+        n_cut += is_cut(shown_tensor(files->shown, i, &room));
     files->cut = arena_array(arena, n_cut, sizeof *files->cut);
     for (size_t i = 0; files->n_cut < n_cut; i++) {
-        if (!is_cut(&set->tensors[i]))
+        if (!is_cut(shown_tensor(files->shown, i, &room)))
             continue;
         directory_name(files, i, name);
         files->cut[files->n_cut++] = (struct cut_name){arena_strdup(arena, name), (uint32_t)i};
@@ -233,8 +229,7 @@ static void weigh_tensors(struct tree *tree, const struct quantize_options *opti
 {
     struct arena *arena = tree_arena(tree);
     struct shown *weighed = arena_copy(arena, tree_shown(tree), sizeof *weighed);
-    weighed->importances =
-        importances_of(tree_checkpoint(tree), weighed->set, options->imatrix, &options->filter, arena);
+    weighed->importances = importances_of(tree_checkpoint(tree), weighed, options->imatrix, &options->filter, arena);
     tree_show(tree, weighed);
 }
 
@@ -257,7 +252,6 @@ static bool add(struct tree *tree, struct error *error)
         return false;
     weigh_tensors(tree, &files->options->quantize);
     files->shown = tree_shown(tree);
-    files->tensors = files->shown->set;
     if (!collect_cut_names(files, files->checkpoint->path, tree_arena(tree), error))
         return false;
     tree_add_collection(tree, TREE_ROOT, "tensors", &collection, files);

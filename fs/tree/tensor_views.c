@@ -35,12 +35,12 @@ bool tensor_file_at(const struct shown *shown, size_t index, const struct conten
                     struct tensor_file *ret_file)
 {
     const char *reason;
-    const struct tensor *tensor = &shown->set->tensors[index];
-    if (slot < SLOT_FIRST_DTYPE && tensor->part != NULL)
-        tensor = tensor->part;
-    if (tensor->refusal != NULL || (slot < SLOT_FIRST_DTYPE && tensor->is_unpacked))
+    struct tensor room;
+    const struct tensor *tensor =
+        slot < SLOT_FIRST_DTYPE ? shown_stored(shown, index) : shown_tensor(shown, index, &room);
+    if (tensor == NULL || tensor->refusal != NULL)
         return false;
-    struct tensor_file file = {tensor, "raw", encoding_of(tensor->dtype), .numpy = slot == SLOT_RAW_NPY};
+    struct tensor_file file = {*tensor, "raw", encoding_of(tensor->dtype), .numpy = slot == SLOT_RAW_NPY};
     if (slot >= SLOT_FIRST_DTYPE) {
         file.encoding.dtype = dtypes[(slot - SLOT_FIRST_DTYPE) / 2];
         file.numpy = (slot - SLOT_FIRST_DTYPE) % 2 == 1;
@@ -156,16 +156,18 @@ static void put_place(const struct tensor *stored, struct json_writer *writer)
 
 void tensor_metadata(const struct shown *shown, size_t index, const struct content_options *options, struct buffer *out)
 {
-    const struct tensor *tensor = &shown->set->tensors[index];
+    struct tensor room;
+    const struct tensor *tensor = shown_tensor(shown, index, &room), *stored = shown_stored(shown, index);
+    const struct unpacked *unpacked = shown_unpacked(shown, index);
     char directory[NAME_MAX_BYTES + 1];
     struct json_writer writer = {.out = out, .letters = JSON_UTF8, .compact = true};
     name_escape(tensor->name, tensor->name_length, directory);
     json_begin_object(&writer, NULL);
     json_put_text_n(&writer, "name", tensor->name, tensor->name_length);
     json_put_text(&writer, "directory", directory);
-    put_place(tensor->part != NULL ? tensor->part : tensor, &writer);
-    if (shown->unpacked != NULL && shown->unpacked[index] != NULL)
-        put_packing(tensor, shown->unpacked[index], &writer);
+    put_place(stored != NULL ? stored : tensor, &writer);
+    if (unpacked != NULL)
+        put_packing(tensor, unpacked, &writer);
     if (tensor->refusal != NULL)
         json_put_text(&writer, "refused", tensor->refusal);
     put_views(shown, index, options, directory, &writer);

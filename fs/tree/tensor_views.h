@@ -10,8 +10,8 @@ enum { SLOT_METADATA, SLOT_RAW, SLOT_RAW_NPY, SLOT_FIRST_DTYPE };
 
 /* How one file of a tensor is made. */
 struct tensor_file {
-    const struct tensor *tensor; /* what it shows: a packed one's raw file is that of the part of its name */
-    const char *name;            /* "f32", without ".npy" */
+    struct tensor tensor; /* what it shows: a packed one's raw file is that of what is stored under its name */
+    const char *name;     /* "f32", without ".npy" */
     struct encoding encoding;
     bool numpy;
     bool stored; /* the very bytes of the source */

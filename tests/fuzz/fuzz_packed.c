@@ -37,10 +37,12 @@ static void unpack(const struct checkpoint *checkpoint)
     struct plain_set plain;
     struct arena *arena = arena_new();
     struct shown shown = shown_of(checkpoint, arena);
-    for (size_t i = 0; i < shown.set->n_tensors; i++) {
-        const struct tensor *tensor = &shown.set->tensors[i];
-        require((tensor->refusal == NULL) == (tensor->view != NULL) || !tensor->is_unpacked);
-        if (tensor->is_unpacked && tensor->view != NULL)
+    for (size_t i = 0; i < shown_count(&shown); i++) {
+        struct tensor room;
+        const struct tensor *tensor = shown_tensor(&shown, i, &room);
+        bool is_unpacked = shown_unpacked(&shown, i) != NULL;
+        require((tensor->refusal == NULL) == (tensor->view != NULL) || !is_unpacked);
+        if (is_unpacked && tensor->view != NULL)
             read_view(tensor->view);
     }
     const struct packed_weights *packed = packings_of(checkpoint);

@@ -39,29 +39,31 @@ static const char *describe(const struct shown *shown, char *text)
 {
     char *out = text;
     *out = '\0';
-    for (size_t i = 0; i < shown->set->n_tensors; i++) {
-        const struct tensor *tensor = &shown->set->tensors[i];
+    for (size_t i = 0; i < shown_count(shown); i++) {
+        struct tensor room;
+        const struct tensor *tensor = shown_tensor(shown, i, &room), *stored = shown_stored(shown, i);
         out += sprintf(out, "%s%s %s [", i > 0 ? ", " : "", tensor->name, tensor->dtype->name);
         for (unsigned axis = 0; axis < tensor->rank; axis++)
             out += sprintf(out, "%s%" PRIu64, axis > 0 ? " " : "", tensor->shape[axis]);
         out += sprintf(out, "]");
-        if (shown->unpacked != NULL && shown->unpacked[i] != NULL)
-            out += sprintf(out, " from %s", shown->unpacked[i]->packing->name);
-        if (tensor->part != NULL)
-            out += sprintf(out, " over %s", tensor->part->dtype->name);
+        if (shown_unpacked(shown, i) != NULL)
+            out += sprintf(out, " from %s", shown_unpacked(shown, i)->packing->name);
+        if (shown_unpacked(shown, i) != NULL && stored != NULL)
+            out += sprintf(out, " over %s", stored->dtype->name);
         if (tensor->refusal != NULL)
             out += sprintf(out, tensor->view == NULL ? " refused" : " refused with values");
     }
     return text;
 }
 
-#define A      TENSOR("a", "U8", "4", 0, 4)
-#define Z      TENSOR("z", "U8", "4", 4, 8)
-#define FP8    TENSOR("w", "F8_E4M3", "2,4", 8, 16) "," TENSOR("w_scale_inv", "F32", "1,1", 16, 20)
-#define MISFIT TENSOR("w", "F8_E4M3", "2,4", 8, 16) "," TENSOR("w_scale_inv", "U8", "2,2", 16, 20)
-#define MXFP4  TENSOR("n_blocks", "U8", "2,1,16", 8, 40) "," TENSOR("n_scales", "U8", "2,1", 40, 42)
-#define BROKEN TENSOR("n.qweight", "I32", "1", 8, 12)
-#define TWIN   TENSOR("n.weight_packed", "I32", "1", 12, 16) "," TENSOR("n.weight_scale", "F16", "1", 16, 18)
+#define A           TENSOR("a", "U8", "4", 0, 4)
+#define Z           TENSOR("z", "U8", "4", 4, 8)
+#define FP8         TENSOR("w", "F8_E4M3", "2,4", 8, 16) "," TENSOR("w_scale_inv", "F32", "1,1", 16, 20)
+#define MISFIT      TENSOR("w", "F8_E4M3", "2,4", 8, 16) "," TENSOR("w_scale_inv", "U8", "2,2", 16, 20)
+#define MXFP4       TENSOR("n_blocks", "U8", "2,1,16", 8, 40) "," TENSOR("n_scales", "U8", "2,1", 40, 42)
+#define MXFP4_AFTER TENSOR("n_blocks", "U8", "2,1,16", 20, 52) "," TENSOR("n_scales", "U8", "2,1", 52, 54)
+#define BROKEN      TENSOR("n.qweight", "I32", "1", 8, 12)
+#define TWIN        TENSOR("n.weight_packed", "I32", "1", 12, 16) "," TENSOR("n.weight_scale", "F16", "1", 16, 18)
 
 static void test_packed(void)
 {
@@ -105,7 +107,7 @@ static void test_packed(void)
     }
 }
 
-/* Without packed weights nothing is copied, and the part of one that is packed is the stored tensor itself. */
+/* No stored tensor is copied, whether it is shown as it is or packed weights are. */
 static void test_identity(void)
 {
     struct arena *arena = arena_new();
@@ -113,11 +115,19 @@ static void test_identity(void)
     struct shown shown = shown_of(checkpoint, arena);
     CHECK(shown.set == checkpoint->tensors && shown.unpacked == NULL);
     checkpoint_close(checkpoint);
-    checkpoint = open_header(A "," Z "," FP8, 20);
+    checkpoint = open_header(A "," Z "," FP8 "," MXFP4_AFTER, 54);
     shown = shown_of(checkpoint, arena);
-    const struct tensor *weight = tensor_set_find_text(shown.set, "w");
-    CHECK(weight->part == tensor_set_find_text(checkpoint->tensors, "w"));
-    CHECK(weight->is_unpacked && weight->view != NULL && weight->source == NULL);
+    const struct tensor *stored = tensor_set_find_text(checkpoint->tensors, "w");
+    size_t index = 0;
+    struct tensor room;
+    CHECK(shown.set == checkpoint->tensors && shown_find(&shown, "w", 1, &index));
+    CHECK(shown_stored(&shown, index) == stored && shown_unpacked(&shown, index) != NULL);
+    const struct tensor *weight = shown_tensor(&shown, index, &room);
+    CHECK(weight == &room && weight->view != NULL && weight->source == NULL);
+    CHECK(shown_find(&shown, "n", 1, &index) && index == shown_count(&shown) - 1);
+    CHECK(shown_stored(&shown, index) == NULL && shown_unpacked(&shown, index) != NULL);
+    CHECK_TEXT(shown_tensor(&shown, index, &room)->name, "n");
+    CHECK(!shown_find(&shown, "m", 1, &index));
     checkpoint_close(checkpoint);
     arena_free(arena);
 }

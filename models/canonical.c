@@ -137,36 +137,68 @@ static struct source *whole_source(const struct checkpoint *checkpoint)
     return end == source_size(source) ? source : NULL;
 }
 
-static bool take_plain(struct canonical_model *model, const struct plain_set *plain, const struct dtype *wanted,
-                       struct error *error)
+/* Marks the tensors that are left out, and says why; returns how many are. */
+static size_t find_left_out(const struct tensor_set *set, const struct dtype *wanted, bool *is_out,
+                            struct left_out *left_out)
 {
-    const struct checkpoint *checkpoint = model->checkpoint;
-    const struct tensor_set *set = plain->set;
-    struct left_out left_out[LEFT_OUT_MAX + 1] = {{0}};
-    bool *tied = memory_alloc(set->n_tensors + 1);
-    memset(tied, 0, set->n_tensors + 1);
-    if (read_config(model))
-        find_tied(set, tied);
-    model->types = arena_array(model->arena, set->n_tensors, sizeof *model->types);
-    bool is_all = true;
+    size_t n_out = 0;
     for (size_t i = 0; i < set->n_tensors; i++) {
         const struct tensor *tensor = &set->tensors[i];
-        const struct dtype *type = written_type(tensor, wanted);
-        const char *reason = tied[i] ? NULL : canonical_refusal(tensor, type);
-        is_all = is_all && !tied[i] && reason == NULL && type == tensor->dtype && tensor->view == NULL;
+        const char *reason = is_out[i] ? NULL : canonical_refusal(tensor, written_type(tensor, wanted));
         if (reason != NULL)
             left_out_add(left_out, reason, tensor->name);
-        if (tied[i] || reason != NULL)
-            continue;
-        model->types[model->tensors->n_tensors] = type;
-        tensor_set_add(model->tensors, tensor);
+        is_out[i] |= reason != NULL;
+        n_out += is_out[i];
     }
-    free(tied);
-    if (model->tensors->n_tensors == 0 && set->n_tensors > 0)
-        return error_set(error, "none of the tensors can be in it: '%.200s': %s", left_out->first, left_out->reason);
-    left_out_note(left_out, checkpoint, "model.safetensors");
-    model->whole = is_all && plain->unpacked == NULL ? whole_source(checkpoint) : NULL;
-    return tensor_set_seal(model->tensors, error);
+    return n_out;
+}
+
+/* Whether every tensor is written as the bytes that are stored of it. */
+static bool is_as_stored(const struct canonical_model *model)
+{
+    const struct tensor_set *set = model->tensors;
+    for (size_t i = 0; i < set->n_tensors; i++)
+        if (canonical_written(model, i) != set->tensors[i].dtype || set->tensors[i].view != NULL)
+            return false;
+    return set == model->checkpoint->tensors;
+}
+
+static bool take_kept(struct canonical_model *model, const struct tensor_set *set, const bool *is_out,
+                      struct error *error)
+{
+    struct tensor_set *kept = tensor_set_new(model->arena);
+    for (size_t i = 0; i < set->n_tensors; i++)
+        if (!is_out[i])
+            tensor_set_add(kept, &set->tensors[i]);
+    model->tensors = kept;
+    return tensor_set_seal(kept, error);
+}
+
+static bool take_plain(struct canonical_model *model, const struct tensor_set *set, const struct dtype *wanted,
+                       struct error *error)
+{
+    struct left_out left_out[LEFT_OUT_MAX + 1] = {{0}};
+    bool *is_out = memory_alloc(set->n_tensors + 1), taken = true;
+    memset(is_out, 0, set->n_tensors + 1);
+    if (read_config(model))
+        find_tied(set, is_out);
+    size_t n_out = find_left_out(set, wanted, is_out, left_out);
+    if (n_out == set->n_tensors && n_out > 0)
+        taken = error_set(error, "none of the tensors can be in it: '%.200s': %s", left_out->first, left_out->reason);
+    else if (n_out == 0 && set == model->checkpoint->tensors)
+        model->tensors = set;
+    else
+        taken = take_kept(model, set, is_out, error);
+    free(is_out);
+    if (!taken)
+        return false;
+    left_out_note(left_out, model->checkpoint, "model.safetensors");
+    if (wanted != NULL)
+        model->types = arena_array(model->arena, model->tensors->n_tensors, sizeof *model->types);
+    for (size_t i = 0; wanted != NULL && i < model->tensors->n_tensors; i++)
+        model->types[i] = written_type(&model->tensors->tensors[i], wanted);
+    model->whole = is_as_stored(model) ? whole_source(model->checkpoint) : NULL;
+    return true;
 }
 
 static bool take_stored(struct canonical_model *model, const struct dtype *wanted, struct error *error)
@@ -175,7 +207,7 @@ static bool take_stored(struct canonical_model *model, const struct dtype *wante
     const struct plain_wish wish = {.arena = model->arena, .is_saved_again = true};
     struct plain_set plain;
     bool taken = packings_unpack(packings_of(model->checkpoint), &wish, scratch, &plain, error) &&
-                 take_plain(model, &plain, wanted, error);
+                 take_plain(model, plain.set, wanted, error);
     arena_free(scratch);
     return taken;
 }
@@ -185,7 +217,7 @@ struct canonical_model *canonical_model_new(const struct checkpoint *checkpoint,
 {
     struct canonical_model *model = memory_alloc(sizeof *model);
     struct arena *arena = arena_new();
-    *model = (struct canonical_model){.arena = arena, .checkpoint = checkpoint, .tensors = tensor_set_new(arena)};
+    *model = (struct canonical_model){.arena = arena, .checkpoint = checkpoint};
     if (gguf_is_source(checkpoint) ? canonical_take_gguf(model, type, error) : take_stored(model, type, error))
         return model;
     canonical_model_free(model);

@@ -9,13 +9,14 @@
 struct canonical_model {
     struct arena *arena;
     const struct checkpoint *checkpoint;
-    struct tensor_set *tensors; /* without those that a file of safetensors cannot have; sealed */
-    const struct dtype **types; /* what each is written as */
-    const uint32_t *from;       /* of a GGUF: the place there of what each came of, of the last where there are several;
-                                 * NULL: nothing is known of it */
-    uint64_t n_layers;          /* of a GGUF that is understood */
-    const char *model_type;     /* of config.json; NULL: none */
-    const char *config;         /* the text of config.json, where it is not the source's own; NULL: none */
+    const struct tensor_set *tensors; /* without those that a file of safetensors cannot have; sealed. The checkpoint's
+                                       * own where it is the same */
+    const struct dtype **types;       /* what each is written as; NULL: as what it is */
+    const uint32_t *from;   /* of a GGUF: the place there of what each came of, of the last where there are several;
+                             * NULL: nothing is known of it */
+    uint64_t n_layers;      /* of a GGUF that is understood */
+    const char *model_type; /* of config.json; NULL: none */
+    const char *config;     /* the text of config.json, where it is not the source's own; NULL: none */
     size_t config_length;
     const char *architecture; /* the class that this config.json names */
     struct source *whole;     /* where the model is one file of safetensors already: that file; else NULL */
@@ -35,6 +36,12 @@ void canonical_model_free(struct canonical_model *model); /* NULL is allowed */
  * *ret_reason is why, in words. */
 const struct dtype *canonical_type(const struct checkpoint *checkpoint, const struct dtype *type,
                                    const char **ret_reason);
+
+/* What tensor number `index` is written as. */
+static inline const struct dtype *canonical_written(const struct canonical_model *model, size_t index)
+{
+    return model->types != NULL ? model->types[index] : model->tensors->tensors[index].dtype;
+}
 
 /* Whether its class generates texts, and has a generation_config.json. */
 bool canonical_generates(const struct canonical_model *model);

@@ -79,6 +79,7 @@ static bool take(struct canonical_model *model, const struct tensor_set *set, co
     uint32_t *kept_from = from != NULL ? arena_array(model->arena, set->n_tensors + 1, sizeof *kept_from) : NULL;
     model->from = kept_from;
     model->types = arena_array(model->arena, set->n_tensors + 1, sizeof *model->types);
+    struct tensor_set *taken = tensor_set_new(model->arena);
     for (size_t i = 0; i < set->n_tensors; i++) {
         const struct tensor *tensor = &set->tensors[i];
         const struct dtype *written = written_type(tensor, choice);
@@ -87,13 +88,14 @@ static bool take(struct canonical_model *model, const struct tensor_set *set, co
             left_out_add(left_out, reason, tensor->name);
             continue;
         }
-        model->types[model->tensors->n_tensors] = written;
+        model->types[taken->n_tensors] = written;
         if (from != NULL)
-            kept_from[model->tensors->n_tensors] = from[i];
-        tensor_set_add(model->tensors, tensor);
+            kept_from[taken->n_tensors] = from[i];
+        tensor_set_add(taken, tensor);
     }
     left_out_note(left_out, model->checkpoint, "model.safetensors");
-    return tensor_set_seal(model->tensors, error);
+    model->tensors = taken;
+    return tensor_set_seal(taken, error);
 }
 
 /* Where the tensors that come back go. */

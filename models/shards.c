@@ -42,7 +42,7 @@ bool shards_parse_size(const char *text, uint64_t *ret_size, struct error *error
 
 static uint64_t tensor_bytes(const struct canonical_model *model, size_t index)
 {
-    return dtype_bytes(model->types[index], tensor_elements(&model->tensors->tensors[index]));
+    return dtype_bytes(canonical_written(model, index), tensor_elements(&model->tensors->tensors[index]));
 }
 
 /* What is a buffer of a module, and no parameter. */
@@ -96,7 +96,9 @@ bool shards_plan(const struct canonical_model *model, uint64_t max_size, struct 
 {
     size_t n_tensors = model->tensors->n_tensors;
     struct shards shards = {.shard_of = arena_array(arena, n_tensors, sizeof *shards.shard_of)};
-    spread(model, module_order(model->tensors, model->model_type, arena), max_size, &shards);
+    struct arena *scratch = arena_new();
+    spread(model, module_order(model->tensors, model->model_type, scratch), max_size, &shards);
+    arena_free(scratch);
     add_totals(model, &shards);
     if (shards.n_shards > SHARDS_MAX)
         return error_set(error, "%zu shards of at most %" PRIu64 " bytes are more than %d", shards.n_shards, max_size,

@@ -66,7 +66,7 @@ static bool render_shard(const struct canonical_model *model, const struct shard
     for (size_t i = 0; i < model->tensors->n_tensors; i++)
         if (shards == NULL || shards->shard_of[i] == shard)
             places[n_places++] =
-                (struct safetensors_place){.tensor = &model->tensors->tensors[i], .type = model->types[i]};
+                (struct safetensors_place){.tensor = &model->tensors->tensors[i], .type = canonical_written(model, i)};
     struct origin origin = origin_of_model(model->checkpoint, arena);
     bool rendered = safetensors_file_plan(places, n_places, metadata, origin, arena, ret_file, error);
     free(places);

@@ -15,7 +15,7 @@ static struct checkpoint *open_path(const char *path, const struct open_options 
     return checkpoint;
 }
 
-/* "NAME TYPE" of each tensor, or the error. */
+/* "NAME TYPE" of each tensor, or the error. A set that is the same is not a copy. */
 static const char *describe(const struct checkpoint *checkpoint, const struct dtype *type, char text[1024])
 {
     struct error error;
@@ -23,7 +23,10 @@ static const char *describe(const struct checkpoint *checkpoint, const struct dt
     snprintf(text, 1024, "%s", model == NULL ? error.message : "");
     char *out = text;
     for (size_t i = 0; model != NULL && i < model->tensors->n_tensors; i++)
-        out += sprintf(out, "%s%s %s", i > 0 ? ", " : "", model->tensors->tensors[i].name, model->types[i]->name);
+        out += sprintf(out, "%s%s %s", i > 0 ? ", " : "", model->tensors->tensors[i].name,
+                       canonical_written(model, i)->name);
+    if (model != NULL)
+        CHECK((model->tensors == checkpoint->tensors) == (model->tensors->n_tensors == checkpoint->tensors->n_tensors));
     canonical_model_free(model);
     return text;
 }

@@ -1,5 +1,6 @@
 /* ChatGLM 2 and 3, glm-4-9b. conversion/chatglm.py. */
 #include "models/families/family.h"
+#include "models/tokenizers/chatglm3.h"
 
 #include <math.h>
 
@@ -81,6 +82,8 @@ static bool pad_vocabulary(struct draft *draft, const struct vocab_input *input,
 {
     uint64_t n_tokens;
     (void)input;
+    if (is_chatglm3(draft->model->hparams))
+        return true;
     if (!hparams_count(draft->model->hparams, "vocab_size", 0, UINT32_MAX, &n_tokens, error) ||
         !hparams_count(draft->model->hparams, "padded_vocab_size|vocab_size", 0, UINT32_MAX, &n_tokens, error))
         return false;
@@ -109,7 +112,7 @@ const struct family chatglm_family = {
     .tensors = {tensors, decoder_tensors},
     .forms = forms,
     .keys = {keys, rope_keys},
-    .vocabs = {&chatglm_vocab},
+    .vocabs = {&chatglm3_vocab, &chatglm_vocab},
     .dropped_prefixes = prefixes,
     .add_facts = add_facts,
     .before_vocab = pad_vocabulary,

@@ -110,7 +110,8 @@ static bool write_keys(struct gguf_kvs *kvs, const struct vocab_input *input, co
     write_space_prefix(kvs, model, files, is_2);
     struct special_vocab_options options = {.n_vocab = list.n_tokens};
     bool written = special_vocab_write(kvs, input, files, &options, error);
-    if (written && turn_end_id < list.n_tokens)
+    bool is_known = gguf_kvs_find(kvs, "tokenizer.ggml.eos_token_id") != NULL;
+    if (written && (is_2 ? turn_end_id < list.n_tokens : is_known && turn_end_id <= UINT32_MAX))
         gguf_set_u32(kvs, "tokenizer.ggml.eos_token_id", (uint32_t)turn_end_id);
     token_list_free(&list);
     return written;

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { VERSION_DIGITS = 2, UNKNOWN_PIECE = 2, CONTROL_PIECE = 3 };
+enum { VERSION_DIGITS = 2 };
 
 static size_t count_digits(const char *text)
 {
@@ -49,29 +49,13 @@ static const char *find_name(const struct checkpoint *checkpoint, char ret_versi
     return found;
 }
 
-/* The id of a piece by its text; MISTRAL_NO_ID where none of that type has it. */
-static uint64_t piece_id(const sentencepiece_model *model, const ProtobufCBinaryData *named, const char *otherwise,
-                         int type)
-{
-    bool is_named = named != NULL && named->len > 0;
-    const char *text = is_named ? (const char *)named->data : otherwise;
-    size_t length = is_named ? named->len : strlen(otherwise);
-    for (size_t i = 0; i < model->n_pieces; i++) {
-        const Wfs__Sentencepiece__Model__Piece *piece = model->pieces[i];
-        if (piece->type == type && piece->piece.len == length && memcmp(piece->piece.data, text, length) == 0)
-            return i;
-    }
-    return MISTRAL_NO_ID;
-}
-
 static bool write_ids(struct gguf_kvs *kvs, const sentencepiece_model *model, const char *name, struct error *error)
 {
-    const Wfs__Sentencepiece__Model__Trainer *trainer = model->trainer;
     const struct mistral_ids ids = {
-        .begin = piece_id(model, trainer ? &trainer->bos_piece : NULL, "<s>", CONTROL_PIECE),
-        .end = piece_id(model, trainer ? &trainer->eos_piece : NULL, "</s>", CONTROL_PIECE),
-        .unknown = piece_id(model, trainer ? &trainer->unk_piece : NULL, "<unk>", UNKNOWN_PIECE),
-        .padding = piece_id(model, trainer ? &trainer->pad_piece : NULL, "<pad>", CONTROL_PIECE),
+        .begin = sentencepiece_id(model, SENTENCEPIECE_BEGIN),
+        .end = sentencepiece_id(model, SENTENCEPIECE_END),
+        .unknown = sentencepiece_id(model, SENTENCEPIECE_UNKNOWN),
+        .padding = sentencepiece_id(model, SENTENCEPIECE_PADDING),
     };
     return mistral_write_ids(kvs, &ids, name, error);
 }

@@ -1,6 +1,7 @@
 #include "models/tokenizers/sentencepiece.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* Memory for protobuf-c, as long as it is in proportion to the file. */
 struct allowance {
@@ -54,16 +55,25 @@ void sentencepiece_free(sentencepiece_model *model)
         wfs__sentencepiece__model__free_unpacked(model, NULL);
 }
 
+enum { UNKNOWN_PIECE = 2, CONTROL_PIECE, USER_DEFINED_PIECE, UNUSED_PIECE, BYTE_PIECE };
+
+/* SentencePiece (0.2.3) takes a piece of one NUL for an unused one where bytes stand for what is unknown. */
+static bool is_nul(const sentencepiece_model *model, const Wfs__Sentencepiece__Model__Piece *piece)
+{
+    return model->trainer != NULL && model->trainer->byte_fallback && piece->piece.len == 1 &&
+           piece->piece.data[0] == '\0';
+}
+
 static enum token_type piece_type(const Wfs__Sentencepiece__Model__Piece *piece)
 {
     switch (piece->type) {
-    case 2:
+    case UNKNOWN_PIECE:
         return TOKEN_UNKNOWN;
-    case 3:
+    case CONTROL_PIECE:
         return TOKEN_CONTROL;
-    case 5:
+    case UNUSED_PIECE:
         return TOKEN_UNUSED;
-    case 6:
+    case BYTE_PIECE:
         return TOKEN_BYTE;
     default:
         return TOKEN_NORMAL; /* user-defined pieces too */
@@ -79,9 +89,40 @@ bool sentencepiece_list(const struct vocab_input *input, const sentencepiece_mod
     for (size_t i = 0; i < model->n_pieces; i++) {
         const Wfs__Sentencepiece__Model__Piece *piece = model->pieces[i];
         const char *text = piece->piece.data != NULL ? (const char *)piece->piece.data : "";
-        token_list_set(ret_list, i, text, piece->piece.len, piece->score, piece_type(piece));
+        token_list_set(ret_list, i, text, piece->piece.len, piece->score,
+                       is_nul(model, piece) ? TOKEN_UNUSED : piece_type(piece));
     }
     return true;
+}
+
+uint64_t sentencepiece_id(const sentencepiece_model *model, enum sentencepiece_part part)
+{
+    static const char *const usual[] = {"<s>", "</s>", "<unk>", "<pad>"};
+    static const int types[] = {CONTROL_PIECE, CONTROL_PIECE, UNKNOWN_PIECE, CONTROL_PIECE};
+    static const Wfs__Sentencepiece__Model__Trainer untrained = WFS__SENTENCEPIECE__MODEL__TRAINER__INIT;
+    const Wfs__Sentencepiece__Model__Trainer *trainer = model->trainer != NULL ? model->trainer : &untrained;
+    const ProtobufCBinaryData *named[] = {&trainer->bos_piece, &trainer->eos_piece, &trainer->unk_piece,
+                                          &trainer->pad_piece};
+    bool is_named = named[part]->len > 0;
+    const void *text = is_named ? (const void *)named[part]->data : usual[part];
+    size_t length = is_named ? named[part]->len : strlen(usual[part]);
+    for (size_t i = 0; i < model->n_pieces; i++) {
+        const Wfs__Sentencepiece__Model__Piece *piece = model->pieces[i];
+        if (piece->type == types[part] && piece->piece.len == length && memcmp(piece->piece.data, text, length) == 0)
+            return i;
+    }
+    return UINT64_MAX;
+}
+
+bool sentencepiece_write(struct gguf_kvs *kvs, const struct vocab_input *input, const char *pre,
+                         struct token_list *list, const struct tokenizer_files *files, struct error *error)
+{
+    const struct special_vocab_options options = {.n_vocab = list->n_tokens};
+    gguf_set_text(kvs, "tokenizer.ggml.model", "llama");
+    gguf_set_text(kvs, "tokenizer.ggml.pre", pre);
+    token_list_write(list, true, kvs);
+    token_list_free(list);
+    return special_vocab_write(kvs, input, files, &options, error);
 }
 
 void sentencepiece_add_file(struct token_list *list, const struct json *added_tokens)

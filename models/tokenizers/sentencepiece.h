@@ -23,12 +23,21 @@ void sentencepiece_free(sentencepiece_model *model);
 bool sentencepiece_list(const struct vocab_input *input, const sentencepiece_model *model, uint64_t n_tokens,
                         struct token_list *ret_list, struct error *error);
 
+/* The id of the piece that begins or ends texts, stands for what is unknown, or pads; UINT64_MAX where there is none.
+ */
+enum sentencepiece_part { SENTENCEPIECE_BEGIN, SENTENCEPIECE_END, SENTENCEPIECE_UNKNOWN, SENTENCEPIECE_PADDING };
+uint64_t sentencepiece_id(const sentencepiece_model *model, enum sentencepiece_part part);
+
 /* Tokens of added_tokens.json, as the converter puts them over the pieces. */
 void sentencepiece_add_file(struct token_list *list, const struct json *added_tokens);
 
 /* Tokens of added_tokens_decoder of tokenizer_config.json: {"32000": {"content": "<|end|>", "special": true}}.
  * `by_looks`: what looks special is, and others have spaces for U+2581. */
 void sentencepiece_add_decoder(struct token_list *list, const struct json *config, bool by_looks);
+
+/* Writes the keys of "llama": the list, which is freed, and what follows it. */
+bool sentencepiece_write(struct gguf_kvs *kvs, const struct vocab_input *input, const char *pre,
+                         struct token_list *list, const struct tokenizer_files *files, struct error *error);
 
 /* How many tokens the hyperparameters say there are; the number of pieces where they do not. */
 uint64_t sentencepiece_vocab_size(const struct vocab_input *input, const sentencepiece_model *model);

@@ -31,12 +31,7 @@ static bool write_keys(struct gguf_kvs *kvs, const struct vocab_input *input, co
         sentencepiece_add_decoder(&list, files.config, !phi3);
         if (phi3)
             add_tokenizer_tokens(&list, files.tokenizer);
-        gguf_set_text(kvs, "tokenizer.ggml.model", "llama");
-        gguf_set_text(kvs, "tokenizer.ggml.pre", "default");
-        token_list_write(&list, true, kvs);
-        struct special_vocab_options options = {.n_vocab = list.n_tokens};
-        written = special_vocab_write(kvs, input, &files, &options, error);
-        token_list_free(&list);
+        written = sentencepiece_write(kvs, input, "default", &list, &files, error);
     }
     tokenizer_files_free(&files);
     return written;

@@ -55,6 +55,7 @@ extern const struct vocab kimi_linear_vocab;   /* the same, which knows what end
 extern const struct vocab glm_vocab;           /* "gpt2" with the ids of GLM's turns */
 extern const struct vocab glm4_vocab;          /* the same of GLM-4 */
 extern const struct vocab chatglm_vocab;       /* the same of ChatGLM, without one that begins a text */
+extern const struct vocab chatglm3_vocab;      /* "llama" of ChatGLM 3 */
 extern const struct vocab hunyuan_vocab;       /* "gpt2" with the ids of Hunyuan */
 extern const struct vocab hunyuan_ranks_vocab; /* the same from the ranks of hy.tiktoken */
 extern const struct vocab hunyuan_moe_ranks_vocab;

@@ -15,6 +15,7 @@ const struct vocab *const vocabs[] = {
     &solar_vocab,
     &glm4_vocab,
     &chatglm_vocab,
+    &chatglm3_vocab,
     &hunyuan_vocab,
     &hunyuan_ranks_vocab,
     &hunyuan_moe_ranks_vocab,

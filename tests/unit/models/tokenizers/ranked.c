@@ -1,64 +1,9 @@
 /* Vocabularies of ranked tokens and what the tokenizers' code adds to them. The expected keys are the converter's, of
  * the same files beside small checkpoints. */
-#include "formats/open.h"
-#include "models/tokenizers/vocab.h"
+#include "tests/unit/models/tokenizers/kinds.h"
 
-#include "tests/unit/check.h"
-#include "tests/unit/files.h"
-
-#include <fcntl.h>
-
-static const char *const side_files[] = {"tiktoken.model", "hy.tiktoken", "tokenizer_config.json",
-                                         "generation_config.json", "config.json"};
-
-static bool add(const struct vocab *vocab, const char *config, struct gguf_kvs *kvs, struct error *error)
-{
-    struct checkpoint *checkpoint = checkpoint_new(".");
-    files_write_text("config.json", config);
-    for (size_t i = 0; i < sizeof side_files / sizeof *side_files; i++)
-        checkpoint_add_side_file(checkpoint, side_files[i], source_open(AT_FDCWD, side_files[i], side_files[i], error));
-    struct hparams *hparams = hparams_parse(config, strlen(config), error);
-    struct vocab_input input = {checkpoint, hparams, "llama", "LlamaForCausalLM", 16};
-    bool added = vocab->add(kvs, &input, error) == VOCAB_ADDED;
-    hparams_free(hparams);
-    checkpoint_close(checkpoint);
-    return added;
-}
-
-/* The texts of an array with a space after each; those of numbers as digits. */
-static void joined(const struct gguf_kvs *kvs, const char *key, struct buffer *out)
-{
-    struct arena *arena = arena_new();
-    struct gguf_array array = {0};
-    struct error error;
-    CHECK_NAMED(gguf_get_array(kvs, key, arena, &array, &error), key);
-    for (uint64_t i = 0; i < array.count; i++) {
-        size_t length;
-        int64_t number = 0;
-        const char *text = gguf_array_string(&array, i, &length);
-        if (text != NULL)
-            buffer_append(out, text, length);
-        else if (gguf_array_i64(&array, i, &number))
-            buffer_printf(out, "%d", (int)number);
-        buffer_append_text(out, "|");
-    }
-    buffer_append(out, "", 1);
-    arena_free(arena);
-}
-
-static void check_array(const struct gguf_kvs *kvs, const char *key, const char *expected)
-{
-    struct buffer text = {0};
-    joined(kvs, key, &text);
-    CHECK_TEXT((const char *)text.bytes, expected);
-    buffer_free(&text);
-}
-
-static void check_id(const struct gguf_kvs *kvs, const char *key, uint64_t expected)
-{
-    uint64_t id = 0;
-    CHECK_NAMED(gguf_get_u64(kvs, key, &id) && id == expected, key);
-}
+static const char *const side_files[] = {"tiktoken.model",         "hy.tiktoken", "tokenizer_config.json",
+                                         "generation_config.json", "config.json", NULL};
 
 static const char merges[] = "a b|b c|ab c|\u00ff \u0120|c ab|";
 
@@ -76,14 +21,14 @@ static void kimi(void)
     for (size_t i = 0; i < 2; i++) {
         struct gguf_kvs kvs = {0};
         struct error error = {""};
-        CHECK_NAMED(add(kinds[i], config, &kvs, &error), error.message);
-        check_array(&kvs, "tokenizer.ggml.tokens",
-                    "a|b|c|[PAD3]|bc|abc|\u00ff\u0120|cab|[BOS]|[EOS]|ab|[PAD11]|<x>|<|reserved_token_13|>|"
-                    "<|reserved_token_14|>|");
-        check_array(&kvs, "tokenizer.ggml.token_type", "1|1|1|5|1|1|1|1|3|3|3|5|3|3|3|");
-        check_array(&kvs, "tokenizer.ggml.merges", merges);
-        check_id(&kvs, "tokenizer.ggml.bos_token_id", 3);
-        check_id(&kvs, "tokenizer.ggml.eos_token_id", ends[i]);
+        CHECK_NAMED(kinds_add(kinds[i], side_files, config, &kvs, &error), error.message);
+        kinds_check_array(&kvs, "tokenizer.ggml.tokens",
+                          "a|b|c|[PAD3]|bc|abc|\u00ff\u0120|cab|[BOS]|[EOS]|ab|[PAD11]|<x>|<|reserved_token_13|>|"
+                          "<|reserved_token_14|>|");
+        kinds_check_array(&kvs, "tokenizer.ggml.token_type", "1|1|1|5|1|1|1|1|3|3|3|5|3|3|3|");
+        kinds_check_array(&kvs, "tokenizer.ggml.merges", merges);
+        kinds_check_id(&kvs, "tokenizer.ggml.bos_token_id", 3);
+        kinds_check_id(&kvs, "tokenizer.ggml.eos_token_id", ends[i]);
         gguf_kvs_free(&kvs);
     }
 }
@@ -109,14 +54,14 @@ static void hunyuan(void)
         char config[128];
         snprintf(config, sizeof config, "{\"vocab_size\":16,\"bos_token_id\":3,\"eos_token_id\":5,\"hidden_size\":%s}",
                  kinds[i].width);
-        CHECK_NAMED(add(kinds[i].vocab, config, &kvs, &error), error.message);
-        check_array(&kvs, "tokenizer.ggml.tokens",
-                    "a|b|c|ab|bc|abc|\u00ff\u0120|cab|<|endoftext|>|<|startoftext|>|<|bos|>|<|eos|>|<|pad|>|"
-                    "<|extra_0|>|<|extra_1|>|<|extra_2|>|");
-        check_array(&kvs, "tokenizer.ggml.token_type", "1|1|1|1|1|1|1|1|3|3|3|3|3|3|3|3|");
-        check_array(&kvs, "tokenizer.ggml.merges", merges);
-        check_id(&kvs, "tokenizer.ggml.bos_token_id", kinds[i].begin);
-        check_id(&kvs, "tokenizer.ggml.eos_token_id", 5);
+        CHECK_NAMED(kinds_add(kinds[i].vocab, side_files, config, &kvs, &error), error.message);
+        kinds_check_array(&kvs, "tokenizer.ggml.tokens",
+                          "a|b|c|ab|bc|abc|\u00ff\u0120|cab|<|endoftext|>|<|startoftext|>|<|bos|>|<|eos|>|<|pad|>|"
+                          "<|extra_0|>|<|extra_1|>|<|extra_2|>|");
+        kinds_check_array(&kvs, "tokenizer.ggml.token_type", "1|1|1|1|1|1|1|1|3|3|3|3|3|3|3|3|");
+        kinds_check_array(&kvs, "tokenizer.ggml.merges", merges);
+        kinds_check_id(&kvs, "tokenizer.ggml.bos_token_id", kinds[i].begin);
+        kinds_check_id(&kvs, "tokenizer.ggml.eos_token_id", 5);
         CHECK((gguf_kvs_find(&kvs, "tokenizer.ggml.eot_token_id") != NULL) == kinds[i].knows_turns);
         gguf_kvs_free(&kvs);
     }
@@ -125,7 +70,7 @@ static void hunyuan(void)
 int main(void)
 {
     files_begin();
-    for (size_t i = 0; i < sizeof side_files / sizeof *side_files; i++)
+    for (size_t i = 0; side_files[i] != NULL; i++)
         files_write_text(side_files[i], "{}");
     kimi();
     hunyuan();

@@ -1,6 +1,7 @@
 #include "formats/checkpoint.h"
 
 #include "base/attempt.h"
+#include "formats/components.h"
 #include "formats/documents.h"
 #include "formats/open.h"
 
@@ -100,6 +101,8 @@ void checkpoint_close(struct checkpoint *checkpoint)
         return;
     free_made(checkpoint->once);
     documents_free(checkpoint->documents);
+    if (checkpoint->components != NULL)
+        location_close(checkpoint->components->location);
     for (size_t i = 0; i < checkpoint->n_side_files; i++)
         source_close(checkpoint->side_files[i].source);
     for (size_t i = checkpoint->n_sources + checkpoint->n_guides;
@@ -175,6 +178,16 @@ void checkpoint_hide_file(struct checkpoint *checkpoint, const char *name, const
 {
     checkpoint->hidden = grow(checkpoint->hidden, checkpoint->n_hidden, sizeof *checkpoint->hidden);
     checkpoint->hidden[checkpoint->n_hidden++] = (struct hidden_file){arena_strdup(checkpoint->arena, name), reason};
+}
+
+uint64_t checkpoint_bytes(const struct checkpoint *checkpoint)
+{
+    uint64_t n_bytes = 0;
+    for (size_t i = 0; i < checkpoint->n_sources; i++)
+        n_bytes += source_size(checkpoint->sources[i]);
+    for (size_t i = 0; checkpoint->components != NULL && i < checkpoint->components->count; i++)
+        n_bytes += checkpoint->components->items[i].bytes;
+    return n_bytes;
 }
 
 static struct side_file *find_side_file(const struct checkpoint *checkpoint, const char *name)

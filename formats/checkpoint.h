@@ -37,6 +37,8 @@ struct checkpoint {
     size_t n_side_files;
     struct hidden_file *hidden;
     size_t n_hidden;
+    struct components *components; /* components.h; NULL: it has none */
+    const char *failure;           /* of its side files alone: why there are no weights; NULL: they were not wanted */
 
     struct documents *documents; /* documents.h */
     struct notes *notes;
@@ -49,6 +51,7 @@ struct open_options {
     const char *format;
     const char *name;    /* overrides model_name; may be NULL */
     bool allow_trailing; /* bytes after the last tensor are ignored instead of refused */
+    bool components;     /* what has no tensors but those of its components is opened instead of refused */
 };
 
 /* Opens what `path` names: a file, a directory, a hub cache folder, or ORG/NAME in the local hub cache. NULL on
@@ -58,11 +61,20 @@ struct checkpoint *checkpoint_open(const char *path, const struct open_options *
 /* Opens a directory, or what stands for one, for its side files alone: there are no tensors then. */
 struct checkpoint *checkpoint_open_side_files(const char *path, struct error *error);
 
+/* Opens a component of another checkpoint, which lives longer, as if its folder had been named; with a reason why
+ * nothing can be made of its weights, its side files alone. Safe from any thread. */
+struct component;
+struct checkpoint *checkpoint_open_component(const struct checkpoint *whole, const struct component *component,
+                                             const struct error *failure, struct error *error);
+
 /* Opens one source, which may be nowhere on disk, by what is in it: without side files. Takes the source, also where it
  * fails. */
 struct checkpoint *checkpoint_of_source(struct source *file, struct error *error);
 
 void checkpoint_close(struct checkpoint *checkpoint); /* NULL is allowed */
+
+/* The size of its files of weights, and of those of its components. */
+uint64_t checkpoint_bytes(const struct checkpoint *checkpoint);
 
 /* The side file of that name, or NULL. */
 const struct side_file *checkpoint_side_file(const struct checkpoint *checkpoint, const char *name);

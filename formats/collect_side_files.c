@@ -2,12 +2,13 @@
  *
  * Of a directory, served as they are: its regular files and those of its sub-directories, MAX_DEPTH deep and MAX_FILES
  * many. Listed as hidden, with the reason: weights of any kind, lists of shards, hidden directories, links to
- * directories, what cannot be opened, and links that lead out of the model's directory.
+ * directories, what cannot be opened, and links that lead out of the model's directory. The weights of its components
+ * are not hidden.
  *
  * The directory that a single file happens to lie in may be anything, such as a home directory. Only the files that
  * models are known to have are served from it, and only where one of them says that it is a model's directory; all
  * others are neither served nor listed. */
-#include "formats/format.h"
+#include "formats/components.h"
 
 #include <fnmatch.h>
 #include <limits.h>
@@ -126,6 +127,13 @@ static void add_file(struct walk *walk, const char *path)
     checkpoint_note(walk->checkpoint, "%s", error.message);
 }
 
+static const char *reason_as_weights(const char *name)
+{
+    if (is_weights(name))
+        return "weights";
+    return has_suffix(name, ".index.json") ? "list of shards" : NULL;
+}
+
 /* Why a file or directory is not shown, by its kind and name; NULL: it is. */
 static const char *reason_to_hide(const char *name, enum location_kind kind, unsigned depth)
 {
@@ -137,9 +145,7 @@ static const char *reason_to_hide(const char *name, enum location_kind kind, uns
         return depth == MAX_DEPTH ? "nested too deep" : NULL;
     if (kind == LOCATION_OTHER)
         return "not a regular file";
-    if (is_weights(name))
-        return "weights";
-    return has_suffix(name, ".index.json") ? "list of shards" : NULL;
+    return reason_as_weights(name);
 }
 
 static void add_folder(struct walk *walk, const char *const *names, size_t n_names, const char *prefix, unsigned depth);
@@ -161,6 +167,8 @@ static void add_entry(struct walk *walk, const char *name, const char *path, uns
 {
     enum location_kind kind = location_kind(walk->input->location, path);
     if (kind == LOCATION_NOTHING || (kind == LOCATION_FOLDER || kind == LOCATION_LINKED_FOLDER) != folders)
+        return;
+    if (!folders && components_hold(walk->input->components, path) && reason_as_weights(name) != NULL)
         return;
     const char *reason = reason_to_hide(name, kind, depth);
     if (walk->n_files++ >= MAX_FILES)

@@ -20,6 +20,7 @@ struct input {
     /* Sorted names in the directory, of any kind but "." and ".."; none of a file that is nowhere. */
     const char *const *names;
     size_t n_names;
+    const struct components *components; /* components.h; NULL: the directory has none */
 };
 
 enum probe { PROBE_NO, PROBE_MAYBE, PROBE_LIKELY, PROBE_SURE };

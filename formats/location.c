@@ -13,9 +13,9 @@ struct location {
     int directory;
 };
 
-struct location *location_of_directory(const char *path, struct error *error)
+/* Takes the descriptor; where it is none, errno says why. */
+static struct location *location_new(int directory, struct error *error)
 {
-    int directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (directory < 0) {
         error_set(error, "%s", strerror(errno));
         return NULL;
@@ -23,6 +23,16 @@ struct location *location_of_directory(const char *path, struct error *error)
     struct location *location = memory_alloc(sizeof *location);
     location->directory = directory;
     return location;
+}
+
+struct location *location_of_directory(const char *path, struct error *error)
+{
+    return location_new(open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), error);
+}
+
+struct location *location_of_folder(const struct location *location, const char *folder, struct error *error)
+{
+    return location_new(openat(location->directory, folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW), error);
 }
 
 void location_close(struct location *location)
@@ -115,19 +125,38 @@ enum location_kind location_kind(const struct location *location, const char *pa
     return S_ISDIR(target.st_mode) ? LOCATION_LINKED_FOLDER : LOCATION_OTHER;
 }
 
-struct source *location_open(const struct location *location, const char *path, struct error *error)
+/* A descriptor of a file that may be opened, or -1. */
+static int find_inside(const struct location *location, const char *path, struct error *error)
 {
     int found = source_find(location->directory, path, path, error);
-    if (found < 0)
-        return NULL;
-    struct source *source = NULL;
-    char *target = source_found_path(found);
-    if (target != NULL && stays_inside(target, location->directory))
-        source = source_open_found(found, path, error);
-    else
+    char *target = found >= 0 ? source_found_path(found) : NULL;
+    if (found >= 0 && (target == NULL || !stays_inside(target, location->directory))) {
         error_set(error, "%s: a symbolic link to %s, outside of the model's directory", path,
                   target ? target : "an unknown place");
+        close(found);
+        found = -1;
+    }
     free(target);
-    close(found);
+    return found;
+}
+
+uint64_t location_size(const struct location *location, const char *path)
+{
+    struct error unused;
+    struct stat identity = {.st_size = 0};
+    int found = find_inside(location, path, &unused);
+    if (found >= 0) {
+        fstat(found, &identity);
+        close(found);
+    }
+    return (uint64_t)identity.st_size;
+}
+
+struct source *location_open(const struct location *location, const char *path, struct error *error)
+{
+    int found = find_inside(location, path, error);
+    struct source *source = found >= 0 ? source_open_found(found, path, error) : NULL;
+    if (found >= 0)
+        close(found);
     return source;
 }

@@ -13,6 +13,8 @@ struct location;
 
 /* The directory of that path. NULL on failure; the error is the reason alone, to be prefixed by the caller. */
 struct location *location_of_directory(const char *path, struct error *error);
+/* A folder of the location, which is no symbolic link. As above; it may outlive the location. */
+struct location *location_of_folder(const struct location *location, const char *folder, struct error *error);
 void location_close(struct location *location); /* NULL is allowed */
 
 /* The names in a folder of the location, sorted as bytes, in `arena`. The error is the reason alone. A folder that is a
@@ -28,6 +30,9 @@ enum location_kind {
     LOCATION_OTHER, /* a device, a socket, a link to one ... */
 };
 enum location_kind location_kind(const struct location *location, const char *path);
+
+/* The size of a file; 0 where it cannot be opened. Without opening it. */
+uint64_t location_size(const struct location *location, const char *path);
 
 /* Opens a file. The error begins with its path, which is also the source's name. */
 struct source *location_open(const struct location *location, const char *path, struct error *error);

@@ -2,7 +2,7 @@
 
 #include "base/buffer.h"
 #include "base/text.h"
-#include "formats/format.h"
+#include "formats/components.h"
 #include "formats/huggingface/hub_cache.h"
 #include "formats/shard_name.h"
 #include "formats/unread.h"
@@ -197,18 +197,50 @@ static bool fill_in(struct checkpoint *checkpoint, struct input *input, const st
     return true;
 }
 
-struct checkpoint *checkpoint_open(const char *path, const struct open_options *options, struct error *error)
+/* Fills in a directory's side files alone. */
+static void fill_in_side_files(struct checkpoint *checkpoint, const struct input *input, const char *name)
 {
-    struct checkpoint *checkpoint = checkpoint_new(path);
-    struct input input = {.path = hub_cache_resolve(checkpoint->arena, checkpoint->path, error)};
-    bool opened = input.path != NULL && open_input(checkpoint->arena, &input, error) &&
-                  fill_in(checkpoint, &input, options, error) && tensor_set_seal(checkpoint->tensors, error);
-    close_input(&input);
+    checkpoint->format = "side files";
+    checkpoint->model_name = name;
+    format_add_side_files(checkpoint, input);
+}
+
+/* The checkpoint, or NULL where it could not be opened. */
+static struct checkpoint *done(struct checkpoint *checkpoint, struct input *input, bool opened)
+{
+    close_input(input);
     malloc_trim(0); /* parsers leave holes that are larger than what stays */
     if (opened)
         return checkpoint;
     checkpoint_close(checkpoint);
     return NULL;
+}
+
+/* Its components are opened later, wherever its path leads then. */
+static void keep_components(struct checkpoint *checkpoint, struct input *input, struct components *components,
+                            const struct open_options *options)
+{
+    if (components == NULL)
+        return;
+    checkpoint->components = components;
+    components->options = *options;
+    if (options->format != NULL && strcmp(options->format, checkpoint->format) == 0 && checkpoint->n_sources == 0)
+        components->options.format = NULL;
+    components->location = input->location;
+    input->location = NULL;
+}
+
+struct checkpoint *checkpoint_open(const char *path, const struct open_options *options, struct error *error)
+{
+    struct checkpoint *checkpoint = checkpoint_new(path);
+    struct input input = {.path = hub_cache_resolve(checkpoint->arena, checkpoint->path, error)};
+    bool opened = input.path != NULL && open_input(checkpoint->arena, &input, error);
+    struct components *components = opened ? components_find(checkpoint, &input) : NULL;
+    input.components = components;
+    opened = opened && fill_in(checkpoint, &input, options, error) && tensor_set_seal(checkpoint->tensors, error);
+    if (opened)
+        keep_components(checkpoint, &input, components, options);
+    return done(checkpoint, &input, opened);
 }
 
 struct checkpoint *checkpoint_open_side_files(const char *path, struct error *error)
@@ -218,16 +250,39 @@ struct checkpoint *checkpoint_open_side_files(const char *path, struct error *er
     bool opened = input.path != NULL && open_input(checkpoint->arena, &input, error) &&
                   (input.file == NULL || error_set(error, "%s: not a directory", path)) &&
                   tensor_set_seal(checkpoint->tensors, error);
-    if (opened) {
-        checkpoint->format = "side files";
-        checkpoint->model_name = model_name(checkpoint->arena, &input);
-        format_add_side_files(checkpoint, &input);
-    }
-    close_input(&input);
     if (opened)
-        return checkpoint;
-    checkpoint_close(checkpoint);
-    return NULL;
+        fill_in_side_files(checkpoint, &input, model_name(checkpoint->arena, &input));
+    return done(checkpoint, &input, opened);
+}
+
+static const char *path_below(struct arena *arena, const char *directory, const char *name)
+{
+    return arena_printf(arena, "%s%s%s", directory, text_ends_with(directory, "/") ? "" : "/", name);
+}
+
+struct checkpoint *checkpoint_open_component(const struct checkpoint *whole, const struct component *component,
+                                             const struct error *failure, struct error *error)
+{
+    const struct components *components = whole->components;
+    struct open_options options = components->options;
+    struct arena *arena = arena_new();
+    struct checkpoint *checkpoint = checkpoint_new(path_below(arena, whole->path, component->name));
+    struct input input = {.path = path_below(checkpoint->arena, components->path, component->name)};
+    arena_free(arena);
+    options.name = component->name; /* as its directory's; what the user says is that of the whole */
+    input.location = location_of_folder(components->location, component->name, error);
+    bool opened = input.location != NULL &&
+                  location_names(input.location, "", checkpoint->arena, &input.names, &input.n_names, error);
+    if (!opened)
+        error_prefix(error, "%s", input.path);
+    opened = opened && (failure != NULL || fill_in(checkpoint, &input, &options, error)) &&
+             tensor_set_seal(checkpoint->tensors, error);
+    if (opened && failure != NULL) {
+        checkpoint->failure = arena_strdup(checkpoint->arena, failure->message);
+        checkpoint_note(checkpoint, "nothing can be made of the weights: %s", failure->message);
+        fill_in_side_files(checkpoint, &input, component->name);
+    }
+    return done(checkpoint, &input, opened);
 }
 
 struct checkpoint *checkpoint_of_source(struct source *file, struct error *error)

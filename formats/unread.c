@@ -85,45 +85,6 @@ bool unread_check_text(const struct input *input, struct error *error)
                                         (const char *)input->head);
 }
 
-/* Whether a folder of the directory has weights or a list of them. */
-static bool is_part(const struct input *input, const char *name, struct arena *arena)
-{
-    static const char *const weights[] = {".safetensors", ".bin", ".safetensors.index.json", ".bin.index.json"};
-    const char *const *names;
-    size_t n_names;
-    struct error unused;
-    if (location_kind(input->location, name) != LOCATION_FOLDER ||
-        !location_names(input->location, name, arena, &names, &n_names, &unused))
-        return false;
-    for (size_t i = 0; i < n_names; i++)
-        for (size_t j = 0; j < sizeof weights / sizeof *weights; j++)
-            if (text_ends_with(names[i], weights[j]))
-                return true;
-    return false;
-}
-
-/* The root of a pipeline: its parts are models of their own. */
-static bool explain_pipeline(const struct input *input, struct error *error)
-{
-    enum { MOST_PARTS = 16 };
-    struct arena *arena = arena_new();
-    const char *first = NULL, *parts = "";
-    unsigned n_parts = 0;
-    for (size_t i = 0; i < input->n_names && n_parts < MOST_PARTS; i++) {
-        if (!is_part(input, input->names[i], arena))
-            continue;
-        parts = arena_printf(arena, "%s%s%s", parts, n_parts++ > 0 ? ", " : "", input->names[i]);
-        first = first != NULL ? first : input->names[i];
-    }
-    if (first != NULL)
-        error_set(error, "%s: a pipeline of %u models (model_index.json): %s; name one, such as %s/%s", input->path,
-                  n_parts, parts, input->path, first);
-    else
-        error_set(error, "%s: a pipeline (model_index.json) whose models are not there", input->path);
-    arena_free(arena);
-    return false;
-}
-
 /* What the hub's client keeps of a file while it downloads: of a snapshot, among the blobs of its repository. */
 static bool is_half_loaded(const struct input *input)
 {
@@ -146,7 +107,7 @@ static bool is_half_loaded(const struct input *input)
 static bool explain_directory(const struct input *input, struct error *error)
 {
     if (input_has(input, "model_index.json"))
-        return explain_pipeline(input, error);
+        return error_set(error, "%s: a pipeline (model_index.json) whose models are not there", input->path);
     for (size_t i = 0; i < input->n_names; i++) {
         const char *kind = kind_of_name(input->names[i]);
         if (kind != NULL)

@@ -185,9 +185,8 @@ static void kinds_of_weights(void)
     write_shard("kinds/model.safetensors", "a");
     CHECK_TEXT(outcome("kinds", &as_safetensors), "ok: a");
     CHECK_TEXT(outcome("kinds", &as_directory), "ok: a");
-    CHECK_TEXT(
-        outcome("kinds", &as_unknown),
-        "option format: 'tarot' is not a format (known: gguf, huggingface, meta, mistral, numpy, safetensors, torch)");
+    CHECK_TEXT(outcome("kinds", &as_unknown), "option format: 'tarot' is not a format (known: gguf, huggingface, meta, "
+                                              "mistral, numpy, pipeline, safetensors, torch)");
     CHECK(!text_starts_with(outcome("kinds", &as_torch), "ok"));
 
     /* A shard is what its content is, not its name. */

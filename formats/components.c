@@ -1,0 +1,184 @@
+#include "formats/components.h"
+
+#include "base/text.h"
+#include "formats/documents.h"
+
+#include <string.h>
+
+static const char pipeline_list[] = "model_index.json", modules_list[] = "modules.json";
+
+enum { MAX_MODULES = 1024 }; /* entries of a list that are looked at: a model has ten */
+
+struct finding {
+    struct checkpoint *checkpoint;
+    const struct input *input;
+    struct component *items;
+    size_t count;
+};
+
+static bool is_weights(const char *name)
+{
+    static const char *const endings[] = {".safetensors", ".bin", ".pt",   ".pth",
+                                          ".ckpt",        ".npz", ".gguf", ".index.json"};
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
+        if (*name != '.' && text_ends_with(name, endings[i]))
+            return true;
+    return false;
+}
+
+/* Whether a folder of the directory has weights or a list of them, and how many bytes. */
+static bool has_weights(const struct finding *finding, const char *folder, uint64_t *ret_bytes)
+{
+    const struct location *location = finding->input->location;
+    const char *const *names;
+    size_t n_names;
+    struct error unused;
+    struct arena *arena = arena_new();
+    bool found = false;
+    *ret_bytes = 0;
+    if (*folder == '.' || location_kind(location, folder) != LOCATION_FOLDER ||
+        !location_names(location, folder, arena, &names, &n_names, &unused))
+        n_names = 0;
+    for (size_t i = 0; i < n_names; i++) {
+        if (!is_weights(names[i]))
+            continue;
+        found = true;
+        *ret_bytes += location_size(location, arena_printf(arena, "%s/%s", folder, names[i]));
+    }
+    arena_free(arena);
+    return found;
+}
+
+static bool is_taken(const struct finding *finding, const char *folder)
+{
+    for (size_t i = 0; i < finding->count; i++)
+        if (strcmp(finding->items[i].name, folder) == 0)
+            return true;
+    return false;
+}
+
+static bool take(struct finding *finding, const char *folder, const char *class_name)
+{
+    struct arena *arena = finding->checkpoint->arena;
+    uint64_t bytes;
+    if (is_taken(finding, folder) || !has_weights(finding, folder, &bytes))
+        return false;
+    if (finding->count == COMPONENTS_MAX)
+        checkpoint_note(finding->checkpoint, "there are more than %d folders of weights: not all are shown",
+                        COMPONENTS_MAX);
+    else
+        finding->items[finding->count++] = (struct component){
+            arena_strdup(arena, folder), class_name != NULL ? arena_strdup(arena, class_name) : NULL, bytes};
+    return true;
+}
+
+/* The class of an entry of model_index.json, which is its library and its class; NULL: it is something else, or left
+ * out of this pipeline. */
+static const char *class_of_entry(const struct json *entry)
+{
+    return json_is(entry, JSON_ARRAY) && json_count(entry) == 2 ? json_string(json_at(entry, 1), NULL) : NULL;
+}
+
+/* Models have this file; schedulers and tokenizers, which have no weights, have others. */
+static bool has_configuration(const struct finding *finding, const char *folder)
+{
+    const char *path = arena_printf(finding->checkpoint->arena, "%s/config.json", folder);
+    return location_kind(finding->input->location, path) == LOCATION_FILE;
+}
+
+static void find_in_pipeline(struct finding *finding, const struct json *list)
+{
+    const struct input *input = finding->input;
+    for (const struct json *entry = json_first(list); json_is(list, JSON_OBJECT) && entry; entry = json_next(entry)) {
+        const char *name = json_key(entry, NULL), *class_name = class_of_entry(entry);
+        if (class_name != NULL && *name != '_' && !input_has(input, name))
+            checkpoint_note(finding->checkpoint, "%.200s is not there, which %s names (%.200s)", name, pipeline_list,
+                            class_name);
+    }
+    for (size_t i = 0; i < input->n_names; i++) {
+        const char *name = input->names[i], *class_name = class_of_entry(json_get(list, name));
+        if (!take(finding, name, class_name) && class_name != NULL && has_configuration(finding, name))
+            checkpoint_note(finding->checkpoint, "%s: there are no weights in it that wfs reads (%.200s)", name,
+                            class_name);
+    }
+}
+
+/* The class without its modules: "Dense" of "sentence_transformers.models.Dense". */
+static const char *class_of_module(const struct json *module)
+{
+    const char *type = json_string(json_get(module, "type"), NULL), *dot = type != NULL ? strrchr(type, '.') : NULL;
+    return dot != NULL ? dot + 1 : type;
+}
+
+static void find_modules(struct finding *finding, const struct json *list)
+{
+    size_t n_modules = 0;
+    for (const struct json *module = json_first(list); module != NULL && n_modules < MAX_MODULES;
+         module = json_next(module), n_modules++) {
+        const char *path = json_string(json_get(module, "path"), NULL);
+        if (path != NULL && input_has(finding->input, path))
+            take(finding, path, class_of_module(module));
+    }
+}
+
+static struct json_document *read_list(const struct finding *finding, const char *name)
+{
+    struct error error;
+    struct source *file = location_open(finding->input->location, name, &error);
+    struct json_document *list = file != NULL ? document_parse(file, &error) : NULL;
+    if (list == NULL)
+        checkpoint_note(finding->checkpoint, "%s", error.message);
+    source_close(file);
+    return list;
+}
+
+struct components *components_find(struct checkpoint *checkpoint, const struct input *input)
+{
+    const char *name = input_has(input, pipeline_list) ? pipeline_list : modules_list;
+    struct component items[COMPONENTS_MAX];
+    struct finding finding = {checkpoint, input, items, 0};
+    if (input->file != NULL || !input_has(input, name))
+        return NULL;
+    struct json_document *list = read_list(&finding, name);
+    const struct json *root = list != NULL ? json_root(list) : NULL;
+    if (name == pipeline_list)
+        find_in_pipeline(&finding, root);
+    else
+        find_modules(&finding, root);
+    json_free(list);
+    if (finding.count == 0)
+        return NULL;
+    struct components *components = arena_alloc(checkpoint->arena, sizeof *components);
+    *components = (struct components){
+        .list = name,
+        .items = arena_copy(checkpoint->arena, items, finding.count * sizeof *items),
+        .count = finding.count,
+        .alone = true,
+        .path = arena_strdup(checkpoint->arena, input->path),
+    };
+    for (size_t i = 0; i < input->n_names; i++)
+        if (is_weights(input->names[i]) && location_kind(input->location, input->names[i]) == LOCATION_FILE)
+            components->alone = false;
+    return components;
+}
+
+bool components_hold(const struct components *components, const char *path)
+{
+    size_t length = strcspn(path, "/");
+    for (size_t i = 0; components != NULL && path[length] == '/' && i < components->count; i++)
+        if (strncmp(components->items[i].name, path, length) == 0 && components->items[i].name[length] == '\0')
+            return true;
+    return false;
+}
+
+bool components_ask_for_one(const struct components *components, struct error *error)
+{
+    struct buffer names = {0};
+    for (size_t i = 0; i < components->count; i++)
+        buffer_printf(&names, "%s%s", i > 0 ? ", " : "", components->items[i].name);
+    error_set(error, "%s: a pipeline of %zu model%s (%s): %.*s; name one, such as %s/%s", components->path,
+              components->count, components->count == 1 ? "" : "s", components->list, (int)names.length,
+              (const char *)names.bytes, components->path, components->items[0].name);
+    buffer_free(&names);
+    return false;
+}

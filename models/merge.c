@@ -1,6 +1,7 @@
 #include "models/merge.h"
 
 #include "base/text.h"
+#include "formats/components.h"
 #include "formats/layout.h"
 #include "models/adapter.h"
 #include "models/from_gguf.h"
@@ -348,6 +349,8 @@ bool lora_merge(struct checkpoint *checkpoint, const struct lora_requests *reque
 {
     if (requests->count == 0)
         return true;
+    if (checkpoint->n_sources == 0)
+        return components_ask_for_one(checkpoint->components, error);
     if (gguf_is_source(checkpoint) || adapter_is_source(checkpoint))
         return error_set(error, "%s: adapters are merged into Hugging Face's checkpoints, which this is not",
                          checkpoint->path);

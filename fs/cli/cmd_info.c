@@ -3,14 +3,18 @@
 #include "fs/cli/info_models.h"
 #include "fs/cli/info_pages.h"
 #include "fs/cli/terminal.h"
+#include "fs/tree/component_files.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* With all lists, the pages of the components are after that of the whole. */
 static void print_page(struct tree *tree, bool all, bool json, bool colour)
 {
     struct profile profile;
     struct arena *arena = arena_new();
+    const struct components *components = tree_checkpoint(tree)->components;
     profile_gather(&profile, tree_checkpoint(tree), arena);
     if (json)
         print_info_json(tree, &profile);
@@ -18,6 +22,12 @@ static void print_page(struct tree *tree, bool all, bool json, bool colour)
         print_summary(tree, &profile, colour);
     if (all && !json)
         print_lists(tree, &profile);
+    for (size_t i = 0; all && !json && components != NULL && i < components->count; i++) {
+        struct tree *component = tree_of_component(tree, &components->items[i]);
+        putchar('\n');
+        if (component != NULL)
+            print_page(component, all, json, colour);
+    }
     arena_free(arena);
 }
 
@@ -53,7 +63,9 @@ static int run(const struct invocation *invocation)
         .html = invocation->flags[FLAG_HTML],
         .colour = colour,
     };
-    struct tree *tree = command_open(invocation->arguments[0], invocation->options);
+    struct tree *tree = invocation->flags[FLAG_QUANTIZATION]
+                            ? command_open_model(invocation->arguments[0], invocation->options)
+                            : command_open(invocation->arguments[0], invocation->options);
     if (tree == NULL)
         return EXIT_BAD_INPUT;
     if (!invocation->flags[FLAG_QUANTIZATION]) {

@@ -112,7 +112,8 @@ static void print_man(void)
          "llama\\-quantize would "
          "have written. All\n"
          "of it is computed when it is read; nothing is stored.\n.PP\n"
-         "SOURCE is a file, a directory with a model, or ORG/NAME of a model in the local hub cache.");
+         "SOURCE is a file, a directory with a model or with a pipeline of several, or ORG/NAME of a model in the "
+         "local hub cache.");
     puts(".SH COMMANDS");
     for (const struct command *const *command = commands; *command != NULL; command++)
         if (!(*command)->hidden)

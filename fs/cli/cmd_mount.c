@@ -1,4 +1,5 @@
 #include "base/report.h"
+#include "formats/components.h"
 #include "fs/cli/background.h"
 #include "fs/cli/command.h"
 #include "fs/mount/fuse_session.h"
@@ -23,7 +24,10 @@ static void ready(void *context)
     struct mounting *mounting = context;
     for (size_t i = 0, n_notes = checkpoint_notes(mounting->checkpoint); i < n_notes; i++)
         report("note: %s", checkpoint_note_text(mounting->checkpoint, i));
-    if (mounting->verbose)
+    if (mounting->verbose && mounting->checkpoint->n_sources == 0)
+        report("%s is mounted at %s: %s, %zu components", mounting->checkpoint->path, mounting->mountpoint.path,
+               mounting->checkpoint->format, mounting->checkpoint->components->count);
+    else if (mounting->verbose)
         report("%s is mounted at %s: %s, %zu tensors", mounting->checkpoint->path, mounting->mountpoint.path,
                mounting->checkpoint->format, mounting->checkpoint->tensors->n_tensors);
     background_ready(&mounting->background, mounting->verbose);

@@ -272,7 +272,7 @@ static int run(const struct invocation *invocation)
         report("%s", error.message);
         return EXIT_TROUBLE;
     }
-    struct tree *tree = command_open(invocation->arguments[1], invocation->options);
+    struct tree *tree = command_open_model(invocation->arguments[1], invocation->options);
     struct arena *arena = arena_new();
     if (tree != NULL && verify(file, tree, arena, &verification, &error))
         status = print(&verification, invocation);

@@ -71,6 +71,9 @@ struct checkpoint *command_open_checkpoint(const char *source, const struct opti
 /* The tree of a source; where it cannot be opened, NULL, and the error has been reported. command_close() frees the
  * checkpoint as well. */
 struct tree *command_open(const char *source, const struct options *options);
+
+/* The same for what needs the tensors of one model: a pipeline is refused. */
+struct tree *command_open_model(const char *source, const struct options *options);
 void command_close(struct tree *tree);
 
 /* Flushes stdout: what could not be written is reported, and makes the status 1. */

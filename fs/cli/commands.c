@@ -47,16 +47,28 @@ struct checkpoint *command_open_checkpoint(const char *source, const struct opti
     return checkpoint;
 }
 
-struct tree *command_open(const char *source, const struct options *options)
+static struct tree *open_tree(const char *source, const struct options *opening, const struct options *options)
 {
     struct error error;
-    struct checkpoint *checkpoint = command_open_checkpoint(source, options, &error);
+    struct checkpoint *checkpoint = command_open_checkpoint(source, opening, &error);
     struct tree *tree = checkpoint != NULL ? tree_new(checkpoint, &options->content, &error) : NULL;
     if (tree == NULL) {
         report("%s", error.message);
         checkpoint_close(checkpoint);
     }
     return tree;
+}
+
+struct tree *command_open(const char *source, const struct options *options)
+{
+    struct options with_components = *options;
+    with_components.open.components = true;
+    return open_tree(source, &with_components, options);
+}
+
+struct tree *command_open_model(const char *source, const struct options *options)
+{
+    return open_tree(source, options, options);
 }
 
 void command_close(struct tree *tree)

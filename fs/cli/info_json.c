@@ -1,5 +1,6 @@
 #include "fs/cli/info_pages.h"
 
+#include "fs/cli/info_components.h"
 #include "fs/tree/inventory.h"
 #include "models/families/family.h"
 
@@ -74,6 +75,12 @@ static void put_model(struct json_writer *writer, const struct profile *profile)
     json_put_number(writer, "bytes", profile->all.n_bytes);
 }
 
+static void put_profile(struct json_writer *writer, const struct profile *profile)
+{
+    put_model(writer, profile);
+    put_dtypes(writer, profile);
+}
+
 void print_info_json(struct tree *tree, const struct profile *profile)
 {
     const struct checkpoint *checkpoint = tree_checkpoint(tree);
@@ -84,8 +91,8 @@ void print_info_json(struct tree *tree, const struct profile *profile)
     json_put_text(&writer, "name", checkpoint->model_name);
     json_put_text(&writer, "path", checkpoint->path);
     json_put_text(&writer, "format", checkpoint->format);
-    put_model(&writer, profile);
-    put_dtypes(&writer, profile);
+    put_profile(&writer, profile);
+    put_components(&writer, tree, put_profile);
     put_sources(&writer, checkpoint);
     put_files(&writer, tree);
     put_left_out(&writer, checkpoint);

@@ -72,7 +72,7 @@ static bool print_file(void *context, uint64_t index, const char *name, const st
     const struct printing *printing = context;
     char size[SIZE_TEXT], path[2 * TREE_MAX_NAME + 2];
     snprintf(path, sizeof path, "%s%s%s", printing->directory, *printing->directory ? "/" : "", name);
-    if (strcmp(path, "tensors") == 0)
+    if (strcmp(path, "tensors") == 0 || attributes->branch)
         return true;
     if (attributes->directory) {
         tree_list(printing->tree, attributes->id, 0, print_file, &(struct printing){printing->tree, path});
@@ -120,11 +120,15 @@ void print_lists(struct tree *tree, const struct profile *profile)
 {
     const struct checkpoint *checkpoint = tree_checkpoint(tree);
     print_metadata(&checkpoint->metadata);
-    print_dtypes(profile);
-    print_largest(checkpoint);
+    if (checkpoint->n_sources != 0) {
+        print_dtypes(profile);
+        print_largest(checkpoint);
+    }
     printf("\n%-10s  %s\n", "SIZE", "FILES");
     tree_list(tree, TREE_ROOT, 0, print_file, &(struct printing){tree, ""});
-    printf("\n%-10s  %s\n", "TENSORS", "HAVE");
-    print_views(tree_shown(tree), tree_options(tree));
+    if (checkpoint->n_sources != 0) {
+        printf("\n%-10s  %s\n", "TENSORS", "HAVE");
+        print_views(tree_shown(tree), tree_options(tree));
+    }
     print_notes(checkpoint);
 }

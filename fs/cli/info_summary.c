@@ -1,6 +1,7 @@
 #include "fs/cli/info_pages.h"
 
 #include "base/text.h"
+#include "fs/cli/info_components.h"
 #include "fs/cli/terminal.h"
 #include "fs/tree/tensor_views.h"
 #include "models/families/family.h"
@@ -17,7 +18,8 @@ enum {
     SHOWN_DTYPES = 4,
     NOTE_LINES = 2,
     LINE_LINES = 2,
-    PARTS_LINES = 3
+    PARTS_LINES = 3,
+    COMPONENT_LINES = 3,
 };
 
 struct page {
@@ -165,9 +167,21 @@ static void print_ignored(const struct page *page, const struct checkpoint *chec
         print_labelled(page, "ignored", &text, LINE_LINES);
 }
 
+static void print_components(const struct page *page, struct tree *tree)
+{
+    const struct components *components = tree_checkpoint(tree)->components;
+    for (size_t i = 0; components != NULL && i < components->count; i++) {
+        struct buffer text = {0};
+        component_text(tree, &components->items[i], &text);
+        print_labelled(page, i == 0 ? "components" : "", &text, COMPONENT_LINES);
+    }
+}
+
 static void print_read(const struct page *page, const struct checkpoint *checkpoint)
 {
     struct buffer text = {0};
+    if (checkpoint->n_sources == 0)
+        buffer_append_text(&text, checkpoint->components != NULL ? checkpoint->components->list : "nothing");
     for (size_t i = 0; i < checkpoint->n_sources && i < SHOWN_NAMES; i++)
         buffer_printf(&text, "%s%s", i ? ", " : "", source_name(checkpoint->sources[i]));
     if (checkpoint->n_sources > SHOWN_NAMES)
@@ -219,7 +233,7 @@ static bool add_top(void *context, uint64_t index, const char *name, const struc
     struct extent_of_files *top = context;
     char size[SIZE_TEXT];
     bool is_model = text_ends_with(name, ".gguf") || text_ends_with(name, ".safetensors");
-    if (strcmp(name, "tensors") == 0)
+    if (strcmp(name, "tensors") == 0 || attributes->branch)
         return true;
     if (attributes->directory)
         add_directory(top, name, attributes);
@@ -256,6 +270,8 @@ static void print_tree(const struct page *page, struct tree *tree)
     print_labelled(page, "files", &top.large, LINE_LINES);
     if (top.directories.length != 0)
         print_labelled(page, "", &top.directories, LINE_LINES);
+    if (tree_checkpoint(tree)->n_sources == 0)
+        return;
     buffer_printf(&tensors, "tensors/ with %zu tensors, in up to %u kinds of file: raw, f32, f32.npy, q4_0 ...",
                   shown_count(shown), count_types(shown, tree_options(tree)));
     print_labelled(page, "", &tensors, LINE_LINES);
@@ -273,10 +289,13 @@ void print_summary(struct tree *tree, const struct profile *profile, bool colour
     text_printable(checkpoint->model_name, strlen(checkpoint->model_name), name, sizeof name);
     print_heading(&page, name);
     print_notes(&page, checkpoint);
-    print_kind(&page, profile);
-    print_parts(&page, profile, checkpoint->tensors);
-    print_tokenizer(&page, profile);
-    print_weights(&page, profile);
+    if (checkpoint->n_sources != 0) {
+        print_kind(&page, profile);
+        print_parts(&page, profile, checkpoint->tensors);
+        print_tokenizer(&page, profile);
+        print_weights(&page, profile);
+    }
+    print_components(&page, tree);
     print_read(&page, checkpoint);
     print_ignored(&page, checkpoint);
     print_tree(&page, tree);

@@ -183,6 +183,8 @@ void profile_gather(struct profile *profile, const struct checkpoint *checkpoint
 {
     struct error unused;
     *profile = (struct profile){0};
+    if (checkpoint->n_sources == 0)
+        return;
     sum_up(profile, checkpoint->tensors);
     if (adapter_is_source(checkpoint)) {
         profile->adapter = adapter_summary(checkpoint, arena);

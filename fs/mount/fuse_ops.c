@@ -354,9 +354,7 @@ static void op_statfs(fuse_req_t req, fuse_ino_t ino)
 {
     (void)ino;
     const struct checkpoint *checkpoint = tree_checkpoint(served_by(req)->tree);
-    uint64_t n_bytes = 0;
-    for (size_t i = 0; i < checkpoint->n_sources; i++)
-        n_bytes += source_size(checkpoint->sources[i]);
+    uint64_t n_bytes = checkpoint_bytes(checkpoint);
     struct statvfs status = {
         .f_bsize = PAGE_BYTES,
         .f_frsize = PAGE_BYTES,

@@ -63,7 +63,7 @@ struct waiting_room *waiting_room_new(struct tree *tree, waiting_answer *answer)
 static bool attend_to(const struct waiting_room *room, const struct waiter *waiter)
 {
     const struct waiting_request *request = &waiter->request;
-    bool patient = after(0).tv_sec < waiter->patience_ends;
+    bool patient = after(0).tv_sec < waiter->patience_ends || !tree_is_open(room->tree, request->directory);
     if (tree_prepare(room->tree, request->directory, request->name) || !patient)
         room->answer(request);
     else if (fuse_req_interrupted(request->req))

@@ -18,8 +18,8 @@ struct waiting_request {
 struct waiting_room;
 
 /* `answer` is called, on the room's thread, once nothing that the request needs is being planned any more; for a
- * listing also after LISTING_PATIENCE: it then shows the names of what is still being planned. A request that is
- * interrupted is answered with EINTR. */
+ * listing also after LISTING_PATIENCE, once the names are known: it then shows those of what is still being planned. A
+ * request that is interrupted is answered with EINTR. */
 enum { LISTING_PATIENCE = 2 }; /* seconds */
 typedef void waiting_answer(const struct waiting_request *request);
 struct waiting_room *waiting_room_new(struct tree *tree, waiting_answer *answer);

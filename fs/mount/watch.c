@@ -19,47 +19,66 @@ struct watched {
     bool reported;
 };
 
-struct watch {
-    const struct tree *tree;
-    struct watched *watched;
+/* The sources of a checkpoint. */
+struct watched_group {
+    struct watched_group *next;
+    const struct checkpoint *checkpoint;
     size_t n_watched;
-    int inotify, bell; /* an eventfd: the thread has something to do */
+    struct watched watched[];
+};
+
+struct watch {
+    struct tree *tree;
+    _Atomic(struct watched_group *) groups; /* they stay, and get more */
+    int inotify, bell;                      /* an eventfd: the thread has something to do */
     pthread_t thread;
     atomic_bool stopping;
     watch_forget *forget;
     void *context;
 
-    pthread_mutex_t lock; /* events are taken by one at a time */
+    pthread_mutex_t lock; /* events are taken, and groups added, by one at a time */
     atomic_bool taking;   /* an event may have been taken that is not yet known to its source */
 
     /* Files that have been read, by a hash of their number: a bit too many only makes the kernel forget one more. */
     _Atomic uint64_t read[READ_BITS / WORD_BITS];
 };
 
-static void watch_source(struct watch *watch, const struct source *source)
+static void watch_source(struct watch *watch, struct watched_group *group, const struct source *source)
 {
-    if (!source_is_file(source))
-        return;
-    watch->watched[watch->n_watched++] = (struct watched){source, source_watch(source, watch->inotify), false};
-    source_verify(source); /* it may have changed since it was opened, before it was watched */
+    if (source_is_file(source))
+        group->watched[group->n_watched++] = (struct watched){source, source_watch(source, watch->inotify), false};
 }
 
-struct watch *watch_new(const struct tree *tree)
+/* What happened to a source since it was opened, before it was watched, is found by looking at it. */
+static void watch_checkpoint(void *context, const struct checkpoint *checkpoint)
 {
-    const struct checkpoint *checkpoint = tree_checkpoint(tree);
+    struct watch *watch = context;
     struct origin weights = origin_of_weights(checkpoint);
+    struct watched_group *group =
+        memory_alloc(sizeof *group + (weights.n_sources + checkpoint->n_side_files) * sizeof *group->watched);
+    *group = (struct watched_group){.checkpoint = checkpoint};
+    pthread_mutex_lock(&watch->lock);
+    for (size_t i = 0; i < weights.n_sources; i++)
+        watch_source(watch, group, weights.sources[i]);
+    for (size_t i = 0; i < checkpoint->n_side_files; i++)
+        watch_source(watch, group, checkpoint->side_files[i].source);
+    group->next = atomic_load(&watch->groups);
+    atomic_store(&watch->groups, group);
+    pthread_mutex_unlock(&watch->lock);
+    for (size_t i = 0; i < group->n_watched; i++)
+        source_verify(group->watched[i].source);
+}
+
+struct watch *watch_new(struct tree *tree)
+{
     struct watch *watch = memory_alloc(sizeof *watch);
     *watch = (struct watch){
         .tree = tree,
-        .watched = memory_alloc((weights.n_sources + checkpoint->n_side_files) * sizeof *watch->watched),
         .inotify = inotify_init1(IN_NONBLOCK | IN_CLOEXEC),
         .bell = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC),
         .lock = PTHREAD_MUTEX_INITIALIZER,
     };
-    for (size_t i = 0; i < weights.n_sources; i++)
-        watch_source(watch, weights.sources[i]);
-    for (size_t i = 0; i < checkpoint->n_side_files; i++)
-        watch_source(watch, checkpoint->side_files[i].source);
+    tree_on_checkpoint(tree, watch_checkpoint, watch);
     return watch;
 }
 
@@ -71,7 +90,11 @@ void watch_free(struct watch *watch)
         close(watch->inotify);
     if (watch->bell >= 0)
         close(watch->bell);
-    free(watch->watched);
+    tree_on_checkpoint(watch->tree, NULL, NULL);
+    for (struct watched_group *group = atomic_load(&watch->groups), *next; group != NULL; group = next) {
+        next = group->next;
+        free(group);
+    }
     free(watch);
 }
 
@@ -82,11 +105,12 @@ static void ring(struct watch *watch)
 
 static void note_event(struct watch *watch, const struct inotify_event *event)
 {
-    for (size_t i = 0; i < watch->n_watched; i++)
-        if (event->mask & IN_Q_OVERFLOW)
-            source_verify(watch->watched[i].source);
-        else if (event->mask & IN_MODIFY && watch->watched[i].number == event->wd)
-            source_mark_changed(watch->watched[i].source);
+    for (const struct watched_group *group = atomic_load(&watch->groups); group != NULL; group = group->next)
+        for (size_t i = 0; i < group->n_watched; i++)
+            if (event->mask & IN_Q_OVERFLOW)
+                source_verify(group->watched[i].source);
+            else if (event->mask & IN_MODIFY && group->watched[i].number == event->wd)
+                source_mark_changed(group->watched[i].source);
     if (event->mask & IN_MODIFY)
         inotify_rm_watch(watch->inotify, event->wd);
 }
@@ -118,24 +142,33 @@ static void take_pending_events(struct watch *watch)
 /* A file may be there twice: as a guide and as a side file. */
 static bool is_reported(const struct watch *watch, const struct source *source)
 {
-    for (size_t i = 0; i < watch->n_watched; i++)
-        if (watch->watched[i].reported && source_same_file(watch->watched[i].source, source))
-            return true;
+    for (const struct watched_group *group = atomic_load(&watch->groups); group != NULL; group = group->next)
+        for (size_t i = 0; i < group->n_watched; i++)
+            if (group->watched[i].reported && source_same_file(group->watched[i].source, source))
+                return true;
     return false;
+}
+
+static void report_change(const struct watch *watch, const struct watched_group *group, const struct source *source)
+{
+    bool is_component = group->checkpoint != tree_checkpoint(watch->tree);
+    report("%s%s%s: changed since it was mounted; mount again", is_component ? group->checkpoint->model_name : "",
+           is_component ? "/" : "", source_name(source));
 }
 
 /* Whether there are sources that are known to have changed since this was last asked. */
 static bool report_changes(struct watch *watch)
 {
     bool any = false;
-    for (size_t i = 0; i < watch->n_watched; i++) {
-        struct watched *watched = &watch->watched[i];
-        if (watched->reported || !source_known_changed(watched->source))
-            continue;
-        if (!is_reported(watch, watched->source))
-            report("%s: changed since it was mounted; mount again", source_name(watched->source));
-        watched->reported = any = true;
-    }
+    for (struct watched_group *group = atomic_load(&watch->groups); group != NULL; group = group->next)
+        for (size_t i = 0; i < group->n_watched; i++) {
+            struct watched *watched = &group->watched[i];
+            if (watched->reported || !source_known_changed(watched->source))
+                continue;
+            if (!is_reported(watch, watched->source))
+                report_change(watch, group, watched->source);
+            watched->reported = any = true;
+        }
     return any;
 }
 

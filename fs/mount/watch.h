@@ -9,14 +9,14 @@
  * each request that reads, which asks for the events that have come and, at most every SOURCE_CHECK_MS, for size and
  * time; and by each read that fails. Where inotify cannot be had, the others are left. Requests take no lock unless
  * there is an event. A thread waits for events and does what must not be done while a request is answered: it sleeps as
- * long as nothing changes. */
+ * long as nothing changes. The sources of a branch are watched from when it is opened on. */
 #pragma once
 
 #include "fs/tree/tree.h"
 
 struct watch;
 
-struct watch *watch_new(const struct tree *tree);
+struct watch *watch_new(struct tree *tree);
 void watch_free(struct watch *watch); /* NULL is allowed */
 
 /* Starts and ends the thread. `forget` makes the kernel drop what it keeps of a file; returns 0 or a reason. */

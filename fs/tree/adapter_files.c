@@ -73,5 +73,6 @@ static bool add(struct tree *tree, struct error *error)
 const struct content adapter_files_content = {
     .name = "adapter",
     .summary = "of a LoRA adapter: adapter.gguf, gguf/adapter-*.gguf",
+    .of_weights = true,
     .add = add,
 };

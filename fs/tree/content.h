@@ -10,6 +10,7 @@
 struct content {
     const char *name;
     const char *summary; /* for the documentation: "model.gguf in the source's own precision" */
+    bool of_weights;     /* there is none of a checkpoint without any */
     bool (*add)(struct tree *tree, struct error *error);
 };
 

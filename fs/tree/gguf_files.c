@@ -321,5 +321,6 @@ static bool add(struct tree *tree, struct error *error)
 const struct content gguf_files_content = {
     .name = "gguf",
     .summary = "model.gguf in the source's own precision; gguf/: F32, F16, BF16 and every quantization",
+    .of_weights = true,
     .add = add,
 };

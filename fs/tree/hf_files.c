@@ -360,5 +360,6 @@ static bool add(struct tree *tree, struct error *error)
 const struct content hf_files_content = {
     .name = "hf",
     .summary = "model.safetensors, in one file; hf/: a directory that from_pretrained() opens",
+    .of_weights = true,
     .add = add,
 };

@@ -27,7 +27,7 @@ static bool put_file(void *context, uint64_t index, const char *name, const stru
     (void)index;
     struct file_list *list = context;
     size_t length = strlen(list->path);
-    if (length == 0 && strcmp(name, "tensors") == 0)
+    if (attributes->branch || (length == 0 && strcmp(name, "tensors") == 0))
         return true;
     snprintf(list->path + length, sizeof list->path - length, "%s%s", length ? "/" : "", name);
     if (attributes->directory) {

@@ -133,5 +133,6 @@ static bool add(struct tree *tree, struct error *error)
 const struct content layout_files_content = {
     .name = "layouts",
     .summary = "layouts/NAME/: the model as an engine wants it, for -o layout=",
+    .of_weights = true,
     .add = add,
 };

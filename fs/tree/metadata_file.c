@@ -1,5 +1,6 @@
 /* metadata.json: the whole checkpoint for jq. What comes before the tensors is kept; each tensor's entry is written
  * when it is read. It tells the size of every file, so who asks for its own waits until all are planned. */
+#include "formats/components.h"
 #include "fs/tree/content.h"
 #include "fs/tree/content_options.h"
 #include "fs/tree/inventory.h"
@@ -93,6 +94,24 @@ static void put_hidden(const struct checkpoint *checkpoint, struct json_writer *
     json_end(writer);
 }
 
+/* What the directory tells of them: they may not have been opened. */
+static void put_listed_components(const struct checkpoint *checkpoint, struct json_writer *writer)
+{
+    const struct components *components = checkpoint->components;
+    if (components == NULL)
+        return;
+    json_break_line(writer);
+    json_begin_array(writer, "components");
+    for (size_t i = 0; i < components->count; i++) {
+        json_begin_object(writer, NULL);
+        json_put_text(writer, "name", components->items[i].name);
+        json_put_text(writer, "class", components->items[i].class_name);
+        json_put_number(writer, "size", components->items[i].bytes);
+        json_end(writer);
+    }
+    json_end(writer);
+}
+
 /* All but the tensors, whose list it begins and leaves open. */
 static void write_head(struct tree *tree, struct buffer *out)
 {
@@ -109,6 +128,7 @@ static void write_head(struct tree *tree, struct buffer *out)
     put_metadata(checkpoint, &writer);
     put_totals(checkpoint, &writer);
     put_safetensors(tree, &writer);
+    put_listed_components(checkpoint, &writer);
     put_files(&writer, tree);
     put_hidden(checkpoint, &writer);
     put_notes(checkpoint, &writer);

@@ -52,5 +52,6 @@ static bool add(struct tree *tree, struct error *error)
 const struct content mmproj_files_content = {
     .name = "mmproj",
     .summary = "of a model that sees or hears: mmproj.gguf, gguf/mmproj-*.gguf",
+    .of_weights = true,
     .add = add,
 };

@@ -1,6 +1,7 @@
 /* The source's side files, as they are: config.json, the tokenizer, README.md ... */
 #include "fs/tree/side_files.h"
 
+#include "formats/components.h"
 #include "fs/tree/content.h"
 
 #include <string.h>
@@ -42,10 +43,12 @@ static bool add(struct tree *tree, struct error *error)
 {
     (void)error;
     const struct checkpoint *checkpoint = tree_checkpoint(tree);
-    for (size_t i = 0; i < checkpoint->n_side_files; i++)
-        if (!side_files_add(tree, TREE_ROOT, &checkpoint->side_files[i]))
-            checkpoint_note(checkpoint, "%s is hidden by the virtual file of that name",
-                            checkpoint->side_files[i].name);
+    for (size_t i = 0; i < checkpoint->n_side_files; i++) {
+        const char *name = checkpoint->side_files[i].name;
+        if (!components_hold(checkpoint->components, name) &&
+            !side_files_add(tree, TREE_ROOT, &checkpoint->side_files[i]))
+            checkpoint_note(checkpoint, "%s is hidden by the virtual file of that name", name);
+    }
     return true;
 }
 

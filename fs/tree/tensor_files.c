@@ -261,5 +261,6 @@ static bool add(struct tree *tree, struct error *error)
 const struct content tensor_files_content = {
     .name = "tensors",
     .summary = "tensors/NAME/: every tensor as raw bytes, F32, F16, Q4_0 ..., with and without a numpy header",
+    .of_weights = true,
     .add = add,
 };

@@ -21,6 +21,7 @@ struct node {
     uint32_t n_directories;                                 /* among its children */
     bool directory, certain;
     uint16_t collection; /* 1 + the number of the collection whose directory it is; 0: none */
+    uint16_t branch;     /* the same of the branch */
 
     plan_function *plan;
     const void *context;
@@ -35,6 +36,15 @@ struct tree_collection {
     const struct collection *collection;
     const void *context;
     uint32_t node;
+};
+
+/* A directory that is one of another tree: its node is planned when that tree has been opened. */
+struct tree_branch {
+    struct tree *owner;
+    uint32_t node;
+    branch_function *open;
+    const void *context;
+    struct tree *tree; /* NULL until it has been opened */
 };
 
 struct release {
@@ -53,6 +63,8 @@ struct tree {
     uint32_t n_nodes;
     struct tree_collection *collections;
     size_t n_collections;
+    struct tree_branch **branches; /* as nodes, they never move */
+    size_t n_branches;
     struct release *releases;
     size_t n_releases;
     struct planner *planner;
@@ -60,10 +72,14 @@ struct tree {
     pthread_cond_t plan_ended;
     void (*planned)(void *context);
     void *planned_context;
+    tree_checkpoint_function *opened;
+    void *opened_context;
 };
 
-/* Numbers of computed nodes: collection + 1 | item | slot + 1, a slot of 0 being the item's directory. */
-enum { SLOT_BITS = 8, COLLECTION_SHIFT = 56 };
+/* Numbers of computed nodes: collection + 1 | 0 | item | slot + 1, a slot of 0 being the item's directory. A node of a
+ * branch has the number that it has there, with that of the branch + 1 at BRANCH_SHIFT; branches have no branches. */
+enum { SLOT_BITS = 8, BRANCH_SHIFT = 48, COLLECTION_SHIFT = 56, MAX_BRANCHES = 255 };
+static const node_id branch_mask = (node_id)MAX_BRANCHES << BRANCH_SHIFT;
 
 static node_id computed_id(size_t collection, uint64_t item, unsigned slot_plus_1)
 {
@@ -80,12 +96,12 @@ struct computed {
 static bool find_computed(const struct tree *tree, node_id id, struct computed *ret_computed)
 {
     uint64_t number = id >> COLLECTION_SHIFT;
-    if (number == 0 || number > tree->n_collections)
+    if (number == 0 || number > tree->n_collections || (id & branch_mask) != 0)
         return false;
     struct computed computed = {
         .owner = &tree->collections[number - 1],
         .collection = number - 1,
-        .item = (id & (((node_id)1 << COLLECTION_SHIFT) - 1)) >> SLOT_BITS,
+        .item = (id & (((node_id)1 << BRANCH_SHIFT) - 1)) >> SLOT_BITS,
         .slot = (int)(id & ((1 << SLOT_BITS) - 1)) - 1,
     };
     if (computed.item >= computed.owner->collection->count(computed.owner->context))
@@ -134,7 +150,8 @@ node_id tree_add_directory(struct tree *tree, node_id parent, const char *name)
     uint32_t there = find_child(tree, above, name);
     if (there == 0)
         return (node_id)add_node(tree, (uint32_t)parent - 1, name, true) + 1;
-    return tree->nodes[there]->directory && tree->nodes[there]->collection == 0 ? (node_id)there + 1 : 0;
+    bool is_plain = tree->nodes[there]->collection == 0 && tree->nodes[there]->branch == 0;
+    return tree->nodes[there]->directory && is_plain ? (node_id)there + 1 : 0;
 }
 
 bool tree_add_file(struct tree *tree, node_id parent, const char *name, plan_function *plan, const void *context)
@@ -185,14 +202,22 @@ void tree_on_free(struct tree *tree, void (*release)(void *context), void *conte
     tree->releases[tree->n_releases++] = (struct release){release, context};
 }
 
+static void find_later(const struct source *source, struct timespec *latest)
+{
+    struct timespec time = source_mtime(source);
+    if (time.tv_sec > latest->tv_sec || (time.tv_sec == latest->tv_sec && time.tv_nsec > latest->tv_nsec))
+        *latest = time;
+}
+
+/* Of the weights; where there are none, of whatever there is. */
 static struct timespec newest(const struct checkpoint *checkpoint)
 {
     struct timespec latest = {0};
-    for (size_t i = 0; i < checkpoint->n_sources; i++) {
-        struct timespec time = source_mtime(checkpoint->sources[i]);
-        if (time.tv_sec > latest.tv_sec || (time.tv_sec == latest.tv_sec && time.tv_nsec > latest.tv_nsec))
-            latest = time;
-    }
+    size_t n_guides = checkpoint->n_sources == 0 ? checkpoint->n_guides : 0;
+    for (size_t i = 0; i < checkpoint->n_sources + n_guides; i++)
+        find_later(checkpoint->sources[i], &latest);
+    for (size_t i = 0; checkpoint->n_sources == 0 && i < checkpoint->n_side_files; i++)
+        find_later(checkpoint->side_files[i].source, &latest);
     return latest;
 }
 
@@ -212,7 +237,7 @@ struct tree *tree_new(const struct checkpoint *checkpoint, const struct content_
     tree->shown = &tree->source_shown;
     add_node(tree, 0, "", true);
     for (const struct content *const *content = contents; *content != NULL; content++)
-        if (!(*content)->add(tree, error)) {
+        if ((checkpoint->n_sources != 0 || !(*content)->of_weights) && !(*content)->add(tree, error)) {
             tree_free(tree);
             return NULL;
         }
@@ -224,10 +249,13 @@ void tree_free(struct tree *tree)
     if (tree == NULL)
         return;
     planner_free(tree->planner);
+    for (size_t i = 0; i < tree->n_branches; i++)
+        tree_free(tree->branches[i]->tree);
     for (size_t i = tree->n_releases; i-- > 0;)
         tree->releases[i].release(tree->releases[i].context);
     for (uint32_t i = 0; i < tree->n_nodes; i++)
         arena_free(tree->nodes[i]->arena);
+    free(tree->branches);
     pthread_cond_destroy(&tree->plan_ended);
     pthread_mutex_destroy(&tree->lock);
     free(tree->releases);
@@ -332,16 +360,107 @@ static bool plan_node(struct tree *tree, struct node *node)
     return plan_state(node) == PLANNED;
 }
 
+static void planned_in_branch(void *context)
+{
+    struct tree *owner = context;
+    pthread_mutex_lock(&owner->lock);
+    if (owner->planned != NULL)
+        owner->planned(owner->planned_context);
+    pthread_mutex_unlock(&owner->lock);
+}
+
+/* The plan of the node of a branch: there is no file. */
+static bool plan_branch(const void *context, struct arena *arena, struct vfile *ret_file, struct error *error)
+{
+    (void)arena, (void)ret_file;
+    struct tree_branch *branch = (struct tree_branch *)context;
+    struct tree *owner = branch->owner, *tree = branch->open(branch->context, error);
+    if (tree == NULL)
+        return false;
+    tree_on_planned(tree, planned_in_branch, owner);
+    attempt_lock(&owner->lock);
+    branch->tree = tree;
+    if (owner->opened != NULL)
+        owner->opened(owner->opened_context, tree->checkpoint);
+    attempt_unlock(&owner->lock);
+    return true;
+}
+
+bool tree_add_branch(struct tree *tree, node_id parent, const char *name, branch_function *open, const void *context)
+{
+    struct tree_branch *branch = arena_alloc(tree->arena, sizeof *branch);
+    if (tree->n_branches == MAX_BRANCHES || !tree_add_file(tree, parent, name, plan_branch, branch))
+        return false;
+    *branch = (struct tree_branch){tree, tree->n_nodes - 1, open, context, NULL};
+    tree->branches = memory_resize(tree->branches, (tree->n_branches + 1) * sizeof(struct tree_branch *));
+    tree->branches[tree->n_branches++] = branch;
+    struct node *node = tree->nodes[branch->node];
+    node->directory = true;
+    node->branch = (uint16_t)tree->n_branches;
+    tree->nodes[node->parent]->n_directories++;
+    return true;
+}
+
+/* A node that a branch has: which one it is there. */
+struct branch_node {
+    struct tree *tree; /* NULL: it could not be opened */
+    node_id id;
+    node_id top, prefix; /* the number here of the directory that the branch is, and what its others have here */
+};
+
+/* Whether a node is in a branch, or the directory that one is. Opens it. */
+static bool find_in_branch(struct tree *tree, node_id id, struct branch_node *ret_found)
+{
+    const struct node *top = find_node(tree, id);
+    uint64_t number = top != NULL ? top->branch : (id & branch_mask) >> BRANCH_SHIFT;
+    if (number == 0 || number > tree->n_branches)
+        return false;
+    const struct tree_branch *branch = tree->branches[number - 1];
+    *ret_found = (struct branch_node){
+        .tree = plan_node(tree, tree->nodes[branch->node]) ? branch->tree : NULL,
+        .id = top != NULL ? TREE_ROOT : id & ~branch_mask,
+        .top = (node_id)branch->node + 1,
+        .prefix = (node_id)number << BRANCH_SHIFT,
+    };
+    return true;
+}
+
+/* The number here of a node of the branch. */
+static node_id id_from_branch(const struct branch_node *branch, node_id id)
+{
+    return id == TREE_ROOT ? branch->top : id | branch->prefix;
+}
+
+struct tree *tree_branch(struct tree *tree, node_id directory)
+{
+    struct branch_node found;
+    return find_in_branch(tree, directory, &found) && directory == found.top ? found.tree : NULL;
+}
+
+void tree_on_checkpoint(struct tree *tree, tree_checkpoint_function *opened, void *context)
+{
+    pthread_mutex_lock(&tree->lock);
+    tree->opened = opened;
+    tree->opened_context = context;
+    if (opened != NULL) {
+        opened(context, tree->checkpoint);
+        for (size_t i = 0; i < tree->n_branches; i++)
+            if (tree->branches[i]->tree != NULL)
+                opened(context, tree->branches[i]->tree->checkpoint);
+    }
+    pthread_mutex_unlock(&tree->lock);
+}
+
 static void plan_prepared(void *tree, void *node)
 {
     plan_node(tree, node);
 }
 
-/* Whether the node is a directory or planned; otherwise, unless that has been done, its plan is begun on another
- * thread, or made here where there can be none. */
+/* Whether the node is planned; otherwise, unless that has been done, its plan is begun on another thread, or made here
+ * where there can be none. */
 static bool prepare_node(struct tree *tree, struct node *node)
 {
-    if (node->directory || plan_state(node) >= PLANNED)
+    if (plan_state(node) >= PLANNED)
         return true;
     pthread_mutex_lock(&tree->lock);
     bool begin = !node->prepared && plan_state(node) == UNPLANNED;
@@ -352,15 +471,28 @@ static bool prepare_node(struct tree *tree, struct node *node)
     return plan_state(node) >= PLANNED;
 }
 
-bool tree_prepare(struct tree *tree, node_id directory, const char *name)
+bool tree_is_open(const struct tree *tree, node_id directory)
 {
     const struct node *node = find_node(tree, directory);
+    return node == NULL || node->branch == 0 || plan_state(node) >= PLANNED;
+}
+
+bool tree_prepare(struct tree *tree, node_id directory, const char *name)
+{
+    struct node *node = find_node(tree, directory);
+    struct branch_node found;
     bool prepared = true;
+    if (!tree_is_open(tree, directory) && !prepare_node(tree, node))
+        return false;
+    if (find_in_branch(tree, directory, &found))
+        return found.tree == NULL || tree_prepare(found.tree, found.id, name);
     if (node == NULL || node->collection != 0)
         return true;
-    for (uint32_t child = node->first_child; child != 0; child = tree->nodes[child]->next_sibling)
-        if (name == NULL ? !tree->nodes[child]->certain : strcmp(tree->nodes[child]->name, name) == 0)
-            prepared &= prepare_node(tree, tree->nodes[child]);
+    for (uint32_t child = node->first_child; child != 0; child = tree->nodes[child]->next_sibling) {
+        struct node *planned = tree->nodes[child];
+        if (!planned->directory && (name == NULL ? !planned->certain : strcmp(planned->name, name) == 0))
+            prepared &= prepare_node(tree, planned);
+    }
     return prepared;
 }
 
@@ -392,7 +524,7 @@ static bool node_attributes(struct tree *tree, uint32_t index, struct node_attri
     struct node *node = tree->nodes[index];
     if (!node->directory && !plan_node(tree, node))
         return false;
-    uint64_t n_links = node->directory ? 2 + (uint64_t)node->n_directories : 1;
+    uint64_t n_links = node->directory && node->branch == 0 ? 2 + (uint64_t)node->n_directories : 1;
     if (node->collection != 0) {
         const struct tree_collection *owner = &tree->collections[node->collection - 1];
         n_links += owner->collection->count(owner->context);
@@ -401,6 +533,7 @@ static bool node_attributes(struct tree *tree, uint32_t index, struct node_attri
     *ret_attributes = (struct node_attributes){
         .id = (node_id)index + 1,
         .directory = node->directory,
+        .branch = node->branch != 0,
         .permissions = permissions(&origin, node->directory),
         .group = origin_group(&origin),
         .size = node->directory ? 0 : node->file.size,
@@ -439,11 +572,22 @@ static bool computed_attributes(const struct tree *tree, const struct computed *
     return true;
 }
 
+/* Makes the attributes of a branch's node those of the node here. */
+static bool take_from_branch(const struct branch_node *branch, struct node_attributes *attributes)
+{
+    attributes->id = id_from_branch(branch, attributes->id);
+    return true;
+}
+
 bool tree_attributes(struct tree *tree, node_id id, struct node_attributes *ret_attributes)
 {
     struct computed computed;
+    struct branch_node found;
     if (find_node(tree, id) != NULL)
         return node_attributes(tree, (uint32_t)id - 1, ret_attributes);
+    if (find_in_branch(tree, id, &found))
+        return found.tree != NULL && tree_attributes(found.tree, found.id, ret_attributes) &&
+               take_from_branch(&found, ret_attributes);
     return find_computed(tree, id, &computed) && computed_attributes(tree, &computed, NULL, ret_attributes);
 }
 
@@ -460,7 +604,11 @@ static bool lookup_slot(const struct tree *tree, struct computed *item, const ch
 bool tree_lookup(struct tree *tree, node_id directory, const char *name, struct node_attributes *ret_attributes)
 {
     struct computed computed;
+    struct branch_node found;
     const struct node *node = find_node(tree, directory);
+    if (find_in_branch(tree, directory, &found))
+        return found.tree != NULL && tree_lookup(found.tree, found.id, name, ret_attributes) &&
+               take_from_branch(&found, ret_attributes);
     if (node == NULL)
         return find_computed(tree, directory, &computed) && computed.slot < 0 &&
                lookup_slot(tree, &computed, name, ret_attributes);
@@ -477,8 +625,11 @@ bool tree_lookup(struct tree *tree, node_id directory, const char *name, struct 
 node_id tree_parent(struct tree *tree, node_id id)
 {
     struct computed computed;
+    struct branch_node found;
     if (find_node(tree, id) != NULL)
         return (node_id)find_node(tree, id)->parent + 1;
+    if (find_in_branch(tree, id, &found))
+        return found.tree != NULL ? id_from_branch(&found, tree_parent(found.tree, found.id)) : TREE_ROOT;
     if (!find_computed(tree, id, &computed))
         return TREE_ROOT;
     return computed.slot < 0 ? (node_id)computed.owner->node + 1 : computed_id(computed.collection, computed.item, 0);
@@ -530,7 +681,7 @@ static const char *reason_of_absence(const struct tree *tree, const char *path)
     for (size_t i = 0; i < checkpoint->n_hidden; i++)
         if (strcmp(checkpoint->hidden[i].name, path) == 0)
             return checkpoint->hidden[i].reason;
-    return NULL;
+    return checkpoint->failure;
 }
 
 struct nearest {
@@ -550,22 +701,52 @@ static bool guess_name(void *context, uint64_t index, const char *name, const st
     return true;
 }
 
+/* What may be meant by a name that is not in the directory: text to add to the message. */
+static const char *hint_at(struct tree *tree, node_id directory, const char *name, struct arena *arena)
+{
+    struct nearest nearest = {.guess.typed = name};
+    const char *hint = "";
+    tree_list_names(tree, directory, 0, guess_name, &nearest);
+    if (*nearest.best != '\0')
+        return arena_printf(arena, "; did you mean %s?", nearest.best);
+    for (size_t i = 0; tree->checkpoint->n_sources == 0 && i < tree->n_branches; i++)
+        hint = arena_printf(arena, "%s%s%s", i == 0 ? "; the components are " : hint, i == 0 ? "" : ", ",
+                            tree->nodes[tree->branches[i]->node]->name);
+    return hint;
+}
+
 /* Of a name that is not in the directory: why, or which one may be meant. `length` is that of the path up to its end.
  */
 static bool is_absent(struct tree *tree, node_id directory, const char *name, const char *path, size_t length,
                       struct error *error)
 {
-    struct nearest nearest = {.guess.typed = name};
     const char *reason = reason_of_absence(tree, path), *from = path + strspn(path, "./");
     if (reason != NULL && *from != '\0' && text_starts_with(reason, from))
         return error_set(error, "%s", reason);
     if (reason != NULL)
         return error_set(error, "%s: there is no '%.*s': %s", path, (int)length, path, reason);
-    tree_list_names(tree, directory, 0, guess_name, &nearest);
+    struct arena *arena = arena_new();
     bool is_whole = path[length] == '\0';
-    return error_set(error, "%s%sthere is no '%.*s'%s%s%s", is_whole ? "" : path, is_whole ? "" : ": ", (int)length,
-                     path, *nearest.best != '\0' ? "; did you mean " : "", nearest.best,
-                     *nearest.best != '\0' ? "?" : "");
+    error_set(error, "%s%sthere is no '%.*s'%s", is_whole ? "" : path, is_whole ? "" : ": ", (int)length, path,
+              hint_at(tree, directory, name, arena));
+    arena_free(arena);
+    return false;
+}
+
+/* The rest of a path that has come to a branch. */
+static bool walk_branch(struct tree *tree, node_id top, const char *path, const char *rest,
+                        struct node_attributes *ret_attributes, struct error *error)
+{
+    struct branch_node found;
+    const char *inner = rest + strspn(rest, "/");
+    if (*inner == '\0')
+        return tree_attributes(tree, top, ret_attributes);
+    if (!find_in_branch(tree, top, &found) || found.tree == NULL)
+        return error_set(error, "%s: '%.*s' cannot be opened", path, (int)(rest - path), path);
+    if (!tree_walk(found.tree, inner, ret_attributes, error))
+        return error_prefix(error, "%.*s", (int)(rest - path), path);
+    take_from_branch(&found, ret_attributes);
+    return ret_attributes->id != top || tree_attributes(tree, top, ret_attributes);
 }
 
 bool tree_walk(struct tree *tree, const char *path, struct node_attributes *ret_attributes, struct error *error)
@@ -590,6 +771,8 @@ bool tree_walk(struct tree *tree, const char *path, struct node_attributes *ret_
         if (!tree_lookup(tree, at.id, name, &at))
             return is_absent(tree, at.id, name, path, (size_t)(part - path) + length, error);
         part += length;
+        if (at.branch)
+            return walk_branch(tree, at.id, path, part, ret_attributes, error);
     }
     *ret_attributes = at;
     return true;
@@ -607,6 +790,12 @@ static void computed_name(const struct computed *computed, char name[TREE_MAX_NA
         owner->collection->file(owner->context, computed->item, (unsigned)computed->slot, name, &size);
 }
 
+static const char *path_in_branch(struct tree *tree, const struct branch_node *found, struct arena *arena)
+{
+    const char *top = tree_path(tree, found->top, arena);
+    return found->tree != NULL ? arena_printf(arena, "%s/%s", top, tree_path(found->tree, found->id, arena)) : top;
+}
+
 const char *tree_path(struct tree *tree, node_id id, struct arena *arena)
 {
     const char *path = NULL;
@@ -615,8 +804,11 @@ const char *tree_path(struct tree *tree, node_id id, struct arena *arena)
         const char *part = computed_part;
         struct computed computed;
         const struct node *node = find_node(tree, at);
+        struct branch_node found;
         if (node != NULL)
             part = node->name;
+        else if (find_in_branch(tree, at, &found))
+            return path_in_branch(tree, &found, arena);
         else if (find_computed(tree, at, &computed))
             computed_name(&computed, computed_part);
         else
@@ -665,11 +857,32 @@ static bool child_attributes(struct tree *tree, uint32_t index, enum waiting wai
     return true;
 }
 
+struct branch_listing {
+    const struct branch_node *branch;
+    tree_emit *emit;
+    void *context;
+};
+
+static bool emit_from_branch(void *context, uint64_t index, const char *name, const struct node_attributes *attributes)
+{
+    const struct branch_listing *listing = context;
+    struct node_attributes here = *attributes;
+    take_from_branch(listing->branch, &here);
+    return listing->emit(listing->context, index, name, &here);
+}
+
 static void list(struct tree *tree, node_id directory, uint64_t first, enum waiting waiting, tree_emit *emit,
                  void *context)
 {
     struct computed computed;
+    struct branch_node found;
     const struct node *node = find_node(tree, directory);
+    if (find_in_branch(tree, directory, &found)) {
+        if (found.tree != NULL)
+            list(found.tree, found.id, first, waiting, emit_from_branch,
+                 &(struct branch_listing){&found, emit, context});
+        return;
+    }
     if (node == NULL) {
         if (find_computed(tree, directory, &computed) && computed.slot < 0)
             list_slots(tree, &computed, first, emit, context);
@@ -703,8 +916,24 @@ void tree_list_prepared(struct tree *tree, node_id directory, uint64_t first, tr
     list(tree, directory, first, WAIT_FOR_NONE, emit, context);
 }
 
+struct branch_numbering {
+    node_id prefix;
+    tree_emit_number *emit;
+    void *context;
+};
+
+static void emit_number_of_branch(void *context, node_id id)
+{
+    const struct branch_numbering *numbering = context;
+    numbering->emit(numbering->context, id | numbering->prefix);
+}
+
 void tree_number_files(const struct tree *tree, tree_emit_number *emit, void *context)
 {
+    for (size_t i = 0; i < tree->n_branches; i++)
+        if (plan_state(tree->nodes[tree->branches[i]->node]) == PLANNED)
+            tree_number_files(tree->branches[i]->tree, emit_number_of_branch,
+                              &(struct branch_numbering){(node_id)(i + 1) << BRANCH_SHIFT, emit, context});
     for (uint32_t i = 0; i < tree->n_nodes; i++)
         if (!tree->nodes[i]->directory)
             emit(context, (node_id)i + 1);
@@ -721,7 +950,10 @@ void tree_number_files(const struct tree *tree, tree_emit_number *emit, void *co
 bool tree_file(struct tree *tree, node_id id, struct arena *arena, struct vfile *ret_file, struct error *error)
 {
     struct computed computed;
+    struct branch_node found;
     struct node *node = find_node(tree, id);
+    if (find_in_branch(tree, id, &found) && found.tree != NULL)
+        return tree_file(found.tree, found.id, arena, ret_file, error);
     if (node != NULL && !node->directory && plan_node(tree, node)) {
         *ret_file = node->file;
         return true;
@@ -735,6 +967,9 @@ bool tree_file(struct tree *tree, node_id id, struct arena *arena, struct vfile 
 void tree_xattrs(struct tree *tree, node_id id, tree_emit_xattr *emit, void *context)
 {
     struct computed computed;
-    if (find_node(tree, id) == NULL && find_computed(tree, id, &computed))
+    struct branch_node found;
+    if (find_in_branch(tree, id, &found) && found.tree != NULL)
+        tree_xattrs(found.tree, found.id, emit, context);
+    else if (find_node(tree, id) == NULL && find_computed(tree, id, &computed))
         computed.owner->collection->xattrs(computed.owner->context, computed.item, computed.slot, emit, context);
 }

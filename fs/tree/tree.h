@@ -4,7 +4,8 @@
  * stored: the files below tensors/ cost no memory. Files are planned (their spans and size found) when somebody asks
  * for their attributes; what cannot be made turns out to be absent then, with a note in the checkpoint. Who asks for a
  * file that somebody else is planning waits for it, and nobody else does. Everything may be used from any thread. A
- * tree uses its checkpoint and options, which must outlive it. */
+ * tree uses its checkpoint and options, which must outlive it. A branch is a directory that is another tree, of another
+ * checkpoint, which is opened when somebody looks into it. */
 #pragma once
 
 #include "formats/checkpoint.h"
@@ -20,6 +21,7 @@ struct content_options; /* content_options.h: for the kinds of content, not for 
 struct node_attributes {
     node_id id;
     bool directory;
+    bool branch;        /* a directory that is that of another tree (tree_add_branch()) */
     bool pending;       /* still being planned: only what is above is known (tree_list_prepared()) */
     mode_t permissions; /* to read, and to search directories: what the sources allow (origin.h) */
     gid_t group;        /* whose permissions those of the group are, or NO_GROUP */
@@ -34,6 +36,13 @@ struct tree *tree_new(const struct checkpoint *checkpoint, const struct content_
 void tree_free(struct tree *tree); /* NULL is allowed */
 
 const struct checkpoint *tree_checkpoint(const struct tree *tree);
+
+/* Calls opened(context, checkpoint) at once for the tree's checkpoint and those of the branches that are open, and from
+ * then on for that of each that is opened, on its thread, before anybody sees it; it must not use the tree. They live
+ * as long as the tree. NULL ends it. */
+typedef void tree_checkpoint_function(void *context, const struct checkpoint *checkpoint);
+void tree_on_checkpoint(struct tree *tree, tree_checkpoint_function *opened, void *context);
+
 const struct content_options *tree_options(const struct tree *tree);
 
 /* The tensors: as tensors/ has them, and as the source does. */
@@ -63,6 +72,9 @@ void tree_list_names(struct tree *tree, node_id directory, uint64_t first, tree_
  * at once then. */
 bool tree_prepare(struct tree *tree, node_id directory, const char *name);
 
+/* Whether the names of a directory are known; else whoever asks for one waits until they are. */
+bool tree_is_open(const struct tree *tree, node_id directory);
+
 /* As tree_list(), but plans nothing: what is not planned yet is pending, and may turn out to be absent. */
 void tree_list_prepared(struct tree *tree, node_id directory, uint64_t first, tree_emit *emit, void *context);
 
@@ -72,6 +84,10 @@ void tree_on_planned(struct tree *tree, void (*planned)(void *context), void *co
 /* Calls `emit` with the number of every file there may be; none is planned for it. */
 typedef void tree_emit_number(void *context, node_id id);
 void tree_number_files(const struct tree *tree, tree_emit_number *emit, void *context);
+
+/* The tree that a directory is that of, opened now if it has not been; NULL where it is that of none, or cannot be
+ * opened. It may be used like any other, but not freed. */
+struct tree *tree_branch(struct tree *tree, node_id directory);
 
 /* What leads to a node from the root, without a slash before it, in `arena`: "tensors/a.weight/f32". */
 const char *tree_path(struct tree *tree, node_id id, struct arena *arena);
@@ -102,6 +118,13 @@ bool tree_add_certain_file(struct tree *tree, node_id parent, const char *name, 
 
 /* Another name that a file of the directory is found by, but not listed under. */
 void tree_add_alias(struct tree *tree, node_id parent, const char *name, const char *alias);
+
+/* A directory that is the root of another tree. open(context, error) makes that tree, once, when somebody looks into
+ * the directory, on any thread; this tree frees it, before what tree_on_free() has been given. It has no branches
+ * itself. A failure leaves an empty directory, and becomes a note. False where the name is taken, or there are too many
+ * branches. What is in it has numbers of its own here. */
+typedef struct tree *branch_function(const void *context, struct error *error);
+bool tree_add_branch(struct tree *tree, node_id parent, const char *name, branch_function *open, const void *context);
 
 /* A directory of directories of files that is computed on demand, never stored: tensors/. Items are numbered from 0;
  * each has up to COLLECTION_MAX_SLOTS files, which keep their slot numbers whether present or not. */

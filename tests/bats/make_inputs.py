@@ -268,4 +268,24 @@ def wordy(directory):
     (path / "tokenizer.json").write_text(json.dumps(tokenizer))
 
 
+def pipeline(directory):
+    path = pathlib.Path(directory)
+    parts = {"text_encoder": ("transformers", "CLIPTextModel"), "unet": ("diffusers", "UNet2DConditionModel")}
+    parts |= {"vae": ("diffusers", "AutoencoderKL"), "scheduler": ("diffusers", "PNDMScheduler")}
+    for part in parts:
+        (path / part).mkdir(parents=True)
+    index = {"_class_name": "StableDiffusionPipeline", "safety_checker": [None, None], "requires_safety_checker": False}
+    (path / "model_index.json").write_text(json.dumps(index | parts))
+    (path / "scheduler" / "scheduler_config.json").write_text("{}")
+    unet = {"conv_in.weight": ("F32", [32, 4, 3, 3], normal(32, 4, 3, 3).tobytes()), "conv_in.bias": ("F32", [32], normal(32).tobytes())}
+    (path / "unet" / "diffusion_pytorch_model.safetensors").write_bytes(make.safetensors(unet))
+    text = {"text_model.embeddings.token_embedding.weight": ("F32", [64, 32], normal(64, 32).tobytes())}
+    (path / "text_encoder" / "model.safetensors").write_bytes(make.safetensors(text))
+    (path / "text_encoder" / "config.json").write_text(json.dumps({"architectures": ["CLIPTextModel"]}))
+    for part in ("unet", "vae"):
+        (path / part / "config.json").write_text(json.dumps({"_class_name": parts[part][1]}))
+    torch = pathlib.Path(__file__).resolve().parent.parent / "data" / "torch" / "views-5.pt"
+    (path / "vae" / "diffusion_pytorch_model.bin").write_bytes(torch.read_bytes())
+
+
 globals()[sys.argv[1]](*sys.argv[2:])

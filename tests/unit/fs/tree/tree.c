@@ -149,6 +149,190 @@ static void paths(struct tree *tree)
         CHECK_NAMED(lead_back(tree, some[i]), "the path of a node is the one that leads to it");
 }
 
+/* A tree of two branches: one of the checkpoint itself, which waits until it may be opened, and one that fails. */
+
+static sem_t opening, may_open;
+static int n_openings;
+
+static struct tree *open_slowly(const void *checkpoint, struct error *error)
+{
+    static const struct content_options content_options = {0};
+    n_openings++;
+    sem_post(&opening);
+    sem_wait(&may_open);
+    struct tree *tree = tree_new(checkpoint, &content_options, error);
+    if (tree != NULL)
+        tree_add_file(tree, TREE_ROOT, "slow", slow, "slow");
+    return tree;
+}
+
+static struct tree *fail_to_open(const void *context, struct error *error)
+{
+    (void)context;
+    error_set(error, "it is broken");
+    return NULL;
+}
+
+static void *look_into_branch(void *tree)
+{
+    struct node_attributes attributes;
+    struct error error;
+    return tree_walk(tree, "branch/tensors/a/f32", &attributes, &error) && attributes.size == 4 ? tree : NULL;
+}
+
+static void count_checkpoint(void *context, const struct checkpoint *checkpoint)
+{
+    (void)checkpoint;
+    ++*(int *)context;
+}
+
+/* It is opened once somebody looks into it, and not for its attributes; whoever must not wait need not. */
+static void opened_when_looked_into(struct tree *tree)
+{
+    struct node_attributes top, inner;
+    struct seen seen = {0};
+    pthread_t asking[3];
+    int n_checkpoints = 0;
+    tree_on_checkpoint(tree, count_checkpoint, &n_checkpoints);
+    CHECK(n_checkpoints == 1);
+    CHECK(tree_lookup(tree, TREE_ROOT, "branch", &top) && top.directory && top.branch && top.n_links == 1);
+    CHECK(tree_prepare(tree, TREE_ROOT, "branch"));
+    tree_list(tree, TREE_ROOT, 0, see, &seen);
+    CHECK(n_openings == 0 && tree_parent(tree, top.id) == TREE_ROOT);
+    CHECK(!tree_is_open(tree, top.id) && tree_is_open(tree, TREE_ROOT));
+    CHECK(!tree_prepare(tree, top.id, "tensors"));
+    sem_wait(&opening);
+    CHECK(!tree_prepare(tree, top.id, NULL) && !tree_is_open(tree, top.id));
+    for (int i = 0; i < 3; i++)
+        pthread_create(&asking[i], NULL, look_into_branch, tree);
+    sem_post(&may_open);
+    for (int i = 0; i < 3; i++) {
+        void *found = NULL;
+        pthread_join(asking[i], &found);
+        CHECK_NAMED(found == tree, "who looks into the branch finds what is there");
+    }
+    CHECK(n_openings == 1 && n_checkpoints == 2 && tree_is_open(tree, top.id));
+    CHECK(tree_prepare(tree, top.id, "tensors"));
+    CHECK(tree_lookup(tree, top.id, "tensors", &inner) && inner.directory && !inner.branch);
+    CHECK(tree_parent(tree, inner.id) == top.id && inner.id != top.id);
+    CHECK(lead_back(tree, "branch") && lead_back(tree, "branch/tensors/a/f32") && lead_back(tree, "branch/gguf"));
+    CHECK(tree_branch(tree, top.id) != NULL && tree_branch(tree, inner.id) == NULL);
+    CHECK(tree_branch(tree, TREE_ROOT) == NULL);
+    tree_on_checkpoint(tree, NULL, NULL);
+}
+
+/* Plans in it are waited for as those of the tree are. */
+static void plans_in_branch(struct tree *tree)
+{
+    struct node_attributes top;
+    sem_t ended;
+    sem_init(&ended, 0, 0);
+    tree_on_planned(tree, planned, &ended);
+    tree_lookup(tree, TREE_ROOT, "branch", &top);
+    CHECK(!tree_prepare(tree, top.id, "slow"));
+    sem_wait(&slow_began);
+    CHECK(!tree_prepare(tree, top.id, "slow"));
+    sem_post(&slow_may_end);
+    while (!tree_prepare(tree, top.id, "slow"))
+        sem_wait(&ended);
+    CHECK(lead_back(tree, "branch/slow"));
+    tree_on_planned(tree, NULL, NULL);
+}
+
+struct numbers {
+    uint64_t sum;
+    int count;
+};
+
+static void add_number(void *context, node_id id)
+{
+    struct numbers *numbers = context;
+    numbers->sum += id;
+    numbers->count++;
+}
+
+static bool reads_as(struct tree *tree, const char *path, const struct vfile *expected)
+{
+    struct node_attributes attributes;
+    struct error error;
+    struct vfile file;
+    unsigned char bytes[4096], wanted[4096];
+    struct arena *arena = arena_new();
+    bool same = tree_walk(tree, path, &attributes, &error) && tree_file(tree, attributes.id, arena, &file, &error) &&
+                file.size == expected->size && file.size == attributes.size && file.size <= sizeof bytes &&
+                vfile_read(&file, 0, (size_t)file.size, bytes, &error) &&
+                vfile_read(expected, 0, (size_t)file.size, wanted, &error) &&
+                memcmp(bytes, wanted, (size_t)file.size) == 0;
+    arena_free(arena);
+    return same;
+}
+
+/* The files of a branch are those of its tree, under numbers that no others have. */
+static void files_in_branch(struct tree *tree)
+{
+    static const char *const some[] = {"model.gguf", "model.safetensors", "tensors/a/raw", "tensors/a/metadata.json"};
+    struct numbers all = {0}, own = {0};
+    struct node_attributes top, here, there;
+    struct error error;
+    struct arena *arena = arena_new();
+    struct vfile file;
+    char path[64];
+    tree_lookup(tree, TREE_ROOT, "branch", &top);
+    struct tree *branch = tree_branch(tree, top.id);
+    for (size_t i = 0; i < sizeof some / sizeof *some; i++) {
+        snprintf(path, sizeof path, "branch/%s", some[i]);
+        bool found = tree_walk(branch, some[i], &there, &error) && tree_walk(tree, path, &here, &error);
+        CHECK_NAMED(found && here.id != there.id && here.size == there.size, "another number, the same size");
+        CHECK_NAMED(tree_file(branch, there.id, arena, &file, &error) && reads_as(tree, path, &file), some[i]);
+    }
+    tree_number_files(tree, add_number, &all);
+    tree_number_files(branch, add_number, &own);
+    CHECK(all.count == 2 * own.count && own.count > 0); /* the tree is of the same checkpoint */
+    CHECK((all.sum - 2 * own.sum) >> 48 == (uint64_t)own.count);
+    CHECK(!tree_walk(tree, "branch/nothing/f32", &here, &error));
+    CHECK_TEXT(error.message, "branch: nothing/f32: there is no 'nothing'");
+    CHECK(!tree_walk(tree, "branch/..", &here, &error));
+    CHECK(tree_walk(tree, "branch//./", &here, &error) && here.id == top.id && here.branch);
+    CHECK(!tree_attributes(tree, UINT64_C(3) << 48 | 2, &here) && !tree_attributes(tree, UINT64_C(255) << 48, &here));
+    arena_free(arena);
+}
+
+/* A branch that cannot be opened is empty, and says why. */
+static void broken_branch(struct tree *tree)
+{
+    struct node_attributes broken, attributes;
+    struct error error;
+    struct seen seen = {0};
+    size_t n_notes = checkpoint_notes(tree_checkpoint(tree));
+    CHECK(tree_lookup(tree, TREE_ROOT, "broken", &broken) && broken.directory);
+    tree_list(tree, broken.id, 0, see, &seen);
+    CHECK(seen.n_certain == 0 && !tree_lookup(tree, broken.id, "metadata.json", &attributes));
+    CHECK(tree_branch(tree, broken.id) == NULL && tree_is_open(tree, broken.id));
+    CHECK(checkpoint_notes(tree_checkpoint(tree)) == n_notes + 1);
+    CHECK_TEXT(checkpoint_note_text(tree_checkpoint(tree), n_notes), "broken is left out: it is broken");
+    CHECK(!tree_walk(tree, "broken/x", &attributes, &error));
+    CHECK(tree_walk(tree, "broken", &attributes, &error) && attributes.id == broken.id);
+}
+
+static void branches(const struct checkpoint *checkpoint)
+{
+    struct error error;
+    struct content_options content_options = {0};
+    struct tree *tree = tree_new(checkpoint, &content_options, &error);
+    sem_init(&opening, 0, 0);
+    sem_init(&may_open, 0, 0);
+    CHECK(tree_add_branch(tree, TREE_ROOT, "branch", open_slowly, checkpoint));
+    CHECK(tree_add_branch(tree, TREE_ROOT, "broken", fail_to_open, NULL));
+    CHECK(!tree_add_branch(tree, TREE_ROOT, "tensors", fail_to_open, NULL));
+    CHECK(tree_add_directory(tree, TREE_ROOT, "branch") == 0);
+    opened_when_looked_into(tree);
+    plans_in_branch(tree);
+    tree_add_file(tree, TREE_ROOT, "slow", quick, "quick");
+    files_in_branch(tree);
+    broken_branch(tree);
+    tree_free(tree);
+}
+
 int main(void)
 {
     struct error error;
@@ -169,6 +353,7 @@ int main(void)
         prepared_listing(tree);
         certain_file(tree);
         paths(tree);
+        branches(checkpoint);
     }
     tree_free(tree);
     if (checkpoint != NULL)

@@ -1,0 +1,78 @@
+#include "fs/cli/info_components.h"
+
+#include "fs/cli/profile.h"
+#include "fs/cli/terminal.h"
+#include "fs/tree/component_files.h"
+#include "fs/tree/inventory.h"
+
+#include <inttypes.h>
+
+/* What the whole says that it is, or else what it is known by. */
+static const char *class_of(const struct component *component, const struct profile *profile)
+{
+    if (component->class_name != NULL)
+        return component->class_name;
+    return profile->architecture != NULL ? profile->architecture : "weights";
+}
+
+static void append_weights(struct buffer *text, const struct profile *profile)
+{
+    char number[NUMBER_TEXT], size[SIZE_TEXT];
+    buffer_printf(text, ", %s parameters in %" PRIu64 " tensor%s, %s", number_text(profile->all.n_elements, number),
+                  profile->all.n_tensors, profile->all.n_tensors == 1 ? "" : "s",
+                  size_text(profile->all.n_bytes, size));
+    if (profile->n_dtypes > 0)
+        buffer_printf(text, " of %s%s", profile->by_dtype[0].dtype->name, profile->n_dtypes > 1 ? " and others" : "");
+}
+
+void component_text(struct tree *tree, const struct component *component, struct buffer *text)
+{
+    struct profile profile = {0};
+    struct tree *own = tree_of_component(tree, component);
+    const struct checkpoint *checkpoint = own != NULL ? tree_checkpoint(own) : NULL;
+    struct arena *arena = arena_new();
+    if (own != NULL)
+        profile_gather(&profile, checkpoint, arena);
+    buffer_printf(text, "%s/: %s", component->name, class_of(component, &profile));
+    if (own == NULL) {
+        buffer_append_text(text, ", not shown");
+    } else if (checkpoint->failure != NULL) {
+        buffer_printf(text, ", nothing can be made of it: %s", checkpoint->failure);
+    } else {
+        append_weights(text, &profile);
+        buffer_printf(text, ", read as %s", checkpoint->format);
+        if (profile.adapter != NULL)
+            buffer_printf(text, "; %s", profile.adapter);
+        else if (profile.gguf != NULL)
+            buffer_printf(text, "; in GGUF %s", profile.gguf);
+        else
+            buffer_append_text(text, "; its GGUF is a plain container");
+    }
+    arena_free(arena);
+}
+
+void put_components(struct json_writer *writer, struct tree *tree, put_component_profile *put)
+{
+    const struct components *components = tree_checkpoint(tree)->components;
+    json_break_line(writer);
+    json_begin_array(writer, "components");
+    for (size_t i = 0; components != NULL && i < components->count; i++) {
+        struct tree *own = tree_of_component(tree, &components->items[i]);
+        struct profile profile = {0};
+        struct arena *arena = arena_new();
+        if (own != NULL)
+            profile_gather(&profile, tree_checkpoint(own), arena);
+        json_break_line(writer);
+        json_begin_object(writer, NULL);
+        json_put_text(writer, "name", components->items[i].name);
+        json_put_text(writer, "class", components->items[i].class_name);
+        json_put_text(writer, "format", own != NULL ? tree_checkpoint(own)->format : NULL);
+        json_put_text(writer, "failure", own != NULL ? tree_checkpoint(own)->failure : NULL);
+        put(writer, &profile);
+        if (own != NULL)
+            put_sources(writer, tree_checkpoint(own));
+        json_end(writer);
+        arena_free(arena);
+    }
+    json_end(writer);
+}

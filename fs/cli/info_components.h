@@ -1,0 +1,14 @@
+/* What `wfs info` says of the components of a source. Each is opened for it. */
+#pragma once
+
+#include "base/buffer.h"
+#include "formats/json_write.h"
+#include "fs/cli/profile.h"
+#include "fs/tree/component_files.h"
+
+/* Appends a line: "unet/: UNet2DConditionModel, 860 million parameters ..." */
+void component_text(struct tree *tree, const struct component *component, struct buffer *text);
+
+/* "components": an object for each, in which put(writer, profile) writes what it writes of a source. */
+typedef void put_component_profile(struct json_writer *writer, const struct profile *profile);
+void put_components(struct json_writer *writer, struct tree *tree, put_component_profile *put);

@@ -1,0 +1,73 @@
+/* The components of a pipeline or of a model of several parts: each in a directory of its name, as if it alone had been
+ * mounted there.
+ *
+ * One that cannot be read shows its side files, and in metadata.json why. */
+#include "fs/tree/component_files.h"
+
+#include "base/report.h"
+#include "fs/tree/content.h"
+
+struct shown_component {
+    struct tree *tree;
+    const struct component *component;
+    struct checkpoint *checkpoint; /* once it has been opened */
+};
+
+/* What can be made of the component, or with a reason why that is nothing, of its side files. */
+static struct tree *make_tree(struct shown_component *shown, const struct error *failure, struct error *error)
+{
+    shown->checkpoint = checkpoint_open_component(tree_checkpoint(shown->tree), shown->component, failure, error);
+    struct tree *tree =
+        shown->checkpoint != NULL ? tree_new(shown->checkpoint, tree_options(shown->tree), error) : NULL;
+    if (tree == NULL)
+        checkpoint_close(shown->checkpoint);
+    shown->checkpoint = tree != NULL ? shown->checkpoint : NULL;
+    return tree;
+}
+
+static struct tree *open(const void *context, struct error *error)
+{
+    struct shown_component *shown = (struct shown_component *)context;
+    struct error failure;
+    struct tree *tree = make_tree(shown, NULL, &failure);
+    if (tree != NULL)
+        return tree;
+    report("%s: %s", shown->component->name, failure.message);
+    checkpoint_note(tree_checkpoint(shown->tree), "%s: nothing can be made of its weights: %s", shown->component->name,
+                    failure.message);
+    return make_tree(shown, &failure, error);
+}
+
+static void close(void *context)
+{
+    struct shown_component *shown = context;
+    checkpoint_close(shown->checkpoint);
+}
+
+struct tree *tree_of_component(struct tree *tree, const struct component *component)
+{
+    struct node_attributes attributes;
+    return tree_lookup(tree, TREE_ROOT, component->name, &attributes) ? tree_branch(tree, attributes.id) : NULL;
+}
+
+static bool add(struct tree *tree, struct error *error)
+{
+    (void)error;
+    const struct checkpoint *checkpoint = tree_checkpoint(tree);
+    const struct components *components = checkpoint->components;
+    for (size_t i = 0; components != NULL && i < components->count; i++) {
+        struct shown_component *shown = arena_alloc(tree_arena(tree), sizeof *shown);
+        *shown = (struct shown_component){tree, &components->items[i], NULL};
+        tree_on_free(tree, close, shown);
+        if (!tree_add_branch(tree, TREE_ROOT, components->items[i].name, open, shown))
+            checkpoint_note(checkpoint, "%s is hidden by what is shown under that name", components->items[i].name);
+    }
+    return true;
+}
+
+const struct content component_files_content = {
+    .name = "components",
+    .summary = "unet/, text_encoder/, 2_Dense/ ...: each checkpoint that the directory is made of, as if it alone had "
+               "been mounted",
+    .add = add,
+};

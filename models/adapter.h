@@ -48,6 +48,10 @@ const char *adapter_summary(const struct checkpoint *checkpoint, struct arena *a
  * not there. */
 const char *adapter_find_base(const struct checkpoint *checkpoint, struct arena *arena, struct error *error);
 
+/* Tensors under the names of the model `base`, and where they are GGUF's: products of two matrices stay products. Has
+ * no keys; of the base nothing but the configuration and the names of its tensors counts. */
+struct gguf_model *gguf_related_new(const struct tensor_set *set, const struct checkpoint *base, struct error *error);
+
 /* What convert_lora_to_gguf.py makes of an adapter of the model `base`, of which nothing but the configuration and the
  * names of its tensors counts. NULL where it cannot be made. */
 struct gguf_model *gguf_adapter_new(const struct checkpoint *checkpoint, const struct checkpoint *base,

@@ -136,21 +136,48 @@ static bool add_keys(struct gguf_model *model, const struct adapter *adapter, co
     return true;
 }
 
-/* Everything but the keys: hooks of the family look at the base. */
-static bool relate(struct gguf_model *model, const struct adapter *adapter, const struct family_name *hf,
+/* Finds the family of the base, whose hooks look at it. */
+static bool begin(struct draft *draft, const struct checkpoint *base, struct error *error)
+{
+    bool absent;
+    struct gguf_model *model = draft->model;
+    model->checkpoint = base;
+    model->hparams = hparams_load(base, &absent, error);
+    if (model->hparams == NULL)
+        return error_prefix(error, "the base");
+    const char *architecture = hparams_architecture(model->hparams);
+    const struct family *family = draft->family = model->family = family_find(model->hparams, &draft->hf);
+    if (architecture == NULL)
+        return error_set(error, "config.json of the base names no architecture");
+    if (family == NULL)
+        return error_set(error, "the architecture %s of the base is unknown", architecture);
+    facts_read(&draft->facts, model->hparams);
+    if (family->add_facts != NULL)
+        family->add_facts(&draft->facts, model->hparams);
+    return family->adjust == NULL || family->adjust(draft, error) || error_prefix(error, "the base");
+}
+
+struct gguf_model *gguf_related_new(const struct tensor_set *set, const struct checkpoint *base, struct error *error)
+{
+    struct gguf_model *model = gguf_model_empty(base);
+    struct draft draft = {.model = model};
+    if (begin(&draft, base, error) && tensors_relate(&draft, set, error) && tensor_set_seal(model->tensors, error))
+        return model;
+    gguf_model_free(model);
+    return NULL;
+}
+
+/* Everything but the keys. */
+static bool relate(struct gguf_model *model, const struct adapter *adapter, const struct checkpoint *base,
                    struct parameter_count *count, struct error *error)
 {
-    const struct family *family = model->family;
-    struct draft draft = {.model = model, .family = family, .hf = hf};
+    struct draft draft = {.model = model};
     struct tensor_set *products = tensor_set_new(model->arena);
-    facts_read(&draft.facts, model->hparams);
-    if (family->add_facts != NULL)
-        family->add_facts(&draft.facts, model->hparams);
-    if (family->adjust != NULL && !family->adjust(&draft, error))
-        return error_prefix(error, "the base");
+    if (!begin(&draft, base, error))
+        return false;
     gguf_kvs_free(&model->kvs);
     model->kvs = (struct gguf_kvs){0};
-    gguf_set_text(&model->kvs, "general.architecture", family_architecture(family));
+    gguf_set_text(&model->kvs, "general.architecture", family_architecture(model->family));
     if (!add_products(adapter, model->arena, products, error) || !tensors_relate(&draft, products, error) ||
         !take_factors(model, count, error))
         return false;
@@ -162,20 +189,8 @@ static bool relate(struct gguf_model *model, const struct adapter *adapter, cons
 static bool fill_in(struct gguf_model *model, const struct adapter *adapter, const struct checkpoint *base,
                     struct error *error)
 {
-    bool absent;
-    const struct family_name *hf;
     struct parameter_count count = {.is_adapter = true};
-    model->hparams = hparams_load(base, &absent, error);
-    if (model->hparams == NULL)
-        return error_prefix(error, "the base");
-    const char *architecture = hparams_architecture(model->hparams);
-    model->family = family_find(model->hparams, &hf);
-    if (architecture == NULL)
-        return error_set(error, "config.json of the base names no architecture");
-    if (model->family == NULL)
-        return error_set(error, "the architecture %s of the base is unknown", architecture);
-    model->checkpoint = base;
-    bool related = relate(model, adapter, hf, &count, error);
+    bool related = relate(model, adapter, base, &count, error);
     model->checkpoint = adapter->checkpoint;
     return related && add_keys(model, adapter, &count, error);
 }

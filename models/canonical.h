@@ -14,6 +14,7 @@ struct canonical_model {
     const struct dtype **types;       /* what each is written as; NULL: as what it is */
     const uint32_t *from;   /* of a GGUF: the place there of what each came of, of the last where there are several;
                              * NULL: nothing is known of it */
+    const char *kept_names; /* of a GGUF: why tensors have its names and layout; NULL: they have not */
     uint64_t n_layers;      /* of a GGUF that is understood */
     const char *model_type; /* of config.json; NULL: none */
     const char *config;     /* the text of config.json, where it is not the source's own; NULL: none */

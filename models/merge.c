@@ -5,6 +5,7 @@
 #include "formats/layout.h"
 #include "models/adapter.h"
 #include "models/from_gguf.h"
+#include "models/merge_gguf.h"
 #include "models/module_patterns.h"
 #include "models/plain_checkpoint.h"
 #include "quant/convert.h"
@@ -36,6 +37,8 @@ enum change { REPLACED = 1, PRODUCT_ADDED = 2, BIAS_ADDED = 4 };
 /* What is being made of the base. */
 struct merging {
     struct checkpoint *base;
+    const struct tensor_set *named; /* what adapters name: the base's tensors, or as Hugging Face calls them */
+    struct gguf_merging *gguf;      /* where the base is one; else NULL */
     const struct adapter *adapter;
     double scale;
     struct module_patterns *ranks, *alphas;
@@ -101,6 +104,7 @@ static const struct {
     {"", ""},
     {"model.language_model.", "language_model.model."},
     {"model.language_model.", "model."},
+    {"language_model.model.", "model."},
     {"model.", "model.language_model."},
     {"model.", ""},
     {"transformer.", ""},
@@ -110,7 +114,7 @@ static const struct {
 
 static struct tensor *find_tensor(const struct merging *merging, const char *name)
 {
-    const struct tensor_set *set = merging->base->tensors;
+    const struct tensor_set *set = merging->named;
     struct arena *arena = merging->adapter->arena;
     const struct tensor *found = NULL;
     for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes && found == NULL; i++) {
@@ -132,6 +136,8 @@ static bool check_tensor(const struct merging *merging, const struct tensor *ten
     for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++)
         if (strcmp(tensor->dtype->name, dtypes[i]) == 0)
             return true;
+    if (merging->gguf != NULL && tensor->dtype->kind == DTYPE_BLOCK && dtype_kernels(tensor->dtype).decode != NULL)
+        return true;
     return error_set(merging->error, "tensor '%.200s' of the base is %s, into which nothing is merged", name,
                      tensor->dtype->name);
 }
@@ -139,7 +145,7 @@ static bool check_tensor(const struct merging *merging, const struct tensor *ten
 /* The values of a tensor so far; of one that was packed not yet rounded to its dtype. */
 static const struct view **view_of(const struct merging *merging, const struct tensor *tensor)
 {
-    size_t index = (size_t)(tensor - merging->base->tensors->tensors);
+    size_t index = (size_t)(tensor - merging->named->tensors);
     const struct view **view = &merging->views[index];
     const struct unpacked *unpacked = merging->unpacked != NULL ? merging->unpacked[index] : NULL;
     if (*view == NULL)
@@ -151,7 +157,7 @@ static const struct view **view_of(const struct merging *merging, const struct t
 static bool change_once(const struct merging *merging, const struct tensor *tensor, enum change change,
                         const char *name)
 {
-    unsigned char *changes = &merging->changes[tensor - merging->base->tensors->tensors];
+    unsigned char *changes = &merging->changes[tensor - merging->named->tensors];
     if (*changes & change)
         return error_set(merging->error, "tensor '%.200s' is adapted twice, under another name of the base's", name);
     *changes |= (unsigned char)change;
@@ -186,6 +192,10 @@ static bool merge_pair(const struct merging *merging, const struct adapter_pair 
     if (fits_turned && may_turn) {
         left = view_transpose(arena, pair->right);
         right = view_transpose(arena, pair->left);
+    }
+    if (merging->gguf != NULL) {
+        gguf_merging_add(merging->gguf, tensor->name, scale, left, right);
+        return true;
     }
     const struct view **view = view_of(merging, tensor);
     *view = view_add_product(arena, *view, scale, left, right);
@@ -234,8 +244,11 @@ static bool replace_tensor(const struct merging *merging, const struct tensor *w
     if (!check_whole(merging, whole, tensor, name) || !change_once(merging, tensor, REPLACED, name))
         return false;
     struct arena *arena = merging->base->arena;
-    const struct view *view = tensor_view(whole, arena);
-    *view_of(merging, tensor) = view_convert(arena, view, &f32_dtype);
+    const struct view *view = view_convert(arena, tensor_view(whole, arena), &f32_dtype);
+    if (merging->gguf != NULL)
+        gguf_merging_replace(merging->gguf, tensor->name, view);
+    else
+        *view_of(merging, tensor) = view;
     return true;
 }
 
@@ -251,6 +264,8 @@ static bool merge_bias(const struct merging *merging, const struct tensor *bias,
     float scale;
     if (b == NULL)
         return error_set(merging->error, "tensor '%.200s' has no matrices beside it", bias->name);
+    if (merging->gguf != NULL)
+        return error_set(merging->error, "tensor '%.200s' is a bias, which is not merged into a GGUF", bias->name);
     if (!check_whole(merging, bias, tensor, bias_name) ||
         !find_scale(merging, arena_printf(scratch, "%.*s.weight", stem, name), b->shape[1], &scale) ||
         !change_once(merging, tensor, BIAS_ADDED, bias_name))
@@ -324,8 +339,8 @@ static bool merge_request(struct merging *merging, const struct lora_request *re
     arena_on_free(merging->base->arena, release_adapter, adapter);
     merging->adapter = adapter;
     merging->scale = request->scale;
-    memset(merging->changes, 0, merging->base->tensors->n_tensors);
-    if (!merge_adapter(merging))
+    memset(merging->changes, 0, merging->named->n_tensors);
+    if (!merge_adapter(merging) || (merging->gguf != NULL && !gguf_merging_apply(merging->gguf, merging->error)))
         return error_prefix(merging->error, "%s", request->path);
     checkpoint_note(merging->base, "merged with %s: %zu weights%s", request->path, adapter->n_pairs,
                     adapter->n_others > 0 ? ", and whole tensors" : "");
@@ -345,29 +360,45 @@ static void finish(const struct merging *merging)
     }
 }
 
+/* Merges all of them, once it is known what they name. */
+static bool merge_all(struct merging *merging, const struct lora_requests *requests)
+{
+    size_t n_tensors = merging->named->n_tensors;
+    merging->views = memory_alloc((n_tensors + 1) * sizeof *merging->views);
+    memset(merging->views, 0, (n_tensors + 1) * sizeof *merging->views);
+    merging->changes = memory_alloc(n_tensors + 1);
+    bool merged = true;
+    for (size_t i = 0; i < requests->count && merged; i++)
+        merged = merge_request(merging, &requests->items[i]);
+    if (merged && merging->gguf != NULL)
+        gguf_merging_finish(merging->gguf);
+    else if (merged)
+        finish(merging);
+    free(merging->views);
+    free(merging->changes);
+    return merged;
+}
+
 bool lora_merge(struct checkpoint *checkpoint, const struct lora_requests *requests, struct error *error)
 {
+    struct merging merging = {.base = checkpoint, .error = error};
+    struct plain_set plain;
     if (requests->count == 0)
         return true;
     if (checkpoint->n_sources == 0)
         return components_ask_for_one(checkpoint->components, error);
-    if (gguf_is_source(checkpoint) || adapter_is_source(checkpoint))
-        return error_set(error, "%s: adapters are merged into Hugging Face's checkpoints, which this is not",
-                         checkpoint->path);
-    struct plain_set plain;
+    if (adapter_is_source(checkpoint))
+        return error_set(error, "%s: an adapter is not merged into another", checkpoint->path);
+    if (gguf_is_source(checkpoint)) {
+        merging.gguf = gguf_merging_new(checkpoint, error);
+        if (merging.gguf == NULL)
+            return error_prefix(error, "%s", checkpoint->path);
+        merging.named = gguf_merging_names(merging.gguf);
+        return merge_all(&merging, requests);
+    }
     if (!plain_checkpoint_make(checkpoint, &plain, error))
         return false;
-    struct merging merging = {.base = checkpoint, .unpacked = plain.unpacked, .error = error};
-    size_t n_tensors = checkpoint->tensors->n_tensors;
-    merging.views = memory_alloc((n_tensors + 1) * sizeof *merging.views);
-    memset(merging.views, 0, (n_tensors + 1) * sizeof *merging.views);
-    merging.changes = memory_alloc(n_tensors + 1);
-    bool merged = true;
-    for (size_t i = 0; i < requests->count && merged; i++)
-        merged = merge_request(&merging, &requests->items[i]);
-    if (merged)
-        finish(&merging);
-    free(merging.views);
-    free(merging.changes);
-    return merged;
+    merging.named = checkpoint->tensors;
+    merging.unpacked = plain.unpacked;
+    return merge_all(&merging, requests);
 }

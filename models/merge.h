@@ -1,6 +1,6 @@
 /* Adapters merged into a base model: each weight W becomes W + scale (alpha / r) B A, computed in F32 for just the rows
  * that are read, and rounded once to the dtype that it is stored in, or was before it was packed. A packed base is
- * shown plain then, all of it (models/plain_checkpoint.h).
+ * shown plain then, all of it (models/plain_checkpoint.h); for a GGUF see models/merge_gguf.h.
  *
  * As peft's merge_and_unload() has it: rank_pattern, alpha_pattern and rsLoRA say the scale of each weight, embeddings
  * and fan_in_fan_out turn the product around, modules_to_save and other whole tensors take the place of the base's.

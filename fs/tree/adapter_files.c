@@ -7,6 +7,8 @@
 #include "fs/tree/converter_files.h"
 
 #include "models/adapter.h"
+#include "models/canonical_checkpoint.h"
+#include "models/from_gguf.h"
 
 struct adapter_files {
     struct tree *tree;
@@ -22,6 +24,17 @@ static const struct converter_output outputs[] = {
     {0},
 };
 
+/* A base that is a GGUF as what adapters name; takes it. */
+static struct checkpoint *named_as_adapters_do(struct checkpoint *gguf, struct error *error)
+{
+    struct checkpoint *base = canonical_checkpoint_new(gguf, error);
+    if (base != NULL)
+        checkpoint_keep(base, gguf);
+    else
+        checkpoint_close(gguf);
+    return base;
+}
+
 /* The base with its tensors' names, or without where there are no weights. */
 static struct checkpoint *open_base(const struct tree *tree, struct error *error)
 {
@@ -36,7 +49,7 @@ static struct checkpoint *open_base(const struct tree *tree, struct error *error
     if (path != NULL && base == NULL)
         base = checkpoint_open_side_files(path, error);
     arena_free(arena);
-    return base;
+    return base != NULL && gguf_is_source(base) ? named_as_adapters_do(base, error) : base;
 }
 
 static void *make_model(void *context, struct error *error)

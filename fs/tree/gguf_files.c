@@ -160,7 +160,9 @@ static bool make_plan(const struct gguf_output *output, struct gguf_plan *ret_pl
 
 static bool is_source_itself(const struct gguf_output *output)
 {
-    return output->outtype == NULL && output->mix == NULL && tree_checkpoint(output->files->tree)->n_sources == 1 &&
+    const struct checkpoint *checkpoint = tree_checkpoint(output->files->tree);
+    bool is_merged = checkpoint->kept != NULL;
+    return output->outtype == NULL && output->mix == NULL && checkpoint->n_sources == 1 && !is_merged &&
            gguf_edits_are_none(&tree_options(output->files->tree)->edits);
 }
 

@@ -123,6 +123,59 @@ setup() {
     [ "$output" = "wfs: option lora: $ADAPTER: tensor 'model.layers.0.mlp.down_proj.weight' is [16, 64] in the base, and [16, 24] in the adapter" ]
 }
 
+# The sample in F32, as a directory and as GGUF files.
+make_ggufs() {
+    "$WFS" cp -r -o dtype=f32 "$BATS_FILE_TMPDIR/fp8" hf "$BATS_TEST_TMPDIR/sample"
+    cd "$BATS_TEST_TMPDIR"
+    for type in F32 F16 Q4_K_M; do
+        "$WFS" cat sample gguf/model-$type.gguf >$type.gguf
+    done
+    LORA=lora=$BATS_FILE_TMPDIR/fp8-lora
+}
+
+@test "-o lora= on a GGUF: as if the model had been merged first" {
+    make_ggufs
+    cmp <("$WFS" cat -o "$LORA" sample gguf/model-F32.gguf) <("$WFS" cat -o "$LORA" F32.gguf model.gguf)
+    for file in model.safetensors hf/model.safetensors gguf/model-Q4_K_M.gguf; do
+        cmp <("$WFS" cat -o "$LORA" sample $file) <("$WFS" cat -o "$LORA" -o name=sample F32.gguf $file)
+    done
+    "$WFS" cp -r -o dtype=f32 F16.gguf hf halves
+    cmp <("$WFS" cat -o "$LORA" -o names=gguf halves tensors/blk.0.attn_q.weight/f16) <("$WFS" cat -o "$LORA" F16.gguf tensors/blk.0.attn_q.weight/raw)
+    cmp <("$WFS" cat F16.gguf tensors/blk.0.attn_k.weight/raw) <("$WFS" cat -o "$LORA" F16.gguf tensors/blk.0.attn_k.weight/raw)
+}
+
+@test "-o lora= on a quantized GGUF: merged weights are F32, all others as they are" {
+    make_ggufs
+    "$WFS" cp -r -o dtype=f32 Q4_K_M.gguf hf plain
+    "$WFS" cat -o "$LORA" Q4_K_M.gguf model.gguf >merged.gguf
+    for name in blk.0.attn_q.weight blk.1.ffn_down.weight; do
+        cmp <("$WFS" cat -o "$LORA" -o names=gguf plain tensors/$name/f32) <("$WFS" cat merged.gguf tensors/$name/raw)
+    done
+    for name in blk.0.attn_k.weight blk.1.ffn_up.weight output_norm.weight; do
+        cmp <("$WFS" cat Q4_K_M.gguf tensors/$name/raw) <("$WFS" cat merged.gguf tensors/$name/raw)
+    done
+    cmp <("$WFS" cat -o requantize merged.gguf gguf/model-Q4_K_M.gguf) <("$WFS" cat -o "$LORA" -o requantize Q4_K_M.gguf gguf/model-Q4_K_M.gguf)
+    "$WFS" cat -o "$LORA" Q4_K_M.gguf metadata.json | grep -q 'merged weights that the GGUF has in blocks are F32'
+}
+
+@test "-o lora= on a GGUF: several adapters, whole tensors, and what does not fit" {
+    make_ggufs
+    cp -r "$BATS_FILE_TMPDIR/whole-lora" whole
+    cmp <("$WFS" cat -o "$LORA:2" -o lora=whole sample gguf/model-F32.gguf) <("$WFS" cat -o "$LORA:2" -o lora=whole F32.gguf model.gguf)
+    run "$WFS" ls -o "lora=$ADAPTER" F32.gguf
+    [ "$status" -eq 1 ]
+    [ "$output" = "wfs: option lora: $ADAPTER: tensor 'model.layers.0.mlp.down_proj.weight' is [256, 768] in the base, and [16, 24] in the adapter" ]
+    "$WFS" cat -o override-kv=general.architecture=str:unheard F32.gguf model.gguf >unheard.gguf
+    run "$WFS" ls -o "$LORA" unheard.gguf
+    [ "$status" -eq 1 ]
+    [ "$output" = "wfs: option lora: unheard.gguf: what Hugging Face calls its tensors cannot be told: no family of this architecture is known" ]
+}
+
+@test "an adapter whose base is a GGUF" {
+    make_ggufs
+    cmp <("$WFS" cat -o base=sample "$BATS_FILE_TMPDIR/fp8-lora" adapter.gguf) <("$WFS" cat -o base=Q4_K_M.gguf "$BATS_FILE_TMPDIR/fp8-lora" adapter.gguf)
+}
+
 @test "-o lora=: what does not fit is one line" {
     run "$WFS" ls -o "lora=$ADAPTER:nan" "$BASE"
     [ "$status" -eq 2 ]
@@ -133,6 +186,9 @@ setup() {
     run "$WFS" ls -o "lora=$BASE" "$BASE"
     [ "$status" -eq 1 ]
     [ "$output" = "wfs: option lora: $BASE: there is no adapter_config.json" ]
+    run "$WFS" ls -o "lora=$ADAPTER" "$ADAPTER"
+    [ "$status" -eq 1 ]
+    [ "$output" = "wfs: option lora: $ADAPTER: an adapter is not merged into another" ]
     run "$WFS" ls -o lora=/nowhere "$BASE"
     [ "$status" -eq 1 ]
     [ "$output" = "wfs: option lora: /nowhere: No such file or directory" ]

@@ -2,7 +2,8 @@
 
     lora.py DIRECTORY               base/, a Llama of one layer; sql-lora/, an adapter of four of its weights
                                     other/, another; larger/, one of a wider base
-                                    fp8/, the sample of tests/data with linear layers in FP8; fp8-lora/, an adapter of two of them
+                                    fp8/, the sample of tests/data with linear layers in FP8; fp8-lora/, an adapter of two of them;
+                                    whole-lora/, one of one of them and a norm
     lora.py merged MOUNTPOINT       base with sql-lora, and other by -0.5
     lora.py check F32 F16           the two GGUF files of the adapter hold what they should
     lora.py packed WFS PACKED DIR   an adapter for each packed weight of tests/data/packed, in DIR; merged by wfs it is right to the bit
@@ -97,6 +98,8 @@ def inputs_of_fp8(folder):
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps({**config, "quantization_config": {"quant_method": "fp8", "weight_block_size": None}}))
     (folder / "model.safetensors").write_bytes(make.safetensors(tensors, {"format": "pt"}))
+    norm = {"base_model.model.model.norm.weight": random.standard_normal(make.SAMPLE["hidden"], dtype=numpy.float32)}
+    write(folder.parent / "whole-lora", "adapter_config.json", ADAPTER, "adapter_model.safetensors", {**norm, **{name: half[::-1] for name, half in halves.items() if "q_proj" in name}})
     write(folder.parent / "fp8-lora", "adapter_config.json", ADAPTER, "adapter_model.safetensors", halves)
 
 

@@ -4,15 +4,16 @@ peft works in the dtypes that it has, wfs in F32 and rounds once. In 16 bits a u
 base's. In F32, where the order of a sum shows, peft computes in F64, and a unit is that of the sum of all terms without their signs.
 
 Of a packed base peft merges the weights that were put together here, in F64. wfs may be off by half a unit of BF16, the dtype of before, and by one in F32, of
-the sum of all terms without their signs.
+the sum of all terms without their signs. The golden checkpoints that WFS_GOLDEN has are merged as GGUF, too.
 """
 import json
 import pathlib
+import re
 import tempfile
 
 import numpy as np
 
-from interop import check, done, skip, wfs
+from interop import check, done, golden_checkpoints, skip, wfs
 
 try:
     import torch
@@ -25,6 +26,7 @@ except ImportError as error:
 BITS = {torch.float32: 24, torch.float16: 11, torch.bfloat16: 8}
 LLAMA = LlamaConfig(vocab_size=96, hidden_size=64, intermediate_size=160, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, tie_word_embeddings=False)
 GPT2 = GPT2Config(vocab_size=96, n_embd=48, n_layer=1, n_head=3, n_positions=32, tie_word_embeddings=False)
+LAYERS = re.compile(r"\b(layers?|h)\.\d+\..*(proj|dense|c_attn|c_fc|query|key|value|w[123])\.weight$(?<!eh_proj\.weight)")
 LINEAR = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
 
 # name: base, dtype, the adapters' configurations, scale
@@ -186,6 +188,36 @@ def compare_packed(name, packing, quantization):
         print(f"{name}: the worst off by {worst:.4f} of what rounding once may be off")
 
 
+def gguf_adapter(folder, config):
+    """An adapter of all matrices of layers that are multiplied with."""
+    halves, transposed = {}, config["model_type"] == "gpt2"
+    for file in folder.glob("*.safetensors"):
+        for name, weight in load(file.read_bytes()).items():
+            if weight.dim() != 2 or not name.endswith(".weight") or not LAYERS.search(name):
+                continue
+            rows, columns = weight.shape[::-1] if transposed else weight.shape
+            halves[f"base_model.model.{name.removesuffix('weight')}lora_A.weight"] = torch.randn(4, columns)
+            halves[f"base_model.model.{name.removesuffix('weight')}lora_B.weight"] = torch.randn(rows, 4)
+    (folder / "lora").mkdir()
+    save_file(halves, folder / "lora" / "adapter_model.safetensors")
+    (folder / "lora" / "adapter_config.json").write_text(json.dumps({"peft_type": "LORA", "r": 4, "lora_alpha": 16, "fan_in_fan_out": transposed}))
+    return len(halves)
+
+
+def compare_gguf(name, source):
+    """Merged into a GGUF of F32, or into what the GGUF was made of: the same, since all steps are exact but the sums."""
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = pathlib.Path(scratch) / name
+        wfs("cp", "-r", "-o", "dtype=f32", source, "hf", folder)
+        if not check(gguf_adapter(folder, json.loads((folder / "config.json").read_text())) > 0, f"{name}: nothing is adapted"):
+            return
+        (folder / "base.gguf").write_bytes(wfs("cat", folder, "gguf/model-F32.gguf").stdout)
+        first = wfs("cat", "-o", f"lora={folder}/lora", folder, "gguf/model-F32.gguf")
+        second = wfs("cat", "-o", f"lora={folder}/lora", folder / "base.gguf", "model.gguf")
+        check(second.returncode == 0, f"{name}: {second.stderr.decode().strip()}")
+        check(first.stdout == second.stdout, f"{name}: merged into the GGUF is something else than the GGUF of what is merged")
+
+
 def refused():
     """What peft does otherwise than by adding a product, by name."""
     with tempfile.TemporaryDirectory() as scratch:
@@ -199,5 +231,10 @@ for case, arguments in CASES.items():
     compare(case, *arguments)
 for case, arguments in PACKINGS.items():
     compare_packed(case, *arguments)
+checkpoints = golden_checkpoints()[0]
+if not checkpoints:
+    print("no GGUF bases: WFS_GOLDEN is not set")
+for case, path in checkpoints.items():
+    compare_gguf(case, path)
 refused()
 done()

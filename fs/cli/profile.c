@@ -2,6 +2,7 @@
 
 #include "formats/documents.h"
 #include "models/adapter.h"
+#include "models/from_gguf.h"
 #include "models/mix.h"
 #include "models/model.h"
 #include "models/projectors/projector.h"
@@ -190,10 +191,11 @@ void profile_gather(struct profile *profile, const struct checkpoint *checkpoint
         profile->adapter = adapter_summary(checkpoint, arena);
         return;
     }
-    struct gguf_model *model = gguf_model_new(checkpoint, &unused);
-    if (model != NULL && (model->family != NULL || model->is_gguf)) {
-        gather_keys(profile, &model->kvs, arena);
-        profile->file_type = model->is_gguf ? profile->file_type : NULL;
+    bool is_gguf = gguf_is_source(checkpoint);
+    struct gguf_model *model = is_gguf ? NULL : gguf_model_new(checkpoint, &unused);
+    if (is_gguf || (model != NULL && model->family != NULL)) {
+        gather_keys(profile, is_gguf ? &checkpoint->metadata : &model->kvs, arena);
+        profile->file_type = is_gguf ? profile->file_type : NULL;
         profile->architecture = profile->gguf;
     }
     gguf_model_free(model);

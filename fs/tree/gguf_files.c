@@ -88,6 +88,15 @@ static void *make_model(void *context, struct error *error)
     return model;
 }
 
+/* Whether model.gguf is the source itself. */
+static bool is_source_shown(const struct tree *tree)
+{
+    const struct checkpoint *checkpoint = tree_checkpoint(tree);
+    bool is_merged = checkpoint->kept != NULL;
+    return gguf_is_source(checkpoint) && checkpoint->n_sources == 1 && !is_merged &&
+           gguf_edits_are_none(&tree_options(tree)->edits);
+}
+
 /* The model, or NULL; why there is none is noted once, for all the files that are missing because of it. */
 static const struct gguf_model *model_of(struct gguf_files *files)
 {
@@ -96,9 +105,7 @@ static const struct gguf_model *model_of(struct gguf_files *files)
     const struct gguf_model *model = lazy_get(&files->model, make_model, files, &error);
     if (error.message[0] != '\0')
         checkpoint_note(checkpoint, "%s left out: %s",
-                        gguf_is_source(checkpoint) ? "GGUF files that are not the source itself are"
-                                                   : "model.gguf and gguf/ are",
-                        error.message);
+                        is_source_shown(files->tree) ? "gguf/ is" : "model.gguf and gguf/ are", error.message);
     return model;
 }
 
@@ -160,10 +167,7 @@ static bool make_plan(const struct gguf_output *output, struct gguf_plan *ret_pl
 
 static bool is_source_itself(const struct gguf_output *output)
 {
-    const struct checkpoint *checkpoint = tree_checkpoint(output->files->tree);
-    bool is_merged = checkpoint->kept != NULL;
-    return output->outtype == NULL && output->mix == NULL && checkpoint->n_sources == 1 && !is_merged &&
-           gguf_edits_are_none(&tree_options(output->files->tree)->edits);
+    return output->outtype == NULL && output->mix == NULL && is_source_shown(output->files->tree);
 }
 
 static bool plan_output(const void *context, struct arena *arena, struct vfile *ret_file, struct error *error)

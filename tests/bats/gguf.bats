@@ -164,6 +164,19 @@ written_type() {
     [[ $output == *"gguf/ is left out: llama-quantize does not know the architecture 'another'" ]]
 }
 
+@test "blocks of the other byte order: shown as they are, and one line says why nothing is made of them" {
+    local file=$HERE/../fuzz/corpus/gguf/v3-big-endian-blocks
+    run -0 "$WFS" info "$file"
+    [[ $output == *"family      llama, 1 layers"* ]]
+    [[ $output == *"tensor 'output.weight': Q8_0 blocks of the other byte order cannot be written"* ]]
+    cmp <("$WFS" cat "$file" tensors/output.weight/raw) <(tail -c 64 "$file" | head -c 34)
+    cmp <("$WFS" cat "$file" model.gguf) "$file"
+    run -1 "$WFS" cat -o requantize "$file" gguf/model-Q4_0.gguf
+    [[ $output == *"Q8_0 blocks of the other byte order cannot be written" ]]
+    run -1 "$WFS" cat -o override-kv=a=int:1 "$file" model.gguf
+    [[ $output == *"Q8_0 blocks of the other byte order cannot be written" ]]
+}
+
 @test "an importance matrix: files that want one say so, its keys are written, another text is refused" {
     local matrix=$HERE/../data/gguf/imatrix.gguf text=$BATS_TEST_TMPDIR/text
     "$WFS" info -o requantize "$SOURCE" | grep -F 'need an importance matrix: -o imatrix=FILE'

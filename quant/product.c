@@ -1,6 +1,7 @@
 #include "quant/product.h"
 
 #include "quant/convert.h"
+#include "quant/product_terms.h"
 
 #include <assert.h>
 #include <stdint.h>
@@ -44,42 +45,11 @@ static bool read_box(const struct view *view, uint64_t matrix, uint64_t row, uin
     return true;
 }
 
-/* Four terms at once: a sum is read and written once for them, and added up in the same order. */
-static void add_four_terms(double *restrict sums, const float *restrict terms, const float *factors, uint64_t n)
-{
-    const double a = factors[0], b = factors[1], c = factors[2], d = factors[3];
-    for (uint64_t i = 0; i < n; i++) {
-        double sum = sums[i] + a * terms[i];
-        sum += b * terms[n + i];
-        sum += c * terms[2 * n + i];
-        sums[i] = sum + d * terms[3 * n + i];
-    }
-}
-
-static void add_term(double *restrict sums, const float *restrict terms, double factor, uint64_t n)
-{
-    for (uint64_t i = 0; i < n; i++)
-        sums[i] += factor * terms[i];
-}
-
-/* Adds `rank` terms to each of the sums of n_columns columns, whose rows are `stride` apart. */
-static void add_terms(const struct tiles *tiles, uint64_t n_rows, uint64_t rank, uint64_t n_columns, double *sums,
-                      uint64_t stride)
-{
-    for (uint64_t i = 0; i < n_rows; i++, sums += stride) {
-        const float *factors = tiles->left + i * rank;
-        uint64_t k = 0;
-        for (; k + 4 <= rank; k += 4)
-            add_four_terms(sums, tiles->right + k * n_columns, factors + k, n_columns);
-        for (; k < rank; k++)
-            add_term(sums, tiles->right + k * n_columns, factors[k], n_columns);
-    }
-}
-
 /* Sums up one chunk, which has at most TILE_ELEMENTS / TILE_RANK rows. */
 static bool sum_chunk(const struct product *product, const struct chunk *chunk, const struct tiles *tiles, double *sums,
                       struct error *error)
 {
+    add_terms_function *add_terms = add_terms_at(cpu_level());
     memset(sums, 0, chunk->n_rows * chunk->n_columns * sizeof *sums);
     for (uint64_t k = 0, rank; k < product->rank; k += rank) {
         rank = product->rank - k < TILE_RANK ? product->rank - k : TILE_RANK;
@@ -89,7 +59,7 @@ static bool sum_chunk(const struct product *product, const struct chunk *chunk, 
             width = TILE_ELEMENTS / rank < chunk->n_columns - j ? TILE_ELEMENTS / rank : chunk->n_columns - j;
             if (!read_box(product->right, chunk->matrix, k, rank, chunk->column + j, width, tiles->right, error))
                 return false;
-            add_terms(tiles, chunk->n_rows, rank, width, sums + j, chunk->n_columns);
+            add_terms(tiles->left, tiles->right, chunk->n_rows, rank, width, sums + j, chunk->n_columns);
         }
     }
     return true;

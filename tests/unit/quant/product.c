@@ -2,6 +2,7 @@
 #include "quant/product.h"
 
 #include "quant/convert.h"
+#include "quant/product_terms.h"
 #include "tests/unit/check.h"
 
 #include <stdlib.h>
@@ -68,8 +69,42 @@ static void compare(const char *name, uint64_t n_matrices, uint64_t n, uint64_t 
     arena_free(arena);
 }
 
+static float any_number(void)
+{
+    return ((float)below(1 << 24) - (1 << 23)) * (1.0f / (float)(1 << below(20)));
+}
+
+/* Sums that are rounded are the same for every kind of processor, and those of one term after the other. */
+static void compare_kernels(uint64_t n, uint64_t r, uint64_t m)
+{
+    enum { GAP = 3 };
+    float *left = malloc((n * r + 1) * sizeof *left), *right = malloc((r * m + 1) * sizeof *right);
+    double *expected = calloc(n * (m + GAP) + 1, sizeof *expected), *sums = malloc((n * (m + GAP) + 1) * sizeof *sums);
+    for (uint64_t i = 0; i < n * r; i++)
+        left[i] = any_number();
+    for (uint64_t i = 0; i < r * m; i++)
+        right[i] = any_number();
+    for (uint64_t i = 0; i < n; i++)
+        for (uint64_t j = 0; j < m; j++)
+            for (uint64_t k = 0; k < r; k++)
+                expected[i * (m + GAP) + j] += (double)left[i * r + k] * (double)right[k * m + j];
+    for (enum cpu_level level = CPU_PORTABLE; level <= cpu_level(); level++) {
+        memset(sums, 0, (n * (m + GAP) + 1) * sizeof *sums);
+        add_terms_at(level)(left, right, n, r, m, sums, m + GAP);
+        CHECK_NAMED(memcmp(sums, expected, (n * (m + GAP) + 1) * sizeof *sums) == 0, cpu_level_name(level));
+    }
+    free(left);
+    free(right);
+    free(expected);
+    free(sums);
+}
+
 int main(void)
 {
+    compare_kernels(9, 11, 1037);
+    compare_kernels(4, 8, 16);
+    compare_kernels(3, 3, 5);
+    compare_kernels(1, 64, 513);
     compare("one", 1, 1, 1, 1, 0);
     compare("small", 1, 7, 3, 5, 0);
     compare("several matrices", 4, 9, 2, 11, 0);

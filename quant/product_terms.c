@@ -1,0 +1,16 @@
+#define TERM(a, b, sum) ((sum) + (a) * (b))
+#define ADD_TERMS       add_terms_portable
+#include "quant/product_loops.h"
+
+add_terms_function *add_terms_at(enum cpu_level level)
+{
+#if defined(__x86_64__)
+    if (level >= CPU_AVX512)
+        return add_terms_avx512;
+    if (level >= CPU_AVX2)
+        return add_terms_avx2;
+#else
+    (void)level;
+#endif
+    return add_terms_portable;
+}

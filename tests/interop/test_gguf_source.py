@@ -184,4 +184,5 @@ def main():
 
 
 QUIET = llama_cpp.llama_log_callback(lambda level, text, data: None)
-main()
+if __name__ == "__main__":
+    main()

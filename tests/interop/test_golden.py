@@ -83,4 +83,5 @@ def main():
     done()
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -139,4 +139,5 @@ def main():
     interop.done()
 
 
-main()
+if __name__ == "__main__":
+    main()

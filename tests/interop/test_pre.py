@@ -65,4 +65,5 @@ def main():
     interop.done()
 
 
-main()
+if __name__ == "__main__":
+    main()

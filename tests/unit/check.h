@@ -24,6 +24,12 @@ static inline bool check_report(bool passed, const char *file, int line, const c
 #define CHECK(condition)             check_report((condition), __FILE__, __LINE__, #condition)
 #define CHECK_NAMED(condition, name) check_report((condition), __FILE__, __LINE__, (name))
 
+/* One test of the plan that cannot be made here, and why. */
+static inline void check_skip(const char *name, const char *reason)
+{
+    printf("ok %d - %s # SKIP %s\n", ++check_count, name, reason);
+}
+
 /* Two texts that must be equal; shows both where they differ. */
 static inline bool check_text_report(const char *actual, const char *expected, const char *file, int line,
                                      const char *name)

@@ -3,10 +3,12 @@
 #pragma once
 
 #include <ftw.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -59,6 +61,15 @@ static inline void files_write(const char *path, const void *bytes, size_t lengt
 static inline void files_write_text(const char *path, const char *text)
 {
     files_write(path, text, strlen(text));
+}
+
+/* Whether so many files may be open at once, and some more: the hard limit of descriptors allows it. */
+static inline bool files_may_be_open(size_t n_files)
+{
+    enum { OTHERS = 64 };
+    struct rlimit limit;
+    files_must(getrlimit(RLIMIT_NOFILE, &limit) == 0, "getrlimit");
+    return limit.rlim_max >= n_files + OTHERS;
 }
 
 /* A symbolic link at `path` with the text `target`. */

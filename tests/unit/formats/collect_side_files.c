@@ -173,6 +173,10 @@ static void linked_file(void)
 static void many_files(size_t n_files, bool all)
 {
     struct error error = {""};
+    if (!files_may_be_open(n_files)) {
+        check_skip("many files", "the hard limit of open files is lower");
+        return;
+    }
     write_weights("many/model.safetensors");
     for (size_t i = 0; i < n_files - 1; i++) {
         char path[64];

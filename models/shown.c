@@ -51,8 +51,8 @@ static void place_weight(struct showing *showing, const struct unpacked *unpacke
         showing->unpacked[named - stored->tensors] = unpacked;
     } else if (named != NULL) {
         checkpoint_note(showing->checkpoint,
-                        "tensor '%.200s' is there both plain and packed (%s): tensors/ has the plain one",
-                        unpacked->name, unpacked->packing->name);
+                        "tensor '%.200s' (%s) unpacks to '%.200s', which is there itself: tensors/ has that one",
+                        unpacked->parts[0]->name, unpacked->packing->name, unpacked->name);
     } else if (!unpacked->is_twin) {
         struct tensor tensor = tensor_of(unpacked);
         showing->unpacked[stored->n_tensors + showing->added->n_tensors] = unpacked;

@@ -62,6 +62,7 @@ static const char *describe(const struct shown *shown, char *text)
 #define MISFIT      TENSOR("w", "F8_E4M3", "2,4", 8, 16) "," TENSOR("w_scale_inv", "U8", "2,2", 16, 20)
 #define MXFP4       TENSOR("n_blocks", "U8", "2,1,16", 8, 40) "," TENSOR("n_scales", "U8", "2,1", 40, 42)
 #define MXFP4_AFTER TENSOR("n_blocks", "U8", "2,1,16", 20, 52) "," TENSOR("n_scales", "U8", "2,1", 52, 54)
+#define BLOCKS      TENSOR("w_blocks", "U8", "2,1,16", 20, 52) "," TENSOR("w_scales", "U8", "2,1", 52, 54)
 #define BROKEN      TENSOR("n.qweight", "I32", "1", 8, 12)
 #define TWIN        TENSOR("n.weight_packed", "I32", "1", 12, 16) "," TENSOR("n.weight_scale", "F16", "1", 16, 18)
 
@@ -71,25 +72,30 @@ static void test_packed(void)
         const char *tensors;
         size_t n_data;
         const char *expected;
-        bool is_noted;
+        const char *note;
     } rows[] = {
-        {A "," Z, 8, "a U8 [4], z U8 [4]", false},
+        {A "," Z, 8, "a U8 [4], z U8 [4]", NULL},
         /* called as a part: in its place */
-        {A "," FP8 "," Z, 20, "a U8 [4], w F32 [2 4] from scaled over F8_E4M3, w_scale_inv F32 [1 1], z U8 [4]", false},
+        {A "," FP8 "," Z, 20, "a U8 [4], w F32 [2 4] from scaled over F8_E4M3, w_scale_inv F32 [1 1], z U8 [4]", NULL},
         {A "," MISFIT "," Z, 20, "a U8 [4], w F32 [0] from scaled over F8_E4M3 refused, w_scale_inv U8 [2 2], z U8 [4]",
-         false},
+         NULL},
         /* of a new name: after all others */
         {A "," MXFP4 "," Z, 42, "a U8 [4], n_blocks U8 [2 1 16], n_scales U8 [2 1], z U8 [4], n F32 [32 2] from mxfp4",
-         false},
-        {A "," BROKEN "," Z, 12, "a U8 [4], n.qweight I32 [1], z U8 [4], n.weight F32 [0] from gptq refused", false},
+         NULL},
+        {A "," BROKEN "," Z, 12, "a U8 [4], n.qweight I32 [1], z U8 [4], n.weight F32 [0] from gptq refused", NULL},
         /* there besides: as it is */
         {A "," TENSOR("n", "U8", "4", 4, 8) "," MXFP4, 42,
-         "a U8 [4], n U8 [4], n_blocks U8 [2 1 16], n_scales U8 [2 1]", true},
+         "a U8 [4], n U8 [4], n_blocks U8 [2 1 16], n_scales U8 [2 1]",
+         "tensor 'n_blocks' (mxfp4) unpacks to 'n', which is there itself: tensors/ has that one"},
+        {A "," FP8 "," BLOCKS "," Z, 54,
+         "a U8 [4], w F32 [2 4] from scaled over F8_E4M3, w_blocks U8 [2 1 16], w_scale_inv F32 [1 1], "
+         "w_scales U8 [2 1], z U8 [4]",
+         "tensor 'w_blocks' (mxfp4) unpacks to 'w', which is there itself: tensors/ has that one"},
         /* two of one name */
         {A "," BROKEN "," TWIN "," Z, 18,
          "a U8 [4], n.qweight I32 [1], n.weight_packed I32 [1], n.weight_scale F16 [1], z U8 [4], "
          "n.weight F32 [0] from gptq refused",
-         false},
+         NULL},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char text[1024];
@@ -97,10 +103,9 @@ static void test_packed(void)
         struct arena *arena = arena_new();
         struct shown shown = shown_of(checkpoint, arena);
         CHECK_TEXT(describe(&shown, text), rows[i].expected);
-        CHECK((checkpoint_notes(checkpoint) > 0) == rows[i].is_noted);
-        if (rows[i].is_noted)
-            CHECK_TEXT(checkpoint_note_text(checkpoint, 0),
-                       "tensor 'n' is there both plain and packed (mxfp4): tensors/ has the plain one");
+        CHECK(checkpoint_notes(checkpoint) == (rows[i].note != NULL));
+        if (checkpoint_notes(checkpoint) > 0)
+            CHECK_TEXT(checkpoint_note_text(checkpoint, 0), rows[i].note);
         shown_close(&shown);
         arena_free(arena);
         checkpoint_close(checkpoint);

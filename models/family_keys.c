@@ -3,6 +3,7 @@
 #include "models/families/family.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,6 +41,15 @@ bool draft_number(const struct draft *draft, const char *from, double otherwise,
     if (!json_double(value, ret_value))
         return error_set(error, "config.json: %s is not a number", from);
     return true;
+}
+
+bool draft_sum(const struct draft *draft, const char *first, const char *second, double *ret_value, struct error *error)
+{
+    double a, b;
+    if (!draft_number(draft, first, NAN, &a, error) || !draft_number(draft, second, NAN, &b, error))
+        return false;
+    *ret_value = a + b;
+    return !isnan(*ret_value) || error_set(error, "config.json: %s is missing", isnan(a) ? first : second);
 }
 
 static bool set_number(struct draft *draft, const struct key_row *row, double value, struct error *error)

@@ -66,16 +66,6 @@ static const struct key_row keys[] = {
     {0},
 };
 
-static bool compute_rotary(const struct draft *draft, double *ret_value, struct error *error)
-{
-    double head_dim, factor;
-    if (!compute_head_dim(draft, &head_dim, error) ||
-        !draft_number(draft, "rope.partial_rotary_factor", 0.5, &factor, error))
-        return false;
-    *ret_value = trunc(head_dim * factor);
-    return true;
-}
-
 static bool compute_shared_width(const struct draft *draft, double *ret_value, struct error *error)
 {
     double width, n_shared;
@@ -89,7 +79,7 @@ static bool compute_shared_width(const struct draft *draft, double *ret_value, s
 }
 
 static const struct key_row keys2[] = {
-    {"rope.dimension_count", GGUF_U32, .compute = compute_rotary},
+    {"rope.dimension_count", GGUF_U32, .compute = compute_rotary_of_half},
     {"leading_dense_block_count", GGUF_U32, REQUIRED, "first_k_dense_replace"},
     {"vocab_size", GGUF_U32, REQUIRED, "vocab_size"},
     {"expert_feed_forward_length", GGUF_U32, REQUIRED, "moe_intermediate_size"},

@@ -81,42 +81,10 @@ static bool emit_kv_heads(struct draft *draft, struct error *error)
     return true;
 }
 
-static bool emit_clamp(struct draft *draft, const char *key, const char *list, struct error *error)
-{
-    const struct json *limits = hparams_get(draft->model->hparams, list);
-    struct layers layers;
-    if (!json_is(limits, JSON_ARRAY))
-        return true;
-    if (!layers_new(draft, &layers, error))
-        return false;
-    layers_fill(&layers, limits);
-    layers_set(draft, key, GGUF_F32, &layers);
-    return true;
-}
-
 static bool emit_clamps(struct draft *draft, struct error *error)
 {
-    return emit_clamp(draft, "swiglu_clamp_exp", "expert_swiglu_limit_list", error) &&
-           emit_clamp(draft, "swiglu_clamp_shexp", "share_expert_swiglu_limit_list", error);
-}
-
-static bool add_up(const struct draft *draft, const char *first, double *ret_value, struct error *error)
-{
-    double a, b;
-    if (!draft_number(draft, first, -1, &a, error) || !draft_number(draft, "qk_rope_head_dim", -1, &b, error))
-        return false;
-    *ret_value = a + b;
-    return (a >= 0 && b >= 0) || error_set(error, "config.json: %s is missing", a < 0 ? first : "qk_rope_head_dim");
-}
-
-static bool compute_key_length(const struct draft *draft, double *ret_value, struct error *error)
-{
-    return add_up(draft, "kv_lora_rank", ret_value, error);
-}
-
-static bool compute_mla_key_length(const struct draft *draft, double *ret_value, struct error *error)
-{
-    return add_up(draft, "qk_nope_head_dim", ret_value, error);
+    return layers_emit_listed(draft, "swiglu_clamp_exp", "expert_swiglu_limit_list", error) &&
+           layers_emit_listed(draft, "swiglu_clamp_shexp", "share_expert_swiglu_limit_list", error);
 }
 
 static const struct key_row keys[] = {
@@ -129,8 +97,8 @@ static const struct key_row keys[] = {
     {"attention.q_lora_rank", GGUF_U32, IF_PRESENT, "q_lora_rank"},
     {"attention.kv_lora_rank", GGUF_U32, REQUIRED, "kv_lora_rank"},
     {"rope.dimension_count", GGUF_U32, REQUIRED, "qk_rope_head_dim"},
-    {"attention.key_length", GGUF_U32, .compute = compute_key_length},
-    {"attention.key_length_mla", GGUF_U32, .compute = compute_mla_key_length},
+    {"attention.key_length", GGUF_U32, .compute = mla_absorbed_key_length},
+    {"attention.key_length_mla", GGUF_U32, .compute = mla_key_length},
     {"attention.value_length_mla", GGUF_U32, REQUIRED, "v_head_dim"},
     {"expert_feed_forward_length", GGUF_U32, REQUIRED, "moe_intermediate_size"},
     {"expert_shared_feed_forward_length", GGUF_U32, REQUIRED, "moe_shared_expert_intermediate_size"},

@@ -16,6 +16,10 @@ void mla_add_facts(struct facts *facts, const struct hparams *hparams);
  * where there are. */
 bool deepseek_dense_layers(const struct draft *draft, double *ret_value, struct error *error);
 
+/* The sizes of keys: as the queries share them after absorption, and of each head before. */
+bool mla_absorbed_key_length(const struct draft *draft, double *ret_value, struct error *error);
+bool mla_key_length(const struct draft *draft, double *ret_value, struct error *error);
+
 /* Whether the whole is DeepSeek-OCR or one of its kin, whatever its text model says it is. */
 bool deepseek_is_ocr(const struct hparams *hparams);
 

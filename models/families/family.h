@@ -158,6 +158,10 @@ bool draft_emit(struct draft *draft, const struct key_row *rows, struct error *e
 bool draft_number(const struct draft *draft, const char *from, double otherwise, double *ret_value,
                   struct error *error);
 
+/* The sum of two such numbers; false where one is missing. */
+bool draft_sum(const struct draft *draft, const char *first, const char *second, double *ret_value,
+               struct error *error);
+
 /* What families share. */
 
 extern const struct relation_row decoder_tensors[];    /* names of Llama and most that came after it */
@@ -187,6 +191,10 @@ bool emit_pooling_type(struct draft *draft, struct error *error);
 bool compute_head_dim(const struct draft *draft, double *ret_value, struct error *error);
 bool compute_rotary_of_hidden(const struct draft *draft, double *ret_value, struct error *error);
 bool compute_rotary_of_head(const struct draft *draft, double *ret_value, struct error *error);
+bool compute_rotary_of_half(const struct draft *draft, double *ret_value, struct error *error);
+
+/* The part of a head's dimensions that partial_rotary_factor says; `otherwise` where it says nothing, NAN: an error. */
+bool rotary_of_head_dim(const struct draft *draft, double otherwise, double *ret_value, struct error *error);
 
 /* rope_freqs.weight, where the rope is scaled the Llama 3 way. */
 bool add_rope_freqs(struct draft *draft, struct error *error);

@@ -51,12 +51,7 @@ static bool compute_inner_size(const struct draft *draft, double *ret_value, str
 
 static bool compute_rotary(const struct draft *draft, double *ret_value, struct error *error)
 {
-    double factor, size;
-    if (!compute_head_dim(draft, &size, error) ||
-        !draft_number(draft, "rope.partial_rotary_factor", 0.25, &factor, error))
-        return false;
-    *ret_value = trunc(size * factor);
-    return true;
+    return rotary_of_head_dim(draft, 0.25, ret_value, error);
 }
 
 const struct key_row gated_delta_keys[] = {

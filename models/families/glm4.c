@@ -1,7 +1,6 @@
 /* GLM-4-0414, the text halves of GLM-4.1V and GLM-OCR. conversion/glm.py. */
 #include "models/families/nextn.h"
 
-#include <math.h>
 #include <string.h>
 
 static const struct family_name names[] = {
@@ -20,19 +19,8 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-/* Heads rotate half of their dimensions, where nothing else is said. */
-static bool compute_rotary(const struct draft *draft, double *ret_value, struct error *error)
-{
-    double head_dim, factor;
-    if (!compute_head_dim(draft, &head_dim, error) ||
-        !draft_number(draft, "rope.partial_rotary_factor", 0.5, &factor, error))
-        return false;
-    *ret_value = trunc(head_dim * factor);
-    return true;
-}
-
 static const struct key_row keys[] = {
-    {"rope.dimension_count", GGUF_U32, .compute = compute_rotary},
+    {"rope.dimension_count", GGUF_U32, .compute = compute_rotary_of_half},
     {.emit = nextn_emit},
     {0},
 };

@@ -3,8 +3,6 @@
 #include "models/families/nextn.h"
 #include "models/families/qwen.h"
 
-#include <math.h>
-
 static const struct family_name names[] = {{"Glm4MoeForCausalLM"}, {"Glm4vMoeForConditionalGeneration"}, {0}};
 static const struct family_name solar_names[] = {{"SolarOpenForCausalLM"}, {0}};
 
@@ -13,18 +11,8 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-static bool compute_rotary(const struct draft *draft, double *ret_value, struct error *error)
-{
-    double size, factor;
-    if (!compute_head_dim(draft, &size, error) ||
-        !draft_number(draft, "rope.partial_rotary_factor", 0.5, &factor, error))
-        return false;
-    *ret_value = trunc(size * factor);
-    return true;
-}
-
 static const struct key_row keys[] = {
-    {"rope.dimension_count", GGUF_U32, .compute = compute_rotary},
+    {"rope.dimension_count", GGUF_U32, .compute = compute_rotary_of_half},
     {"expert_count", GGUF_U32, IF_PRESENT, "n_routed_experts"},
     {"expert_feed_forward_length", GGUF_U32, IF_PRESENT, "moe_intermediate_size"},
     {"expert_shared_count", GGUF_U32, IF_PRESENT, "n_shared_experts"},

@@ -41,27 +41,16 @@ bool kimi_linear_emit_kv_heads(struct draft *draft, struct error *error)
     return true;
 }
 
-static bool add_up(const struct draft *draft, const char *whole, const char *first, const char *second,
-                   double *ret_value, struct error *error)
-{
-    double a, b;
-    if (!draft_number(draft, whole, -1, ret_value, error) || !draft_number(draft, first, -1, &a, error) ||
-        !draft_number(draft, second, -1, &b, error))
-        return false;
-    if (*ret_value >= 0)
-        return true;
-    *ret_value = a + b;
-    return (a >= 0 && b >= 0) || error_set(error, "config.json: %s is missing", a < 0 ? first : second);
-}
-
 bool kimi_linear_key_length(const struct draft *draft, double *ret_value, struct error *error)
 {
-    return add_up(draft, "", "kv_lora_rank|n_lora_kv", "qk_rope_head_dim|n_rot", ret_value, error);
+    return draft_sum(draft, "kv_lora_rank|n_lora_kv", "qk_rope_head_dim|n_rot", ret_value, error);
 }
 
 bool kimi_linear_mla_key_length(const struct draft *draft, double *ret_value, struct error *error)
 {
-    return add_up(draft, "n_embd_head_k_mla", "qk_nope_head_dim", "qk_rope_head_dim|n_rot", ret_value, error);
+    if (!draft_number(draft, "n_embd_head_k_mla", -1, ret_value, error))
+        return false;
+    return *ret_value >= 0 || draft_sum(draft, "qk_nope_head_dim", "qk_rope_head_dim|n_rot", ret_value, error);
 }
 
 static const struct key_row keys[] = {

@@ -45,6 +45,19 @@ void layers_set(struct draft *draft, const char *key, enum gguf_type type, const
     gguf_set_array(&draft->model->kvs, draft_key(draft, key), type, layers->n, &elements);
 }
 
+bool layers_emit_listed(struct draft *draft, const char *key, const char *from, struct error *error)
+{
+    const struct json *list = hparams_get(draft->model->hparams, from);
+    struct layers layers;
+    if (!json_is(list, JSON_ARRAY))
+        return true;
+    if (!layers_new(draft, &layers, error))
+        return false;
+    layers_fill(&layers, list);
+    layers_set(draft, key, GGUF_F32, &layers);
+    return true;
+}
+
 bool layers_set_kv_heads(struct draft *draft, const struct layers *layers, struct error *error)
 {
     uint64_t kv_heads;

@@ -23,6 +23,9 @@ void layers_fill(struct layers *layers, const struct json *list);
 /* Sets a key to an array of I32, F32 or BOOL. */
 void layers_set(struct draft *draft, const char *key, enum gguf_type type, const struct layers *layers);
 
+/* Sets a key to the numbers that a hyperparameter lists, as F32; to nothing where it is not a list. */
+bool layers_emit_listed(struct draft *draft, const char *key, const char *from, struct error *error);
+
 /* attention.head_count_kv: num_key_value_heads on the layers that `layers` marks, 0 on the others. */
 bool layers_set_kv_heads(struct draft *draft, const struct layers *layers, struct error *error);
 

@@ -77,12 +77,7 @@ static bool emit_windows(struct draft *draft, struct error *error)
 
 static bool compute_rotary(const struct draft *draft, double *ret_value, struct error *error)
 {
-    double head_dim, factor;
-    if (!compute_head_dim(draft, &head_dim, error) ||
-        !draft_number(draft, "rope.partial_rotary_factor", NAN, &factor, error))
-        return false;
-    *ret_value = trunc(head_dim * factor);
-    return !isnan(factor) || error_set(error, "config.json: partial_rotary_factor is missing");
+    return rotary_of_head_dim(draft, NAN, ret_value, error);
 }
 
 static const struct key_row keys[] = {

@@ -1,4 +1,5 @@
 /* MiniCPM 1, 2, 4 and 3. conversion/minicpm.py. */
+#include "models/families/deepseek.h"
 #include "models/families/llama.h"
 #include "models/families/phi3.h"
 
@@ -53,16 +54,6 @@ static const struct key_row keys[] = {
     {0},
 };
 
-static bool compute_key_length(const struct draft *draft, double *ret_value, struct error *error)
-{
-    double nope, rope;
-    if (!draft_number(draft, "qk_nope_head_dim", 0, &nope, error) ||
-        !draft_number(draft, "qk_rope_head_dim", 0, &rope, error))
-        return false;
-    *ret_value = nope + rope;
-    return true;
-}
-
 static const struct key_row keys3[] = {
     FILE_TYPE_KEY,
     {"context_length", GGUF_U32, REQUIRED, "max_position_embeddings"},
@@ -75,7 +66,7 @@ static const struct key_row keys3[] = {
     {"vocab_size", GGUF_U32, REQUIRED, "vocab_size"},
     {"attention.q_lora_rank", GGUF_U32, IF_PRESENT, "q_lora_rank"},
     {"attention.kv_lora_rank", GGUF_U32, REQUIRED, "kv_lora_rank"},
-    {"attention.key_length", GGUF_U32, .compute = compute_key_length},
+    {"attention.key_length", GGUF_U32, .compute = mla_key_length},
     {"rope.dimension_count", GGUF_U32, REQUIRED, "qk_rope_head_dim"},
     {0},
 };

@@ -36,25 +36,14 @@ bool deepseek_dense_layers(const struct draft *draft, double *ret_value, struct 
                         error);
 }
 
-static bool add_up(const struct draft *draft, const char *a, const char *b, double *ret_value, struct error *error)
+bool mla_absorbed_key_length(const struct draft *draft, double *ret_value, struct error *error)
 {
-    double first, second;
-    if (!draft_number(draft, a, -1, &first, error) || !draft_number(draft, b, -1, &second, error))
-        return false;
-    if (first < 0 || second < 0)
-        return error_set(error, "config.json: %s is missing", first < 0 ? a : b);
-    *ret_value = first + second;
-    return true;
+    return draft_sum(draft, "kv_lora_rank", "qk_rope_head_dim", ret_value, error);
 }
 
-static bool compute_key_length(const struct draft *draft, double *ret_value, struct error *error)
+bool mla_key_length(const struct draft *draft, double *ret_value, struct error *error)
 {
-    return add_up(draft, "kv_lora_rank", "qk_rope_head_dim", ret_value, error);
-}
-
-static bool compute_mla_key_length(const struct draft *draft, double *ret_value, struct error *error)
-{
-    return add_up(draft, "qk_nope_head_dim", "qk_rope_head_dim", ret_value, error);
+    return draft_sum(draft, "qk_nope_head_dim", "qk_rope_head_dim", ret_value, error);
 }
 
 /* Attention is written as what it becomes after absorption: all queries share one key. */
@@ -64,9 +53,9 @@ const struct key_row mla_keys[] = {
     {"vocab_size", GGUF_U32, REQUIRED, "vocab_size"},
     {"attention.q_lora_rank", GGUF_U32, IF_PRESENT, "q_lora_rank"},
     {"attention.kv_lora_rank", GGUF_U32, REQUIRED, "kv_lora_rank"},
-    {"attention.key_length", GGUF_U32, .compute = compute_key_length},
+    {"attention.key_length", GGUF_U32, .compute = mla_absorbed_key_length},
     {"attention.value_length", GGUF_U32, REQUIRED, "kv_lora_rank"},
-    {"attention.key_length_mla", GGUF_U32, .compute = compute_mla_key_length},
+    {"attention.key_length_mla", GGUF_U32, .compute = mla_key_length},
     {"attention.value_length_mla", GGUF_U32, REQUIRED, "v_head_dim"},
     {"expert_feed_forward_length", GGUF_U32, REQUIRED, "moe_intermediate_size|intermediate_size"},
     {"expert_count", GGUF_U32, IF_PRESENT, "n_routed_experts"},

@@ -258,6 +258,21 @@ bool compute_rotary_of_head(const struct draft *draft, double *ret_value, struct
     return true;
 }
 
+bool rotary_of_head_dim(const struct draft *draft, double otherwise, double *ret_value, struct error *error)
+{
+    double head_dim, factor;
+    if (!compute_head_dim(draft, &head_dim, error) ||
+        !draft_number(draft, "rope.partial_rotary_factor", otherwise, &factor, error))
+        return false;
+    *ret_value = trunc(head_dim * factor);
+    return !isnan(factor) || error_set(error, "config.json: partial_rotary_factor is missing");
+}
+
+bool compute_rotary_of_half(const struct draft *draft, double *ret_value, struct error *error)
+{
+    return rotary_of_head_dim(draft, 0.5, ret_value, error);
+}
+
 static const char template_key[] = "tokenizer.chat_template";
 
 bool hold_chat_template(struct draft *draft, struct error *error)

@@ -93,23 +93,10 @@ static bool compute_leading(const struct draft *draft, double *ret_value, struct
     return true;
 }
 
-static bool emit_clamp(struct draft *draft, const char *key, const char *list, struct error *error)
-{
-    const struct json *limits = hparams_get(draft->model->hparams, list);
-    struct layers layers;
-    if (!json_is(limits, JSON_ARRAY))
-        return true;
-    if (!layers_new(draft, &layers, error))
-        return false;
-    layers_fill(&layers, limits);
-    layers_set(draft, key, GGUF_F32, &layers);
-    return true;
-}
-
 static bool emit_clamps(struct draft *draft, struct error *error)
 {
-    return emit_clamp(draft, "swiglu_clamp_exp", "swiglu_limits", error) &&
-           emit_clamp(draft, "swiglu_clamp_shexp", "swiglu_limits_shared", error);
+    return layers_emit_listed(draft, "swiglu_clamp_exp", "swiglu_limits", error) &&
+           layers_emit_listed(draft, "swiglu_clamp_shexp", "swiglu_limits_shared", error);
 }
 
 static const struct key_row keys[] = {

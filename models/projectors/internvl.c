@@ -2,7 +2,6 @@
  * conversion/internvl.py. */
 #include "models/projectors/projector.h"
 
-#include <math.h>
 #include <string.h>
 
 static const struct family_name names[] = {{"InternVisionModel"}, {0}};
@@ -71,13 +70,7 @@ static bool adjust(struct draft *draft, struct error *error)
 
 static bool compute_scale_factor(const struct draft *draft, double *ret_value, struct error *error)
 {
-    double ratio;
-    if (!draft_number(draft, "outer.downsample_ratio", 0, &ratio, error))
-        return false;
-    if (!(ratio > 0))
-        return error_set(error, "config.json: downsample_ratio is missing, or not above 0");
-    *ret_value = trunc(1.0 / ratio);
-    return true;
+    return projector_scale_factor(draft, "outer.downsample_ratio", ret_value, error);
 }
 
 static const struct key_row keys[] = {

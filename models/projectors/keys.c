@@ -1,7 +1,9 @@
 /* Keys that projectors share. conversion/base.py, MmprojModel.set_gguf_parameters. */
+#include "base/text.h"
 #include "models/families/layers.h"
 #include "models/projectors/projector.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -80,6 +82,30 @@ const struct key_row audio_keys[] = {
     {"audio.attention.head_count", GGUF_U32, REQUIRED, "audio.num_attention_heads|audio.encoder_attention_heads"},
     {0},
 };
+
+bool projector_scale_factor(const struct draft *draft, const char *ratio, double *ret_value, struct error *error)
+{
+    double value;
+    if (!draft_number(draft, ratio, 0, &value, error))
+        return false;
+    if (!(value > 0))
+        return error_set(error, "config.json: %s is missing, or not above 0",
+                         text_starts_with(ratio, "outer.") ? ratio + strlen("outer.") : ratio);
+    *ret_value = trunc(1.0 / value);
+    return true;
+}
+
+bool projector_take_break(struct draft *draft, const char *embeddings, uint64_t id, struct error *error)
+{
+    const struct tensor *tensor = tensor_set_find_text(draft->model->checkpoint->tensors, embeddings);
+    if (tensor == NULL || tensor->rank != 2 || id == 0)
+        return true;
+    if (id >= tensor->shape[0])
+        return error_set(error, "the token [IMG_BREAK] is %" PRIu64 ", but there are %" PRIu64 " embeddings", id,
+                         tensor->shape[0]);
+    facts_set_index(&draft->facts, "token", tensor->shape[0], id);
+    return true;
+}
 
 bool emit_activation(struct draft *draft, struct error *error)
 {

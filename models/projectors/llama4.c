@@ -4,8 +4,6 @@
  * llama.cpp does not look for it: clip.cpp asks for ln2. It is that here. */
 #include "models/projectors/projector.h"
 
-#include <math.h>
-
 static const struct family_name names[] = {{"Llama4ForConditionalGeneration"}, {0}};
 
 static const struct relation_row tensors[] = {
@@ -38,13 +36,7 @@ static bool adjust(struct draft *draft, struct error *error)
 
 static bool compute_scale_factor(const struct draft *draft, double *ret_value, struct error *error)
 {
-    double ratio;
-    if (!draft_number(draft, "pixel_shuffle_ratio", 0, &ratio, error))
-        return false;
-    if (!(ratio > 0))
-        return error_set(error, "config.json: pixel_shuffle_ratio is missing, or not above 0");
-    *ret_value = trunc(1.0 / ratio);
-    return true;
+    return projector_scale_factor(draft, "pixel_shuffle_ratio", ret_value, error);
 }
 
 static const struct key_row keys[] = {

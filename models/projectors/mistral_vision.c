@@ -2,8 +2,6 @@
 #include "formats/documents.h"
 #include "models/projectors/projector.h"
 
-#include <inttypes.h>
-
 static const struct family_name names[] = {{"MistralModel"}, {"MistralMoeModel"}, {0}};
 
 /* Nothing is permuted: the rotary halves are pairs already. */
@@ -45,20 +43,13 @@ static bool find_token(const struct checkpoint *checkpoint, const char *text, ui
 static bool adjust(struct draft *draft, struct error *error)
 {
     const struct gguf_model *model = draft->model;
-    const struct tensor *embedding = tensor_set_find_text(model->checkpoint->tensors, "tok_embeddings.weight");
     uint64_t id;
     if (hparams_get(model->hparams, "image_break_token_id") == NULL)
         return error_set(error, "params.json: image_break_token_id is missing");
     if (!json_u64(hparams_get(model->hparams, "image_break_token_id"), &id) &&
         !find_token(model->checkpoint, "[IMG_BREAK]", &id, error))
         return false;
-    if (embedding == NULL || embedding->rank != 2 || id == 0)
-        return true;
-    if (id >= embedding->shape[0])
-        return error_set(error, "the token [IMG_BREAK] is %" PRIu64 ", but there are %" PRIu64 " embeddings", id,
-                         embedding->shape[0]);
-    facts_set_index(&draft->facts, "token", embedding->shape[0], id);
-    return true;
+    return projector_take_break(draft, "tok_embeddings.weight", id, error);
 }
 
 static bool emit_merge_size(struct draft *draft, struct error *error)

@@ -3,7 +3,6 @@
 #include "formats/documents.h"
 #include "models/projectors/projector.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -73,22 +72,11 @@ static bool find_token(const struct checkpoint *checkpoint, const char *text, ui
     return true;
 }
 
-/* Rows of patches end with a token of the text model, whose embedding goes along where that is not in a part of its
- * own. */
 static bool adjust(struct draft *draft, struct error *error)
 {
-    const struct checkpoint *checkpoint = draft->model->checkpoint;
-    const struct tensor *embedding = tensor_set_find_text(checkpoint->tensors, "model.embed_tokens.weight");
     uint64_t id;
-    if (!find_token(checkpoint, "[IMG_BREAK]", &id, error))
-        return false;
-    if (embedding == NULL || embedding->rank != 2 || id == 0)
-        return true;
-    if (id >= embedding->shape[0])
-        return error_set(error, "the token [IMG_BREAK] is %" PRIu64 ", but there are %" PRIu64 " embeddings", id,
-                         embedding->shape[0]);
-    facts_set_index(&draft->facts, "token", embedding->shape[0], id);
-    return true;
+    return find_token(draft->model->checkpoint, "[IMG_BREAK]", &id, error) &&
+           projector_take_break(draft, "model.embed_tokens.weight", id, error);
 }
 
 static const struct key_row lighton_keys[] = {PROJECTOR_TYPE("lightonocr"), {0}};

@@ -50,6 +50,13 @@ void set_normalization(struct draft *draft, const double mean[3], const double d
 /* An image_size that config.json does not have, of the square that num_position_embeddings make. */
 bool adjust_image_of_positions(struct draft *draft, struct error *error);
 
+/* How many patches a hyperparameter makes one, an inverse ratio, from which that is rounded down. */
+bool projector_scale_factor(const struct draft *draft, const char *ratio, double *ret_value, struct error *error);
+
+/* Rows of patches end with the token [IMG_BREAK] of the text model, number `id`, whose embedding goes along: the fact
+ * "token", where the checkpoint has the text model's `embeddings`. */
+bool projector_take_break(struct draft *draft, const char *embeddings, uint64_t id, struct error *error);
+
 /* use_gelu or use_silu, by hidden_act; fails for any other function. */
 bool emit_activation(struct draft *draft, struct error *error);
 

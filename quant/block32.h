@@ -100,11 +100,7 @@ static inline int block32_five_bits(const uint8_t *qh, const uint8_t *qs, int i)
  * encode_block.
  */
 #define DEFINE_BLOCK_KERNELS(name, elements, bytes)                                                                    \
-    static void name##_decode(const void *blocks, float *values, size_t n_blocks)                                      \
-    {                                                                                                                  \
-        for (size_t i = 0; i < n_blocks; i++)                                                                          \
-            decode_block((const uint8_t *)blocks + i * (bytes), values + i * (elements));                              \
-    }                                                                                                                  \
+    DEFINE_BLOCK_DECODER(name, elements, bytes)                                                                        \
     static void name##_encode(const float *values, void *blocks, size_t n_blocks)                                      \
     {                                                                                                                  \
         for (size_t i = 0; i < n_blocks; i++)                                                                          \

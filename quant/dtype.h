@@ -71,6 +71,14 @@ struct dtype {
     struct kernels kernels[CPU_LEVELS];
 };
 
+/* Defines NAME_decode over many blocks of `elements` values in `bytes` bytes from decode_block. */
+#define DEFINE_BLOCK_DECODER(name, elements, bytes)                                                                    \
+    static void name##_decode(const void *blocks, float *values, size_t n_blocks)                                      \
+    {                                                                                                                  \
+        for (size_t i = 0; i < n_blocks; i++)                                                                          \
+            decode_block((const uint8_t *)blocks + i * (bytes), values + i * (elements));                              \
+    }
+
 /* The best kernels of `dtype` at `level` or below. */
 struct kernels dtype_kernels_at(const struct dtype *dtype, enum cpu_level level);
 

@@ -109,11 +109,7 @@ IQ1_ENCODER(encode_weighted_avx512, iq1_avx512_loops)
 IQ1_PLAIN_ENCODER(encode_avx512, iq1_avx512_loops)
 #endif
 
-static void iq1_m_decode(const void *blocks, float *values, size_t n_blocks)
-{
-    for (size_t i = 0; i < n_blocks; i++)
-        decode_block((const uint8_t *)blocks + i * BLOCK_BYTES, values + i * IQ_ELEMENTS);
-}
+DEFINE_BLOCK_DECODER(iq1_m, IQ_ELEMENTS, BLOCK_BYTES)
 
 decode_function iq1_m_decode_avx2;
 

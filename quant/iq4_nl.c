@@ -27,11 +27,7 @@ void iq4_nl_encode_by(const struct iq4_loops *loops, const float *values, const 
     }
 }
 
-static void iq4_nl_decode(const void *blocks, float *values, size_t n_blocks)
-{
-    for (size_t i = 0; i < n_blocks; i++)
-        decode_block((const uint8_t *)blocks + i * BLOCK_BYTES, values + i * IQ4_ELEMENTS);
-}
+DEFINE_BLOCK_DECODER(iq4_nl, IQ4_ELEMENTS, BLOCK_BYTES)
 
 DEFINE_IQ4_ENCODERS(static, iq4_nl, , iq4_portable_loops)
 

@@ -60,11 +60,7 @@ void iq4_xs_encode_by(const struct iq4_loops *loops, const float *values, const 
                      blocks + i * BLOCK_BYTES);
 }
 
-static void iq4_xs_decode(const void *blocks, float *values, size_t n_blocks)
-{
-    for (size_t i = 0; i < n_blocks; i++)
-        decode_block((const uint8_t *)blocks + i * BLOCK_BYTES, values + i * K_ELEMENTS);
-}
+DEFINE_BLOCK_DECODER(iq4_xs, K_ELEMENTS, BLOCK_BYTES)
 
 DEFINE_IQ4_ENCODERS(static, iq4_xs, , iq4_portable_loops)
 

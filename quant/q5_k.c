@@ -43,11 +43,7 @@ static void decode_block(const uint8_t *block, float *values)
     }
 }
 
-static void q5_k_decode(const void *blocks, float *values, size_t n_blocks)
-{
-    for (size_t i = 0; i < n_blocks; i++)
-        decode_block((const uint8_t *)blocks + i * BLOCK_BYTES, values + i * K_ELEMENTS);
-}
+DEFINE_BLOCK_DECODER(q5_k, K_ELEMENTS, BLOCK_BYTES)
 
 DEFINE_K_ENCODERS(q5_k)
 

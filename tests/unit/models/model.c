@@ -5,6 +5,7 @@
 #include "quant/convert.h"
 #include "tests/unit/check.h"
 #include "tests/unit/models/laid_out.h"
+#include "tests/unit/notes.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -123,14 +124,6 @@ static void write_config(const char *folder, const char *config)
     FILE *out = fopen(path, "wb");
     CHECK_NAMED(out != NULL && fputs(config, out) >= 0, "config.json is written");
     fclose(out);
-}
-
-static bool has_note(const struct checkpoint *checkpoint, const char *part)
-{
-    for (size_t i = 0; i < checkpoint_notes(checkpoint); i++)
-        if (strstr(checkpoint_note_text(checkpoint, i), part) != NULL)
-            return true;
-    return false;
 }
 
 static void check_config(const char *folder, size_t i)

@@ -6,6 +6,7 @@
 #include "models/families/family.h"
 #include "tests/unit/check.h"
 #include "tests/unit/models/laid_out.h"
+#include "tests/unit/notes.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -161,14 +162,6 @@ static const char *tensors_of(const struct gguf_plan *plan, struct arena *arena)
     const char *tensors = arena_strndup(arena, (const char *)text.bytes, text.length);
     buffer_free(&text);
     return tensors;
-}
-
-static bool has_note(const struct checkpoint *checkpoint, const char *part)
-{
-    for (size_t i = 0; i < checkpoint_notes(checkpoint); i++)
-        if (strstr(checkpoint_note_text(checkpoint, i), part) != NULL)
-            return true;
-    return false;
 }
 
 /* The way back: of the GGUF, under the names and with the shapes of the checkpoint. */

@@ -4,6 +4,7 @@
 
 #include "tests/unit/check.h"
 #include "tests/unit/files.h"
+#include "tests/unit/notes.h"
 
 #define EMPTY(name, shape) "\"" name "\":{\"dtype\":\"F32\",\"shape\":[" shape "],\"data_offsets\":[0,0]}"
 #define NAME_60            "a23456789b23456789c23456789d23456789e23456789f23456789123456"
@@ -31,14 +32,6 @@ static const struct {
     {EMPTY("b", "0,1,1,1,1"), NULL,
      "none of the tensors can be in a GGUF: 'b': it has more than the 4 dimensions that ggml takes"},
 };
-
-static bool has_note(const struct checkpoint *checkpoint, const char *part)
-{
-    for (size_t i = 0; i < checkpoint_notes(checkpoint); i++)
-        if (strstr(checkpoint_note_text(checkpoint, i), part) != NULL)
-            return true;
-    return false;
-}
 
 static void describe(const struct gguf_model *model, char *out, size_t capacity)
 {

@@ -3,28 +3,18 @@
 #include "quant/convert.h"
 
 #include "tests/unit/check.h"
+#include "tests/unit/quant/data.h"
 
 #include <ctype.h>
 #include <stdlib.h>
 
 enum { ELEMENTS = 2560, COLUMNS = 1280, DECODED = 512 };
 
-static size_t read_data(const char *name, const char *suffix, void *out, size_t capacity)
-{
-    char path[512];
-    snprintf(path, sizeof path, "%s/quant/%s%s", getenv("WFS_TEST_DATA"), name, suffix);
-    FILE *file = fopen(path, "rb");
-    size_t length = file != NULL ? fread(out, 1, capacity, file) : 0;
-    if (file != NULL)
-        fclose(file);
-    return length;
-}
-
 static void check_encode(struct encoding encoding, const char *name, const float *values)
 {
     static unsigned char expected[ELEMENTS * 4], made[ELEMENTS * 4];
     size_t length = dtype_bytes(encoding.dtype, ELEMENTS);
-    if (!CHECK_NAMED(read_data(name, ".blocks", expected, sizeof expected) == length, name))
+    if (!CHECK_NAMED(read_data("quant", name, "blocks", expected, sizeof expected) == length, name))
         return;
     for (int level = CPU_PORTABLE; level <= (int)cpu_level(); level++) {
         char what[64];
@@ -46,7 +36,7 @@ static void check_weighted(const struct dtype *dtype, const char *name, const fl
     struct error error;
     const struct view *view = view_literal(arena, &f32_dtype, 2, (uint64_t[]){ELEMENTS / COLUMNS, COLUMNS}, values);
     uint64_t length = dtype_bytes(dtype, ELEMENTS), n_blocks = ELEMENTS / dtype->block_elements;
-    if (CHECK_NAMED(read_data(name, ".weighted.blocks", expected, sizeof expected) == length, name)) {
+    if (CHECK_NAMED(read_data("quant", name, "weighted.blocks", expected, sizeof expected) == length, name)) {
         CHECK_NAMED(convert_read(view, encoding, 0, n_blocks, made, &error) && memcmp(made, expected, length) == 0,
                     name);
         memset(made, 0, sizeof made);
@@ -148,9 +138,9 @@ static void check_decode(const struct dtype *dtype, const char *name)
 {
     static unsigned char blocks[ELEMENTS * 4];
     static float expected[DECODED], decoded[DECODED];
-    if (read_data(name, ".blocks", blocks, sizeof blocks) == 0)
-        read_data(name, ".weighted.blocks", blocks, sizeof blocks);
-    if (!CHECK_NAMED(read_data(name, ".f32", expected, sizeof expected) == sizeof expected, name))
+    if (read_data("quant", name, "blocks", blocks, sizeof blocks) == 0)
+        read_data("quant", name, "weighted.blocks", blocks, sizeof blocks);
+    if (!CHECK_NAMED(read_data("quant", name, "f32", expected, sizeof expected) == sizeof expected, name))
         return;
     for (int level = CPU_PORTABLE; level <= (int)cpu_level(); level++) {
         char what[64];
@@ -174,8 +164,8 @@ int main(void)
 {
     static float values[ELEMENTS], columns[COLUMNS];
     const struct importance importance = {columns, COLUMNS, 1};
-    CHECK(read_data("values", ".f32", values, sizeof values) == sizeof values);
-    CHECK(read_data("importance", ".f32", columns, sizeof columns) == sizeof columns);
+    CHECK(read_data("quant", "values", "f32", values, sizeof values) == sizeof values);
+    CHECK(read_data("quant", "importance", "f32", columns, sizeof columns) == sizeof columns);
     for (size_t i = 0; dtypes[i] != NULL; i++) {
         char name[16];
         if (dtypes[i]->kind != DTYPE_BLOCK)

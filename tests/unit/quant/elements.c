@@ -3,6 +3,7 @@
 #include "quant/dtype.h"
 
 #include "tests/unit/check.h"
+#include "tests/unit/quant/data.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -11,17 +12,6 @@ enum { MOST = 1 << 16 };
 
 static unsigned char elements[MOST], expected[MOST], made[MOST];
 static float values[MOST / 4], numbers[MOST / 4];
-
-static size_t read_data(const char *name, const char *suffix, void *out, size_t capacity)
-{
-    char path[512];
-    snprintf(path, sizeof path, "%s/quant/elements/%s.%s", getenv("WFS_TEST_DATA"), name, suffix);
-    FILE *file = fopen(path, "rb");
-    size_t length = file != NULL ? fread(out, 1, capacity, file) : 0;
-    if (file != NULL)
-        fclose(file);
-    return length;
-}
 
 /* Which NaN is no part of what these types mean, but for F32, F16 and BF16. */
 static bool same(const struct dtype *dtype, float a, float b)
@@ -32,8 +22,9 @@ static bool same(const struct dtype *dtype, float a, float b)
 
 static void check_decode(const struct dtype *dtype, enum cpu_level level)
 {
-    size_t n_blocks = read_data(dtype->name, "elements", elements, sizeof elements) / dtype->block_bytes;
-    size_t n_values = read_data(dtype->name, "f32", numbers, sizeof numbers) / sizeof *numbers;
+    size_t n_blocks =
+        read_data("quant/elements", dtype->name, "elements", elements, sizeof elements) / dtype->block_bytes;
+    size_t n_values = read_data("quant/elements", dtype->name, "f32", numbers, sizeof numbers) / sizeof *numbers;
     bool all = n_values > 0 && n_values == n_blocks * dtype->block_elements;
     dtype_kernels_at(dtype, level).decode(elements, values, all ? n_blocks : 0);
     for (size_t i = 0; i < n_values && all; i++)
@@ -45,8 +36,8 @@ static void check_decode(const struct dtype *dtype, enum cpu_level level)
 
 static void check_encode(const struct dtype *dtype, enum cpu_level level)
 {
-    size_t n_values = read_data("values", "f32", values, sizeof values) / sizeof *values;
-    size_t length = read_data("values", dtype->name, expected, sizeof expected);
+    size_t n_values = read_data("quant/elements", "values", "f32", values, sizeof values) / sizeof *values;
+    size_t length = read_data("quant/elements", "values", dtype->name, expected, sizeof expected);
     bool same_length = n_values > 0 && length == n_values * dtype->block_bytes;
     dtype_kernels_at(dtype, level).encode(values, made, same_length ? n_values : 0);
     char what[64];

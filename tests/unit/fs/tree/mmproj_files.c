@@ -7,6 +7,7 @@
 #include "fs/tree/tree.h"
 #include "tests/unit/check.h"
 #include "tests/unit/files.h"
+#include "tests/unit/notes.h"
 
 /* Tensors, one a line: "NAME 32x48", a [0-3] in the name for every number from 0 to 3; a '*' at its end is for a
  * .weight of that shape and a .bias of its rows. All are BF16. */
@@ -95,14 +96,6 @@ static void write_or_remove(const char *path, const char *text)
     remove(path);
     if (text != NULL)
         files_write_text(path, text);
-}
-
-static bool has_note(const struct checkpoint *checkpoint, const char *part)
-{
-    for (size_t i = 0; i < checkpoint_notes(checkpoint); i++)
-        if (strstr(checkpoint_note_text(checkpoint, i), part) != NULL)
-            return true;
-    return false;
 }
 
 static void check_file(struct tree *tree, const char *path, const char *expected, const char *name)

@@ -162,36 +162,57 @@ void json_put_f64(struct json_writer *writer, const char *key, double value, int
 
 void json_put_f32(struct json_writer *writer, const char *key, float value)
 {
-    char text[32];
+    char text[JSON_FLOAT_TEXT];
     json_put_raw(writer, key, json_f32_text(value, text));
 }
 
-const char *json_f32_text(float value, char *out)
+enum { DIGITS = 17 }; /* tell every F64 */
+
+/* The fewest digits that tell a finite number, the first of them times ten to the exponent. */
+static void shortest_digits(double value, bool is_single, char digits[DIGITS + 1], int *ret_exponent)
 {
-    enum { DIGITS = 9, SMALLEST = -4, LARGEST = 16 }; /* digits that tell every F32; exponents that are written out */
-    char shortest[32], digits[DIGITS + 1];
+    char text[32];
     int precision = 0;
+    do
+        snprintf(text, sizeof text, "%.*e", precision, fabs(value));
+    while ((is_single ? (double)strtof(text, NULL) : strtod(text, NULL)) != fabs(value) && ++precision < DIGITS);
+    *ret_exponent = atoi(strchr(text, 'e') + 1);
+    digits[0] = text[0];
+    memcpy(digits + 1, text + 2, (size_t)precision);
+    digits[precision + 1] = '\0';
+}
+
+static const char *float_text(double value, bool is_single, char out[JSON_FLOAT_TEXT])
+{
+    enum { SMALLEST = -4, LARGEST = 16 }; /* exponents that are written out */
+    char digits[DIGITS + 1];
+    int exponent;
     if (!isfinite(value)) {
         const char *infinity = value < 0 ? "-Infinity" : "Infinity";
         strcpy(out, isnan(value) ? "NaN" : infinity);
         return out;
     }
-    do
-        snprintf(shortest, sizeof shortest, "%.*e", precision, (double)value);
-    while (strtof(shortest, NULL) != value && ++precision < DIGITS);
-    const char *at = shortest + (*shortest == '-'), *sign = *shortest == '-' ? "-" : "";
-    int exponent = atoi(strchr(at, 'e') + 1), n_digits = precision + 1;
-    digits[0] = at[0];
-    memcpy(digits + 1, at + 2, (size_t)precision);
-    digits[n_digits] = '\0';
+    shortest_digits(value, is_single, digits, &exponent);
+    const char *sign = signbit(value) ? "-" : "";
+    int n_digits = (int)strlen(digits);
     if (exponent < SMALLEST || exponent >= LARGEST)
-        snprintf(out, 32, "%s%c%s%s%s%02d", sign, digits[0], n_digits > 1 ? "." : "", digits + 1,
+        snprintf(out, JSON_FLOAT_TEXT, "%s%c%s%s%s%02d", sign, digits[0], n_digits > 1 ? "." : "", digits + 1,
                  exponent < 0 ? "e-" : "e+", abs(exponent));
     else if (exponent < 0)
-        snprintf(out, 32, "%s0.%.*s%s", sign, -exponent - 1, "000", digits);
+        snprintf(out, JSON_FLOAT_TEXT, "%s0.%.*s%s", sign, -exponent - 1, "000", digits);
     else if (exponent + 1 >= n_digits)
-        snprintf(out, 32, "%s%s%.*s.0", sign, digits, exponent + 1 - n_digits, "000000000000000");
+        snprintf(out, JSON_FLOAT_TEXT, "%s%s%.*s.0", sign, digits, exponent + 1 - n_digits, "000000000000000");
     else
-        snprintf(out, 32, "%s%.*s.%s", sign, exponent + 1, digits, digits + exponent + 1);
+        snprintf(out, JSON_FLOAT_TEXT, "%s%.*s.%s", sign, exponent + 1, digits, digits + exponent + 1);
     return out;
+}
+
+const char *json_f32_text(float value, char out[JSON_FLOAT_TEXT])
+{
+    return float_text((double)value, true, out);
+}
+
+const char *json_f64_text(double value, char out[JSON_FLOAT_TEXT])
+{
+    return float_text(value, false, out);
 }

@@ -67,5 +67,7 @@ void json_put_raw(struct json_writer *writer, const char *key, const char *text)
 /* The shortest decimal that reads as the same F32, as Python prints a float: 1e-05, 0.22, 10000.0. */
 void json_put_f32(struct json_writer *writer, const char *key, float value);
 
-/* The same as text. `out` has room for 32 bytes. */
-const char *json_f32_text(float value, char *out);
+/* The same as text, and that of an F64. Returns `out`. */
+enum { JSON_FLOAT_TEXT = 40 };
+const char *json_f32_text(float value, char out[JSON_FLOAT_TEXT]);
+const char *json_f64_text(double value, char out[JSON_FLOAT_TEXT]);

@@ -78,23 +78,12 @@ static const char *spelled(struct config_draft *draft, const char *text)
     return copy;
 }
 
-/* As Python writes it: 1e-05, 0.22, 10000.0. */
 static const char *float_text(struct config_draft *draft, double value, bool is_single)
 {
-    char text[40];
-    int digits = 1, exponent;
+    char text[JSON_FLOAT_TEXT];
     if (!isfinite(value))
         return "null";
-    for (; digits < 17; digits++) {
-        snprintf(text, sizeof text, "%.*e", digits - 1, value);
-        if (is_single ? strtof(text, NULL) == (float)value : strtod(text, NULL) == value)
-            break;
-    }
-    exponent = atoi(strchr(text, 'e') + 1);
-    if (exponent < -4 || exponent >= 16)
-        return arena_printf(draft->arena, "%.*g", digits, value);
-    int decimals = digits - 1 - exponent;
-    return arena_printf(draft->arena, "%.*f", decimals > 0 ? decimals : 1, value);
+    return arena_strdup(draft->arena, is_single ? json_f32_text((float)value, text) : json_f64_text(value, text));
 }
 
 static const char *key_name(struct config_draft *draft, const char *key)

@@ -38,20 +38,13 @@ __attribute__((format(printf, 2, 3))) static void put_printf(struct json_writer 
 
 static bool write_number(struct writer *writer, double value)
 {
-    char text[40];
+    char text[JSON_FLOAT_TEXT];
     if (isnan(value) || isinf(value)) {
         const char *infinity = value > 0 ? "inf" : "-inf";
         json_put_text(writer->json, NULL, isnan(value) ? "nan" : infinity);
         return true;
     }
-    for (int digits = 15; digits <= 17; digits++) {
-        snprintf(text, sizeof text, "%.*g", digits, value);
-        if (strtod(text, NULL) == value)
-            break;
-    }
-    if (strpbrk(text, ".e") == NULL)
-        strcat(text, ".0");
-    json_put_raw(writer->json, NULL, text);
+    json_put_raw(writer->json, NULL, json_f64_text(value, text));
     return true;
 }
 
@@ -165,18 +158,10 @@ static bool write_date(struct writer *writer, const struct pickle_object *object
 
 static void write_key(struct writer *writer, const struct pickle_node *key)
 {
-    static const char *const words[] = {[PICKLE_TRUE] = "True", [PICKLE_FALSE] = "False", [PICKLE_NONE] = "None"};
-    char digits[32];
-    const char *word = key->kind < sizeof words / sizeof *words ? words[key->kind] : NULL;
-    if (key->kind == PICKLE_TEXT || key->kind == PICKLE_BYTES) {
-        json_put_key(writer->json, key->text.bytes, key->text.length);
-        return;
-    }
-    if (key->kind == PICKLE_INTEGER) {
-        snprintf(digits, sizeof digits, "%" PRId64, key->integer);
-        word = digits;
-    }
-    json_put_key(writer->json, word != NULL ? word : "?", word != NULL ? strlen(word) : 1);
+    struct buffer text = {0};
+    torch_append_key(&text, key);
+    json_put_key(writer->json, (const char *)text.bytes, text.length);
+    buffer_free(&text);
 }
 
 static size_t text_length(const struct pickle_node *node)

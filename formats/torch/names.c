@@ -2,6 +2,7 @@
 #include "base/buffer.h"
 #include "base/sort.h"
 #include "base/text.h"
+#include "formats/json_write.h"
 #include "formats/torch/tensors.h"
 
 #include <inttypes.h>
@@ -266,8 +267,9 @@ static bool mark_holders(struct walk *walk, struct pickle_node *root)
 
 /* Paths. */
 
-static void append_key(struct buffer *path, const struct pickle_node *key)
+void torch_append_key(struct buffer *path, const struct pickle_node *key)
 {
+    char number[JSON_FLOAT_TEXT];
     switch (key->kind) {
     case PICKLE_TEXT:
     case PICKLE_BYTES:
@@ -277,7 +279,7 @@ static void append_key(struct buffer *path, const struct pickle_node *key)
         buffer_printf(path, "%" PRId64, key->integer);
         break;
     case PICKLE_FLOAT:
-        buffer_printf(path, "%.17g", key->number);
+        buffer_append_text(path, json_f64_text(key->number, number));
         break;
     case PICKLE_TRUE:
         buffer_append_text(path, "True");
@@ -293,11 +295,11 @@ static void append_key(struct buffer *path, const struct pickle_node *key)
         break;
     case PICKLE_TUPLE: /* of plain keys: as Python shows it, but without quotes */
         buffer_append_text(path, "(");
-        for (uint32_t i = 0; i < key->items.n && i < MAX_KEY_TEXT; i++) {
+        for (uint32_t i = 0; i < key->items.n && i < MAX_KEY_TEXT && path->length <= TENSOR_MAX_NAME; i++) {
             if (i > 0)
                 buffer_append_text(path, ", ");
             if (key->items.nodes[i]->kind != PICKLE_TUPLE)
-                append_key(path, key->items.nodes[i]);
+                torch_append_key(path, key->items.nodes[i]);
         }
         buffer_append_text(path, ")");
         break;
@@ -339,7 +341,7 @@ static bool enter_path(struct walk *walk, const struct frame *frame, const struc
     if (frame->named)
         buffer_append_text(&walk->path, ".");
     if (frame->part == PAIRS)
-        append_key(&walk->path, key);
+        torch_append_key(&walk->path, key);
     else
         buffer_printf(&walk->path, "%" PRIu32, index);
     ret_like->named = true;

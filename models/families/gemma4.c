@@ -232,7 +232,7 @@ static const char *make_rope(const struct config_material *material)
     struct error unused;
     double base = 1e6, base_swa = 1e4;
     uint64_t n_rotated = 0;
-    char digits[3][32];
+    char digits[3][JSON_FLOAT_TEXT];
     const struct tensor *tensor = tensor_set_find_text(material->tensors, "rope_freqs.weight");
     if (tensor == NULL || tensor->dtype != &f32_dtype || tensor->refusal != NULL || tensor->rank != 1 ||
         tensor->shape[0] == 0 || tensor->shape[0] > MOST)

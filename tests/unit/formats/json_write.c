@@ -3,6 +3,7 @@
 #include "formats/json_write.h"
 #include "tests/unit/check.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 static void write_document(struct buffer *out, enum json_letters letters)
@@ -128,9 +129,29 @@ static void numbers(void)
         "1.5e-07", "0.0",       "-0.5",    "999999.44", "3.4028235e+38", "1000000000000000.0", "1e-45",
         "0.1",     "16777216.0"};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        char text[32];
+        char text[JSON_FLOAT_TEXT];
         CHECK_TEXT(json_f32_text(strtof(rows[i], NULL), text), rows[i]);
     }
+    static const char *const doubles[] = {"0.1",
+                                          "-0.0",
+                                          "5e-324",
+                                          "1.7976931348623157e+308",
+                                          "0.30000000000000004",
+                                          "123456789012345.6",
+                                          "1e+22",
+                                          "1e+16",
+                                          "1e-05",
+                                          "0.0001",
+                                          "9999999999999998.0",
+                                          "2.5",
+                                          "-1234567.0"};
+    for (size_t i = 0; i < sizeof doubles / sizeof *doubles; i++) {
+        char text[JSON_FLOAT_TEXT];
+        CHECK_TEXT(json_f64_text(strtod(doubles[i], NULL), text), doubles[i]);
+    }
+    char text[JSON_FLOAT_TEXT];
+    CHECK_TEXT(json_f64_text(-INFINITY, text), "-Infinity");
+    CHECK_TEXT(json_f32_text(NAN, text), "NaN");
 }
 
 int main(void)

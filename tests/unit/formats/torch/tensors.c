@@ -67,30 +67,6 @@ static const struct {
     {IN_DICT("ctorch._utils\n_rebuild_tensor_v2\n(ctorch.storage\n_load_from_bytes\n(C\1xtRI0\n(I1\nt(I1\ntI00\nNtR"),
      "x U8 [1] (its storage is a checkpoint of its own inside the pickle)"},
 
-    /* Names. */
-    {"(dVa.b\n" SHORT "sVa\n(dVb\n" SHORT "ss.", "a.b F32 [1] 4\na.b~2 F32 [1] 4"},
-    {"(dI1\n" SHORT "sV1\n" SHORT "sV1~2\n" SHORT "s.", "1 F32 [1] 4\n1~3 F32 [1] 4\n1~2 F32 [1] 4"},
-    {"(dVa\nNsVb\n" SHORT "sVa\n" SHORT "s.", "a F32 [1] 4\nb F32 [1] 4"},
-    {"(l" SHORT "a(dVk\n" SHORT "sa.", "0 F32 [1] 4\n1.k F32 [1] 4"},
-    {"(dVs\n(" SHORT "tsI01\n" SHORT "sN" SHORT "s(I1\nVa\nt" SHORT "s.",
-     "s.0 F32 [1] 4\nTrue F32 [1] 4\nNone F32 [1] 4\n(1, a) F32 [1] 4"},
-    {"(dVstate_dict\n(dVw\n" SHORT "ssVepoch\nI3\ns.", "w F32 [1] 4\n{\"epoch\":3}"},
-    {"(dVmodel\n(dVstate_dict\n(dVmodule.w\n" SHORT "sVmodule.v\n" SHORT "sss.", "w F32 [1] 4\nv F32 [1] 4"},
-    {"(dVmodel\n(dVw\n" SHORT "ssVother\n" SHORT "s.", "model.w F32 [1] 4\nother F32 [1] 4"},
-    {"(dVmodule.w\n" SHORT "sVw\n" SHORT "s.", "module.w F32 [1] 4\nw F32 [1] 4"},
-    {"ccollections\nOrderedDict\n((l(lVw\na" SHORT "aatR.", "w F32 [1] 4"},
-    {"ccollections\nOrderedDict\n(tRVw\n" SHORT "s(dV_metadata\nNsb.", "w F32 [1] 4"},
-    {"clib\nNet\n)\x81(dV_modules\n(dVfc\nclib\nLinear\n)\x81(dV_parameters\n(dVweight\n" SHORT "ssbssb.",
-     "fc.weight F32 [1] 4"},
-    {SHORT ".", "x F32 [1] 4"},
-
-    /* Walks. */
-    {"(dp0\nVself\ng0\nsVw\n" SHORT "s.", "w F32 [1] 4"},
-    {"(lp0\ng0\na" SHORT "a.", "1 F32 [1] 4"},
-    {"clib\nA\n)\x81p0\ng0\nb.", "{\"lib.A\":[]}"},
-    {"(dVe\nI1\nsVa\ncargparse\nNamespace\n)\x81(dVlr\nF0.5\nsVt\n" SHORT "sbsVl\n(lVq\naNaI01\naF3\na" SHORT "as.",
-     "a.t F32 [1] 4\nl.4 F32 [1] 4\n{\"e\":1,\"a\":{\"lr\":0.5},\"l\":[\"q\",null,true,3.0,null]}"},
-
     /* What no tensor needs is named. The functions are not called, and their tensors are there. */
     {"(dVw\n" SHORT "sVcolor\nclib\nColor\n(I1\ntRs.", "w F32 [1] 4\n{\"color\":{\"lib.Color\":[1]}}"},
     {"(dVw\n" SHORT "sVmember\ncbuiltins\ngetattr\n(clib\nColor\nVRED\ntRs.",

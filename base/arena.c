@@ -3,6 +3,7 @@
 #include "base/attempt.h"
 #include "base/report.h"
 
+#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -169,22 +170,15 @@ char *arena_strdup(struct arena *arena, const char *text)
     return arena_strndup(arena, text, strlen(text));
 }
 
-char *arena_vprintf(struct arena *arena, const char *format, va_list arguments)
+char *arena_printf(struct arena *arena, const char *format, ...)
 {
-    va_list again;
+    va_list arguments, again;
+    va_start(arguments, format);
     va_copy(again, arguments);
     int length = vsnprintf(NULL, 0, format, again);
     va_end(again);
     char *text = arena_alloc(arena, (size_t)length + 1);
     vsnprintf(text, (size_t)length + 1, format, arguments);
-    return text;
-}
-
-char *arena_printf(struct arena *arena, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    char *text = arena_vprintf(arena, format, arguments);
     va_end(arguments);
     return text;
 }

@@ -8,7 +8,6 @@
  */
 #pragma once
 
-#include <stdarg.h>
 #include <stddef.h>
 
 struct arena;
@@ -26,7 +25,6 @@ void *arena_copy(struct arena *arena, const void *bytes, size_t size);
 char *arena_strndup(struct arena *arena, const char *text, size_t length); /* adds a NUL */
 char *arena_strdup(struct arena *arena, const char *text);
 char *arena_printf(struct arena *arena, const char *format, ...) __attribute__((format(printf, 2, 3)));
-char *arena_vprintf(struct arena *arena, const char *format, va_list arguments);
 
 /* malloc, realloc and strdup that end the attempt or the process when there is no memory; free() releases. */
 void *memory_alloc(size_t size);

@@ -40,7 +40,7 @@ bool convert_possible(const struct view *view, struct encoding target, const cha
     return refusal == NULL;
 }
 
-bool importance_fits(const struct importance *importance, const struct view *view)
+static bool importance_fits(const struct importance *importance, const struct view *view)
 {
     uint64_t n_matrices = view->rank >= 3 ? view->shape[view->rank - 3] : 1;
     return importance->n_columns == view_row_elements(view) && importance->n_matrices == n_matrices;
@@ -51,7 +51,8 @@ uint64_t convert_bytes(const struct view *view, const struct dtype *dtype)
     return dtype_bytes(dtype, view->n_elements);
 }
 
-bool values_finite(const float *values, size_t n_values)
+/* Quantizing anything that is not finite is refused, as llama-quantize does. */
+static bool values_finite(const float *values, size_t n_values)
 {
     const uint32_t exponent = 0x7f800000;
     uint32_t odd = 0; /* no early end: so that it is done in vectors */
@@ -63,7 +64,8 @@ bool values_finite(const float *values, size_t n_values)
     return odd == 0;
 }
 
-bool dtype_scales_finite(const struct dtype *dtype, const void *blocks, size_t n_blocks)
+/* Whether the F16 scales of all blocks are finite: they are not for values too large for the block type. */
+static bool scales_finite(const struct dtype *dtype, const void *blocks, size_t n_blocks)
 {
     const uint8_t *high = (const uint8_t *)blocks + 1; /* the byte of an F16 that holds its exponent */
     for (size_t i = 0; dtype->scales_finite != NULL && i < n_blocks; i++)
@@ -171,7 +173,7 @@ static bool encode_piece(struct input *input, struct encoding target, uint64_t f
         kernels.encode(values, out, n_blocks);
     else if (!encode_weighted(input, target, first, values, n_values, out, error))
         return false;
-    if (target.dtype->kind == DTYPE_BLOCK && !dtype_scales_finite(target.dtype, out, n_blocks))
+    if (target.dtype->kind == DTYPE_BLOCK && !scales_finite(target.dtype, out, n_blocks))
         return error_set(error, "a weight is too large for the scale of %s", target.dtype->name);
     return true;
 }

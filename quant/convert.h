@@ -13,16 +13,13 @@
  * not, *ret_reason says why, as in "its row length is not a multiple of 256"; else it is left alone. */
 bool convert_possible(const struct view *view, struct encoding target, const char **ret_reason);
 
-/* Whether there is an importance for each column of each matrix of `view`: what is asked of every target that has one.
- */
-bool importance_fits(const struct importance *importance, const struct view *view);
-
 /* Bytes of the view encoded as `dtype`. */
 uint64_t convert_bytes(const struct view *view, const struct dtype *dtype);
 
-/* Blocks [first, first + count) of `view` as `target`, into `out`, where convert_possible() and, of an importance,
- * importance_fits(). Fails where the source cannot be read, and where a block type meets a weight that is not finite or
- * too large for its scale: such a range has no value in the reference tools. */
+/* Blocks [first, first + count) of `view` as `target`, into `out`, where convert_possible(); a target with an
+ * importance has one for each column of each matrix of `view`. Fails where the source cannot be read, and where a block
+ * type meets a weight that is not finite or too large for its scale: such a range has no value in the reference tools.
+ */
 bool convert_read(const struct view *view, struct encoding target, uint64_t first, uint64_t count, void *out,
                   struct error *error);
 

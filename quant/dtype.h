@@ -98,11 +98,5 @@ static inline uint64_t dtype_bytes(const struct dtype *dtype, uint64_t n_element
     return n_elements / dtype->block_elements * dtype->block_bytes;
 }
 
-/* Whether every value is finite; quantizing anything else is refused, as llama-quantize does. */
-bool values_finite(const float *values, size_t n_values);
-
-/* Whether the F16 scales of all blocks are finite: false for values too large for the block type. */
-bool dtype_scales_finite(const struct dtype *dtype, const void *blocks, size_t n_blocks);
-
 /* Types that code names directly. */
 extern const struct dtype f32_dtype, f16_dtype, bf16_dtype, u8_dtype, q4_0_dtype;

@@ -65,7 +65,9 @@ void k_encode(const struct k_format *format, const float *values, uint8_t *block
         encode_block(format, values + i * K_ELEMENTS, blocks + i * format->block_bytes);
 }
 
-void k_weights(const struct k_format *format, const float *values, const float *importance, float weights[K_ELEMENTS])
+/* The weights of a block's values by their importance. */
+static void weigh(const struct k_format *format, const float *values, const float *importance,
+                  float weights[K_ELEMENTS])
 {
     if (format->mean_factor == 0)
         memcpy(weights, importance, K_ELEMENTS * sizeof *weights);
@@ -82,7 +84,7 @@ static void encode_weighted_block(const struct k_format *format, const float *va
                                                           sums[K_MOST_SUB_BLOCKS] = {0};
     const struct k_range_search range = K_WEIGHTED_RANGE(format->high);
     int n = format->sub_elements;
-    k_weights(format, values, importance, weights);
+    weigh(format, values, importance, weights);
     for (int j = 0, at = 0; j < K_ELEMENTS / n; j++, at += n) {
         for (int i = at; i < at + n; i++)
             sums[j] += weights[i];

@@ -49,9 +49,6 @@ void k_encode(const struct k_format *format, const float *values, uint8_t *block
 void k_encode_weighted(const struct k_format *format, const float *values, const float *importance, uint8_t *blocks,
                        size_t n_blocks);
 
-/* The weights of a block's values by their importance. */
-void k_weights(const struct k_format *format, const float *values, const float *importance, float weights[K_ELEMENTS]);
-
 void k_encode_avx2(const struct k_format *format, const float *values, uint8_t *blocks, size_t n_blocks);
 void k_encode_weighted_avx2(const struct k_format *format, const float *values, const float *importance,
                             uint8_t *blocks, size_t n_blocks);

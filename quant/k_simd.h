@@ -400,7 +400,7 @@ static inline void v_requantize(const struct k_format *format, int n, const floa
     }
 }
 
-/* k_weights() of some blocks. The sums of squares of several blocks are chains that run side by side. */
+/* weigh() of k_format.c, of some blocks. The sums of squares of several blocks are chains that run side by side. */
 static void v_weights(const struct k_format *format, const float *values, const float *importance, int n_blocks,
                       float *weights)
 {

@@ -125,8 +125,6 @@ bool gguf_array_f64(const struct gguf_array *array, uint64_t index, double *ret_
 bool gguf_array_bool(const struct gguf_array *array, uint64_t index, bool *ret_value);
 /* NULL: not of strings */
 const char *gguf_array_string(const struct gguf_array *array, uint64_t index, size_t *ret_length);
-bool gguf_array_array(const struct gguf_array *array, uint64_t index, struct arena *arena,
-                      struct gguf_array *ret_array);
 
 /* Type and number of elements of an array, without reading them; false for what is not one. */
 bool gguf_array_outline(const struct gguf_kv *kv, enum gguf_type *ret_type, uint64_t *ret_count);

@@ -469,14 +469,6 @@ const char *gguf_array_string(const struct gguf_array *array, uint64_t index, si
     return (const char *)array->elements + array->offsets[index] + 8;
 }
 
-bool gguf_array_array(const struct gguf_array *array, uint64_t index, struct arena *arena, struct gguf_array *ret_array)
-{
-    if (array->type != GGUF_ARRAY)
-        return false;
-    *ret_array = array_at(array->elements + array->offsets[index], arena);
-    return true;
-}
-
 bool gguf_array_outline(const struct gguf_kv *kv, enum gguf_type *ret_type, uint64_t *ret_count)
 {
     if (kv->type != GGUF_ARRAY)
@@ -568,8 +560,10 @@ void gguf_append_text(struct buffer *out, const struct gguf_kv *kv, uint64_t mos
     struct error error;
     struct buffer value = {0};
     double number;
-    if (take_f64(kv->type, kv->value.bytes, &number) && !isfinite(number))
-        buffer_append_text(out, isnan(number) ? "nan" : number > 0 ? "inf" : "-inf");
+    if (take_f64(kv->type, kv->value.bytes, &number) && isnan(number))
+        buffer_append_text(out, "nan");
+    else if (take_f64(kv->type, kv->value.bytes, &number) && isinf(number))
+        buffer_append_text(out, number > 0 ? "inf" : "-inf");
     else if (kv->type != GGUF_STRING)
         gguf_put_json(&(struct json_writer){.out = out, .letters = JSON_UTF8, .compact = true}, NULL, kv, most);
     else if (load(kv, false, &value, &error))

@@ -11,7 +11,7 @@ static bool emit_window(struct draft *draft, struct error *error)
 {
     uint64_t window;
     if (!json_u64(json_get(hparams_raw(draft->model->hparams), "sliding_window"), &window) || window > UINT32_MAX)
-        return error_set(error, "config.json: sliding_window is missing, or no whole number of 32 bits");
+        return error_set(error, "config.json: sliding_window is missing, or not a whole number of 32 bits");
     gguf_set_u32(&draft->model->kvs, draft_key(draft, "attention.sliding_window"), (uint32_t)window);
     return true;
 }

@@ -5,7 +5,8 @@
 
 static const struct family_name names[] = {{"GraniteForCausalLM"}, {0}};
 
-bool granite_forget_head_dim(struct draft *draft, struct error *error)
+/* Heads have no size of their own: takes back what config.json says of it. */
+static bool forget_head_dim(struct draft *draft, struct error *error)
 {
     (void)error;
     gguf_kvs_remove(&draft->model->kvs, draft_key(draft, "attention.key_length"));
@@ -22,7 +23,7 @@ static bool compute_rotary(const struct draft *draft, double *ret_value, struct 
 }
 
 const struct key_row granite_keys[] = {
-    {.emit = granite_forget_head_dim},
+    {.emit = forget_head_dim},
     {"vocab_size", GGUF_U32, REQUIRED, "vocab_size"},
     {"rope.dimension_count", GGUF_U32, .compute = compute_rotary},
     {"attention.scale", GGUF_F32, IF_TRUE, "attention_multiplier"},

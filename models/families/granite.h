@@ -6,6 +6,3 @@
 extern const struct key_row granite_keys[];
 extern const struct relation_row granite_moe_tensors[];
 extern const struct key_row granite_moe_keys[];
-
-/* Granite's heads have no size of their own: takes back what config.json says of it. */
-bool granite_forget_head_dim(struct draft *draft, struct error *error);

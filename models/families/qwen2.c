@@ -26,7 +26,7 @@ static const struct config_row config_rows[] = {
     {0},
 };
 
-const struct config_form qwen2_forms[] = {{"Qwen2ForCausalLM", "qwen2", NULL, config_rows}, {0}};
+static const struct config_form forms[] = {{"Qwen2ForCausalLM", "qwen2", NULL, config_rows}, {0}};
 const struct config_form qwen2_half_forms[] = {
     {"Qwen2ForCausalLM", "qwen2", NULL, config_rows, QWEN_HALF_NOTE},
     {0},
@@ -37,7 +37,7 @@ const struct family qwen2_family = {
     .summary = "Qwen 1.5, 2 and 2.5",
     .hf = names,
     .tensors = {tensors, decoder_tensors},
-    .forms = qwen2_forms,
+    .forms = forms,
     .keys = {base_keys, keys},
     .vocabs = {&spm_vocab, &bpe_vocab},
 };

@@ -19,7 +19,7 @@ static const struct config_row config_rows[] = {
     {0},
 };
 
-const struct config_form qwen3_forms[] = {{"Qwen3ForCausalLM", "qwen3", NULL, config_rows}, {0}};
+static const struct config_form forms[] = {{"Qwen3ForCausalLM", "qwen3", NULL, config_rows}, {0}};
 const struct config_form qwen3_half_forms[] = {
     {"Qwen3ForCausalLM", "qwen3", NULL, config_rows, QWEN_HALF_NOTE},
     {0},
@@ -30,7 +30,7 @@ const struct family qwen3_family = {
     .summary = "Qwen 3",
     .hf = names,
     .tensors = {qwen3_tensors, decoder_tensors},
-    .forms = qwen3_forms,
+    .forms = forms,
     .keys = {base_keys, keys},
     .vocabs = {&spm_vocab, &bpe_vocab},
 };

@@ -13,7 +13,7 @@ static const struct config_row config_rows[] = {
     {0},
 };
 
-const struct config_form qwen3moe_forms[] = {{"Qwen3MoeForCausalLM", "qwen3_moe", NULL, config_rows}, {0}};
+static const struct config_form forms[] = {{"Qwen3MoeForCausalLM", "qwen3_moe", NULL, config_rows}, {0}};
 const struct config_form qwen3moe_half_forms[] = {
     {"Qwen3MoeForCausalLM", "qwen3_moe", NULL, config_rows, QWEN_HALF_NOTE},
     {0},
@@ -24,7 +24,7 @@ const struct family qwen3moe_family = {
     .summary = "Qwen 3 with experts",
     .hf = names,
     .tensors = {qwen3_tensors, qwen_moe_tensors, decoder_tensors},
-    .forms = qwen3moe_forms,
+    .forms = forms,
     .keys = {base_keys, moe_keys},
     .vocabs = {&bpe_vocab},
 };

@@ -47,7 +47,8 @@ bool meta_params_parse(const struct json *root, struct meta_params *ret_params, 
     return true;
 }
 
-bool meta_is_llama3(const struct meta_params *params)
+/* Llama 3 or a later 3.x. */
+static bool is_llama3(const struct meta_params *params)
 {
     return params->n_ranks > 0 || params->use_scaled_rope ||
            (!params->sentencepiece && params->vocab_size >= LLAMA3_VOCABULARY);
@@ -62,7 +63,7 @@ bool meta_is_small_llama32(const struct meta_params *params)
 /* Releases differ in the longest context only by what else they are known by. */
 static unsigned context_length(const struct meta_params *params)
 {
-    if (meta_is_llama3(params))
+    if (is_llama3(params))
         return params->use_scaled_rope ? 131072 : 8192;
     if (params->rope_theta_value > 10000.0)
         return 16384; /* Code Llama */
@@ -72,7 +73,7 @@ static unsigned context_length(const struct meta_params *params)
 /* The first special token, which the second follows: of Llama 3, or of Llama 1 and 2. */
 static uint64_t first_special(const struct meta_params *params)
 {
-    if (!meta_is_llama3(params))
+    if (!is_llama3(params))
         return 1;
     return params->n_ranks > 0 ? params->n_ranks : LLAMA3_VOCABULARY;
 }

@@ -42,8 +42,7 @@ struct meta_params {
 /* The values of params.json, whose texts must outlive the result. The error names the key. */
 bool meta_params_parse(const struct json *root, struct meta_params *ret_params, struct error *error);
 
-/* Whether this is Llama 3 or a later 3.x, and whether it is one of the small models of 3.2, which tie their output. */
-bool meta_is_llama3(const struct meta_params *params);
+/* Whether this is one of the small models of Llama 3.2, which tie their output. */
 bool meta_is_small_llama32(const struct meta_params *params);
 
 /* The texts of the files. */

@@ -100,10 +100,9 @@ static void check_arrays(const struct gguf_kvs *kvs, struct arena *arena)
 {
     size_t length;
     struct error error;
-    struct gguf_array array, inner, innermost;
+    struct gguf_array array;
     int64_t i;
     double f;
-    bool b;
     CHECK(gguf_get_array(kvs, "numbers", arena, &array, &error) && array.type == GGUF_I16 && array.count == 3 &&
           gguf_array_i64(&array, 1, &i) && i == -2);
     CHECK(gguf_get_array(kvs, "long", arena, &array, &error) && array.count == LONG);
@@ -112,11 +111,6 @@ static void check_arrays(const struct gguf_kvs *kvs, struct arena *arena)
     CHECK(gguf_array_string(&array, 77, &length) != NULL && length == 0);
     CHECK(gguf_get_array(kvs, "longer", arena, &array, &error) && gguf_array_f64(&array, LONG - 1, &f) && f == 1);
     CHECK(gguf_get_array(kvs, "nested", arena, &array, &error) && array.type == GGUF_ARRAY && array.count == 3);
-    CHECK(gguf_array_array(&array, 0, arena, &inner) && inner.count == 2 &&
-          gguf_array_string(&inner, 1, &length) != NULL && length == 0);
-    CHECK(gguf_array_array(&array, 1, arena, &inner) && gguf_array_array(&inner, 0, arena, &innermost) &&
-          innermost.count == 2 && gguf_array_bool(&innermost, 0, &b) && b && gguf_array_bool(&innermost, 1, &b) && !b);
-    CHECK(gguf_array_array(&array, 2, arena, &inner) && inner.count == 0 && inner.type == GGUF_U32);
 }
 
 static void check_json(const struct gguf_kvs *kvs)

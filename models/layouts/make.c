@@ -1,5 +1,6 @@
 #include "models/layouts/make.h"
 
+#include "base/binary_search.h"
 #include "base/checked.h"
 #include "base/text.h"
 #include "formats/documents.h"
@@ -261,19 +262,23 @@ static int compare_found(const void *a, const void *b, void *context)
     return strcmp(x->tensor->name, y->tensor->name);
 }
 
+struct wanted_name {
+    const struct tensor_set *set;
+    const char *text;
+    size_t length;
+};
+
+static bool name_comes_before(const void *context, size_t index)
+{
+    const struct wanted_name *wanted = context;
+    const struct tensor *tensor = &wanted->set->tensors[wanted->set->by_name[index]];
+    return text_compare(tensor->name, tensor->name_length, wanted->text, wanted->length) < 0;
+}
+
 /* The first tensor by name that does not come before a text. */
 static size_t lower_bound(const struct tensor_set *set, const char *text, size_t length)
 {
-    size_t low = 0, high = set->n_tensors;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const struct tensor *tensor = &set->tensors[set->by_name[middle]];
-        if (text_compare(tensor->name, tensor->name_length, text, length) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return search_first(set->n_tensors, name_comes_before, &(struct wanted_name){set, text, length});
 }
 
 /* Whether a row names a tensor otherwise than by '*'. */

@@ -2,6 +2,7 @@
 
 #include "models/tokenizers/hf_split.h"
 
+#include "base/binary_search.h"
 #include "base/text.h"
 #include "models/tokenizers/byte_alphabet.h"
 
@@ -74,18 +75,24 @@ static struct token_order order_tokens(const struct hf_vocabulary *vocabulary, b
     return order;
 }
 
+struct wanted_byte {
+    const struct added_token *const *tokens;
+    size_t depth;
+    unsigned byte;
+};
+
+static bool byte_is_less(const void *context, size_t index)
+{
+    const struct wanted_byte *wanted = context;
+    return (unsigned char)wanted->tokens[index]->text[wanted->depth] < wanted->byte;
+}
+
 /* The first of the tokens from `low` to `high`, which are alike before `depth`, whose byte there is not less than
  * `byte`. */
 static size_t first_not_less(const struct token_order *order, size_t low, size_t high, size_t depth, unsigned byte)
 {
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if ((unsigned char)order->tokens[middle]->text[depth] < byte)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    const struct wanted_byte wanted = {order->tokens + low, depth, byte};
+    return low + search_first(high - low, byte_is_less, &wanted);
 }
 
 /* The longest added token at the start of the text, or NULL: a byte more of the text leaves fewer tokens.

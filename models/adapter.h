@@ -28,7 +28,7 @@ struct adapter {
     struct adapter_pair *pairs; /* in the order in which the file has their first halves */
     size_t n_pairs;
 
-    /* Tensors that are no half of a pair, in their order, and the names of what they are for. */
+    /* Tensors that are not half of a pair, in their order, and the names of what they are for. */
     const struct tensor **others;
     const char **other_names;
     size_t n_others;

@@ -3,6 +3,7 @@
 #include "base/buffer.h"
 #include "base/text.h"
 #include "formats/documents.h"
+#include "formats/json_write.h"
 #include "models/config_class.h"
 
 #include <inttypes.h>
@@ -143,7 +144,7 @@ bool hparams_count(const struct hparams *hparams, const char *keys, uint64_t low
     const struct json *value = hparams_find(hparams, keys);
     uint64_t count;
     if (!json_u64(value, &count))
-        return error_set(error, "config.json: %s is %s", keys, value ? "no whole number" : "missing");
+        return error_set(error, "config.json: %s is %s", keys, value ? "not a whole number" : "missing");
     if (count < low || count > high)
         return error_set(error, "config.json: %s is %" PRIu64 ", outside %" PRIu64 " to %" PRIu64, keys, count, low,
                          high);
@@ -189,9 +190,14 @@ static bool add_front_document(struct hparams *hparams, const char *text, size_t
 
 bool hparams_override(struct hparams *hparams, const char *key, uint64_t value, struct error *error)
 {
-    char text[128];
-    int length = snprintf(text, sizeof text, "{\"%s\": %" PRIu64 "}", key, value);
-    return add_front_document(hparams, text, (size_t)length, error);
+    struct buffer text = {0};
+    struct json_writer writer = {.out = &text, .compact = true};
+    json_begin_object(&writer, NULL);
+    json_put_number(&writer, key, value);
+    json_end(&writer);
+    bool done = add_front_document(hparams, (const char *)text.bytes, text.length, error);
+    buffer_free(&text);
+    return done;
 }
 
 static bool is_absent_or_null(const struct json *value)
@@ -203,6 +209,8 @@ static bool is_absent_or_null(const struct json *value)
 static bool add_computed(struct hparams *hparams, const struct config_class *class, struct error *error)
 {
     struct buffer text = {0};
+    struct json_writer writer = {.out = &text, .compact = true};
+    json_begin_object(&writer, NULL);
     for (const struct config_computed *rule = class->computed; rule != NULL && rule->key != NULL; rule++) {
         uint64_t value, divisor = 1;
         if (!is_absent_or_null(hparams_get(hparams, rule->key)) || !json_u64(hparams_get(hparams, rule->from), &value))
@@ -210,12 +218,11 @@ static bool add_computed(struct hparams *hparams, const struct config_class *cla
         if (rule->divided_by != NULL && !json_u64(hparams_get(hparams, rule->divided_by), &divisor))
             continue;
         if (divisor != 0)
-            buffer_printf(&text, "%s\"%s\": %" PRIu64, text.length ? ", " : "{", rule->key, value / divisor);
+            json_put_number(&writer, rule->key, value / divisor);
     }
-    if (text.length == 0)
-        return true;
-    buffer_append_text(&text, "}");
-    bool done = add_front_document(hparams, (const char *)text.bytes, text.length, error);
+    json_end(&writer);
+    bool done =
+        text.length == strlen("{}") || add_front_document(hparams, (const char *)text.bytes, text.length, error);
     buffer_free(&text);
     return done;
 }
@@ -229,10 +236,17 @@ static bool add_labels(struct hparams *hparams, struct error *error)
         !json_u64(hparams_get(hparams, "num_labels"), &n_labels) || n_labels == 0 || n_labels > MAX_LABELS)
         return true;
     struct buffer text = {0};
-    buffer_append_text(&text, "{\"id2label\": {");
-    for (uint64_t i = 0; i < n_labels; i++)
-        buffer_printf(&text, "%s\"%" PRIu64 "\": \"LABEL_%" PRIu64 "\"", i > 0 ? ", " : "", i, i);
-    buffer_append_text(&text, "}}");
+    struct json_writer writer = {.out = &text, .compact = true};
+    json_begin_object(&writer, NULL);
+    json_begin_object(&writer, "id2label");
+    for (uint64_t i = 0; i < n_labels; i++) {
+        char number[24], label[32];
+        snprintf(number, sizeof number, "%" PRIu64, i);
+        snprintf(label, sizeof label, "LABEL_%" PRIu64, i);
+        json_put_text(&writer, number, label);
+    }
+    json_end(&writer);
+    json_end(&writer);
     bool done = add_front_document(hparams, (const char *)text.bytes, text.length, error);
     buffer_free(&text);
     return done;

@@ -52,7 +52,7 @@ const struct json *hparams_rope(const struct hparams *hparams, const char *key);
 const struct json *hparams_rope_sliding(const struct hparams *hparams, const char *key);
 
 /* The value of the first key present as a number, for shapes and counts: false, with an error that names the key, where
- * it is missing, null, no whole number, or outside [low, high]. */
+ * it is missing, null, not a whole number, or outside [low, high]. */
 bool hparams_count(const struct hparams *hparams, const char *keys, uint64_t low, uint64_t high, uint64_t *ret_count,
                    struct error *error);
 

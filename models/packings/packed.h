@@ -69,7 +69,7 @@ const char *packed_beyond_groups(const struct packing_input *input, const char *
  * nothing. Fails where it says what no group can be of. */
 bool packed_group_size(const struct packed *packed, const char *key, uint64_t n_columns, uint64_t *ret_size);
 
-/* The bits of an element, the same way; fails where they are no number of one digit. */
+/* The bits of an element, the same way; fails where they are not a number of one digit. */
 bool packed_bits(const struct packed *packed, uint64_t *ret_bits);
 
 /* A number of quantization_config that is a whole one above 0; 0 where there is none. */

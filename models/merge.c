@@ -16,6 +16,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 bool lora_request_parse(const char *text, struct arena *arena, struct lora_request *ret_request, struct error *error)
 {
@@ -54,15 +55,33 @@ struct merging {
  * what the adapter belongs to. */
 static const char *const changing_inits[] = {"pissa", "olora", "corda", "loftq", "lora_ga"};
 
+/* What makes more of an adapter than its two matrices say, or less: members that are there and say something. */
+static const struct {
+    const char *key, *what;
+} variants[] = {
+    {"use_dora", "it is of DoRA"},
+    {"use_qalora", "it is of QALoRA"},
+    {"use_bdlora", "it is of BD-LoRA"},
+    {"kasa_config", "it is of KaSA"},
+    {"arrow_config", "it is of Arrow"},
+    {"alora_invocation_tokens", "it is of aLoRA, which counts from certain tokens on"},
+    {"layer_replication", "it replicates layers (layer_replication)"},
+    {"target_parameters", "it adapts parameters of experts (target_parameters)"},
+};
+
+static bool says_something(const struct json *value)
+{
+    return json_count(value) > 0 || json_bool(value, false);
+}
+
 static bool check_config(const struct json *config, struct error *error)
 {
     const char *init = json_string(json_get(config, "init_lora_weights"), NULL);
-    if (json_bool(json_get(config, "use_dora"), false))
-        return error_set(error, "it is of DoRA, which is not merged");
-    if (json_count(json_get(config, "layer_replication")) > 0)
-        return error_set(error, "it replicates layers (layer_replication), which is not merged");
+    for (size_t i = 0; i < sizeof variants / sizeof *variants; i++)
+        if (says_something(json_get(config, variants[i].key)))
+            return error_set(error, "%s, which is not merged", variants[i].what);
     for (size_t i = 0; init != NULL && i < sizeof changing_inits / sizeof *changing_inits; i++)
-        if (text_starts_with(init, changing_inits[i]))
+        if (strncasecmp(init, changing_inits[i], strlen(changing_inits[i])) == 0)
             return error_set(error,
                              "it was trained on a base that was changed first (init_lora_weights '%.40s'), "
                              "which is not merged",

@@ -133,6 +133,18 @@ static void refused(void)
     CHECK_TEXT(merged("lora", "{\"r\": 1, \"lora_alpha\": 2, \"init_lora_weights\": \"pissa_niter_4\"}", pair, ""),
                "lora: it was trained on a base that was changed first (init_lora_weights 'pissa_niter_4'), which is "
                "not merged");
+    CHECK_TEXT(
+        merged("lora", "{\"r\": 1, \"lora_alpha\": 2, \"init_lora_weights\": \"OLoRA\"}", pair, ""),
+        "lora: it was trained on a base that was changed first (init_lora_weights 'OLoRA'), which is not merged");
+    CHECK_TEXT(merged("lora", "{\"r\": 1, \"lora_alpha\": 2, \"alora_invocation_tokens\": [1, 2]}", pair, ""),
+               "lora: it is of aLoRA, which counts from certain tokens on, which is not merged");
+    CHECK_TEXT(merged("lora", "{\"r\": 1, \"lora_alpha\": 2, \"target_parameters\": [\"experts.up\"]}", pair, ""),
+               "lora: it adapts parameters of experts (target_parameters), which is not merged");
+    CHECK_TEXT(merged("lora",
+                      "{\"r\": 1, \"lora_alpha\": 2, \"kasa_config\": null, \"use_dora\": false, "
+                      "\"target_parameters\": null, \"layer_replication\": []}",
+                      pair, "model.b.weight"),
+               "0 1 2 3 4 5");
     CHECK_TEXT(merged("lora", "{\"r\": 1, \"lora_alpha\": 2, \"rank_pattern\": {\"(\": 1}}", pair, ""),
                "lora: adapter_config.json: rank_pattern: '(' is not a pattern");
     CHECK_TEXT(merged("lora", "{\"r\": 1, \"lora_alpha\": 2, \"alpha_pattern\": {\"((.+)*)*[0-9]\": 1}}", pair, ""),

@@ -21,6 +21,7 @@ extern const struct family deepseek32_family;
 extern const struct family deepseek4_family;
 extern const struct family distilbert_family;
 extern const struct family dots1_family;
+extern const struct family dream_family;
 extern const struct family ernie4_5_family;
 extern const struct family ernie4_5_moe_family;
 extern const struct family eurobert_family;
@@ -60,6 +61,8 @@ extern const struct family kimi_k3_family;
 extern const struct family kimi_linear_family;
 extern const struct family lfm2_family;
 extern const struct family lfm2moe_family;
+extern const struct family llada_family;
+extern const struct family llada_moe_family;
 extern const struct family llama_family;
 extern const struct family llama4_family;
 extern const struct family mamba_family;
@@ -100,6 +103,7 @@ extern const struct family qwen3moe_family;
 extern const struct family qwen3next_family;
 extern const struct family qwen3vl_family;
 extern const struct family qwen3vlmoe_family;
+extern const struct family rnd1_family;
 extern const struct family roberta_family;
 extern const struct family sarvam_family;
 extern const struct family rugpt3xl_family;
@@ -137,6 +141,7 @@ const struct family *const families[] = {
     &deepseek4_family,
     &distilbert_family,
     &dots1_family,
+    &dream_family,
     &ernie4_5_family,
     &ernie4_5_moe_family,
     &eurobert_family,
@@ -176,6 +181,8 @@ const struct family *const families[] = {
     &kimi_linear_family,
     &lfm2_family,
     &lfm2moe_family,
+    &llada_family,
+    &llada_moe_family,
     &llama_family,
     &llama4_family,
     &mamba_family,
@@ -216,6 +223,7 @@ const struct family *const families[] = {
     &qwen3next_family,
     &qwen3vl_family,
     &qwen3vlmoe_family,
+    &rnd1_family,
     &roberta_family,
     &sarvam_family,
     &rugpt3xl_family,

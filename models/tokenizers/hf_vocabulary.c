@@ -530,13 +530,14 @@ bool hf_token_list(const struct hf_vocabulary *vocabulary, uint64_t n_tokens, st
         }
         token_list_set(ret_list, id, text, length, 0, TOKEN_NORMAL);
     }
-    bool blocks = decodes_blocks(json_get(vocabulary->files->tokenizer, "decoder"), 0);
+    bool keeps = vocabulary->keeps_added,
+         blocks = !keeps && decodes_blocks(json_get(vocabulary->files->tokenizer, "decoder"), 0);
     for (size_t i = 0; i < vocabulary->n_added; i++) {
         const struct added_token *added = &vocabulary->added[i];
         size_t length = added->length;
         const char *text = blocks && !added->normalized ? decoded(ret_list, added->text, &length) : added->text;
-        bool control = added->special || token_looks_special(text, length);
-        if (!control)
+        bool control = added->special || (!keeps && token_looks_special(text, length));
+        if (!control && !keeps)
             text = token_plain_spaces(ret_list, text, &length);
         token_list_set(ret_list, added->id, text, length, 0, control ? TOKEN_CONTROL : TOKEN_USER_DEFINED);
     }

@@ -37,6 +37,7 @@ struct hf_vocabulary {
     struct array_lookup *array_lookup; /* of a vocabulary that is an array */
     /* "LlamaTokenizerFast", without the "Fast"; what tokenizer_config.json or the model type says */
     const char *class_name;
+    bool keeps_added; /* lists have added tokens as the files do, whatever they look like */
 };
 
 /* VOCAB_ABSENT where there are no files of a tokenizer. */

@@ -4,6 +4,7 @@ const struct vocab *const vocabs[] = {
     &spm_vocab,
     &llama_hf_vocab,
     &bpe_vocab,
+    &plain_bpe_vocab,
     &wordpiece_vocab,
     &t5_vocab,
     &xlmr_vocab,

@@ -98,11 +98,21 @@ static void many_in_array(void)
 
 static void check_older(const struct hf_vocabulary *vocabulary, const struct token_list *list)
 {
-    CHECK(vocabulary->n_added == 4);
+    CHECK(vocabulary->n_added == 6);
     CHECK(token_is(list, 1, "<end>", TOKEN_CONTROL) && !vocabulary->added[0].normalized);
     CHECK(token_is(list, 2, "<tool>", TOKEN_USER_DEFINED));
     CHECK(token_is(list, 3, "<call>", TOKEN_CONTROL) && vocabulary->added[2].normalized);
     CHECK(token_is(list, 4, "<begin>", TOKEN_CONTROL));
+    CHECK(token_is(list, 5, "<|odd|>", TOKEN_CONTROL) && token_is(list, 6, " x", TOKEN_USER_DEFINED));
+
+    struct hf_vocabulary kept = *vocabulary;
+    struct token_list as_they_are;
+    struct error error;
+    kept.keeps_added = true;
+    CHECK(hf_token_list(&kept, kept.n_ids, &as_they_are, &error));
+    CHECK(token_is(&as_they_are, 5, "<|odd|>", TOKEN_USER_DEFINED));
+    CHECK(token_is(&as_they_are, 6, "\xe2\x96\x81x", TOKEN_USER_DEFINED));
+    token_list_free(&as_they_are);
 }
 
 /* Without added_tokens_decoder the tokens of tokenizer.json are added once more, and are special where they have a
@@ -114,7 +124,9 @@ static void specials_of_older_files(void)
         "{\"id\":1,\"content\":\"<end>\",\"special\":true,\"normalized\":false},"
         "{\"id\":2,\"content\":\"<tool>\",\"special\":false,\"normalized\":false},"
         "{\"id\":3,\"content\":\"<call>\",\"special\":false,\"normalized\":true},"
-        "{\"id\":4,\"content\":\"<begin>\",\"special\":false,\"normalized\":false}]}";
+        "{\"id\":4,\"content\":\"<begin>\",\"special\":false,\"normalized\":false},"
+        "{\"id\":5,\"content\":\"<|odd|>\",\"special\":false,\"normalized\":false},"
+        "{\"id\":6,\"content\":\"\xe2\x96\x81x\",\"special\":false,\"normalized\":true}]}";
     struct buffer tokenizer = {0}, config = {0};
     buffer_append_text(&tokenizer, tokenizer_text);
     buffer_append_text(&config, "{\"tokenizer_class\":\"PreTrainedTokenizerFast\",\"eos_token\":\"<call>\","

@@ -1,0 +1,94 @@
+/* LLaDA, which writes by diffusion, and the same with experts. conversion/llada.py. */
+#include "models/families/experts.h"
+
+static const struct family_name names[] = {{"LLaDAModelLM"}, {0}};
+static const struct family_name moe_names[] = {{"LLaDAMoEModel"}, {"LLaDAMoEModelLM"}, {0}};
+
+#define BLOCK "model.transformer.blocks.{}."
+
+static const struct relation_row tensors[] = {
+    {"model.transformer.wte", "token_embd", .parallel = "row"},
+    {"model.transformer.ln_f", "output_norm"},
+    {"model.transformer.ff_out", "output", .parallel = "row"},
+    {BLOCK "attn_norm", "blk.{}.attn_norm"},
+    {BLOCK "q_proj", "blk.{}.attn_q", QUERY_ROTARY, "head"},
+    {BLOCK "k_proj", "blk.{}.attn_k", KEY_ROTARY, "kv_head"},
+    {BLOCK "v_proj", "blk.{}.attn_v", "(kv_head d) ...", "kv_head"},
+    {BLOCK "attn_out", "blk.{}.attn_output", .parallel = "column"},
+    {BLOCK "ff_norm", "blk.{}.ffn_norm"},
+    {BLOCK "ff_proj", "blk.{}.ffn_gate", .parallel = "row"},
+    {BLOCK "up_proj", "blk.{}.ffn_up", .parallel = "row"},
+    {BLOCK "ff_out", "blk.{}.ffn_down", .parallel = "column"},
+    {0},
+};
+
+static const struct relation_row moe_tensors[] = {
+    {"model.layers.{}.self_attn.q_norm", "blk.{}.attn_q_norm"},
+    {"model.layers.{}.self_attn.k_norm", "blk.{}.attn_k_norm"},
+    {0},
+};
+
+#define DIFFUSION                                                                                                      \
+    {"attention.causal", GGUF_BOOL, ALWAYS, .value = 0},                                                               \
+    {                                                                                                                  \
+        ".diffusion.shift_logits", GGUF_BOOL, ALWAYS, .value = 0                                                       \
+    }
+
+static const struct key_row keys[] = {
+    {.emit = emit_pooling_type},
+    {"vocab_size", GGUF_U32, REQUIRED, "vocab_size"},
+    {"rope.dimension_count", GGUF_U32, .compute = compute_head_dim},
+    DIFFUSION,
+    {".tokenizer.ggml.mask_token_id", GGUF_U32, IF_PRESENT, "mask_token_id"},
+    {0},
+};
+
+static const struct key_row moe_layer_keys[] = {
+    {"expert_feed_forward_length", GGUF_U32, IF_PRESENT, "expert_intermediate_size"},
+    {".tokenizer.ggml.mask_token_id", GGUF_U32, ALWAYS, .value = 156895},
+    DIFFUSION,
+    {0},
+};
+
+/* Gives a hyperparameter the name that keys go by. */
+static bool rename_count(struct hparams *hparams, const char *name, const char *given, struct error *error)
+{
+    uint64_t count;
+    if (hparams_get(hparams, name) != NULL || !json_u64(hparams_get(hparams, given), &count))
+        return true;
+    return hparams_override(hparams, name, count, error);
+}
+
+static bool adjust(struct draft *draft, struct error *error)
+{
+    struct hparams *hparams = draft->model->hparams;
+    return rename_count(hparams, "hidden_size", "d_model", error) &&
+           rename_count(hparams, "intermediate_size", "mlp_hidden_size", error);
+}
+
+static bool begin_with_bos(struct draft *draft, const struct vocab_input *input, struct error *error)
+{
+    (void)input, (void)error;
+    gguf_set_bool(&draft->model->kvs, "tokenizer.ggml.add_bos_token", true);
+    return true;
+}
+
+const struct family llada_family = {
+    .name = "llada",
+    .summary = "LLaDA",
+    .hf = names,
+    .tensors = {tensors},
+    .keys = {base_keys, keys},
+    .vocabs = {&plain_bpe_vocab},
+    .adjust = adjust,
+    .after_vocab = begin_with_bos,
+};
+
+const struct family llada_moe_family = {
+    .name = "llada-moe",
+    .summary = "LLaDA with experts",
+    .hf = moe_names,
+    .tensors = {moe_tensors, experts_tensors, decoder_tensors},
+    .keys = {base_keys, moe_layer_keys},
+    .vocabs = {&bpe_vocab},
+};

@@ -1,0 +1,18 @@
+/* Byte-level BPE whose added tokens are taken as they are: special or not as the files say, whatever they look like.
+ * conversion/llada.py, dream.py. */
+#include "models/tokenizers/bpe.h"
+
+static bool write_keys(struct gguf_kvs *kvs, const struct vocab_input *input, const struct hf_vocabulary *vocabulary,
+                       struct error *error)
+{
+    struct hf_vocabulary plain = *vocabulary;
+    plain.keeps_added = true;
+    return bpe_write(kvs, input, &plain, NULL, 0, error);
+}
+
+static enum vocab_result add(struct gguf_kvs *kvs, const struct vocab_input *input, struct error *error)
+{
+    return hf_vocabulary_add(kvs, input, NULL, write_keys, error);
+}
+
+const struct vocab plain_bpe_vocab = {.name = "plain byte-level BPE", .file = "tokenizer.json", .add = add};

@@ -14,6 +14,7 @@ extern const struct family chatglm_family;
 extern const struct family cohere2_family;
 extern const struct family cohere2moe_family;
 extern const struct family command_r_family;
+extern const struct family deci_family;
 extern const struct family deepseek_family;
 extern const struct family deepseek2_family;
 extern const struct family deepseek2_ocr_family;
@@ -134,6 +135,7 @@ const struct family *const families[] = {
     &cohere2_family,
     &cohere2moe_family,
     &command_r_family,
+    &deci_family,
     &deepseek_family,
     &deepseek2_family,
     &deepseek2_ocr_family,

@@ -1,0 +1,141 @@
+/* Nemotron of NVIDIA made smaller by search (51B, Super 49B, Ultra 253B), and DeciLM 7B: Llama, of whose layers each
+ * has heads and a width of its own. conversion/deci.py. */
+#include "models/families/layers.h"
+
+#include <math.h>
+
+static const struct family_name names[] = {{"DeciLMForCausalLM"}, {0}};
+
+/* Layers without key heads have one matrix for attention, or none. */
+static const struct relation_row tensors[] = {
+    {"model.layers.{}.self_attn.q_proj", "blk.{}.attn_q", "(h half pair) ... -> (h pair half) ...", "h"},
+    {"model.layers.{}.self_attn.k_proj", "blk.{}.attn_k", "(h half pair) ... -> (h pair half) ...", "h"},
+    {"model.layers.{}.self_attn.v_proj", "blk.{}.attn_v", "(h half pair) ...", "h"},
+    {"model.layers.{}.self_attn.o_proj", "blk.{}.attn_output", .parallel = "column", .when = "has:blk.{}.attn_q"},
+    {"model.layers.{}.self_attn.linear_attn", "blk.{}.attn_output", .parallel = "column", .when = "!has:blk.{}.attn_q"},
+    {0},
+};
+
+/* What a layer is, of block_configs. */
+struct block {
+    double n_heads, n_kv_heads, width;
+};
+
+static bool read_block(const struct json *config, double n_heads, double hidden, struct block *ret_block,
+                       struct error *error)
+{
+    enum { MULTIPLE = 256, MAX_WIDTH = 1 << 28 };
+    const struct json *attention = json_get(config, "attention");
+    uint64_t in_group;
+    double multiplier = 0;
+    *ret_block = (struct block){0};
+    if (json_u64(json_get(attention, "n_heads_in_group"), &in_group)) {
+        if (in_group == 0)
+            return error_set(error, "config.json: a layer of block_configs has n_heads_in_group 0");
+        ret_block->n_heads = n_heads;
+        ret_block->n_kv_heads = floor(n_heads / (double)in_group);
+    } else if (json_is(json_get(attention, "replace_with_linear"), JSON_TRUE)) {
+        ret_block->n_heads = n_heads;
+    }
+    json_double(json_get(json_get(config, "ffn"), "ffn_mult"), &multiplier);
+    double width = trunc(2 * multiplier * hidden / 3);
+    if (!(width >= 0 && width <= MAX_WIDTH))
+        return error_set(error, "config.json: ffn_mult %g of a layer of block_configs is out of range", multiplier);
+    ret_block->width = ceil(width / MULTIPLE) * MULTIPLE;
+    return true;
+}
+
+static bool emit_blocks(struct draft *draft, struct error *error)
+{
+    const struct json *configs = hparams_get(draft->model->hparams, "block_configs"), *config = json_first(configs);
+    double n_heads = (double)facts_get(&draft->facts, "head"), hidden = (double)facts_get(&draft->facts, "hidden");
+    struct layers heads, kv_heads, widths;
+    if (!layers_new(draft, &heads, error) || !layers_new(draft, &kv_heads, error) || !layers_new(draft, &widths, error))
+        return false;
+    if (json_count(configs) != heads.n)
+        return error_set(error, "config.json: block_configs has %zu layers, not %llu", (size_t)json_count(configs),
+                         (unsigned long long)heads.n);
+    for (uint64_t i = 0; i < heads.n; i++, config = json_next(config)) {
+        struct block block;
+        if (!read_block(config, n_heads, hidden, &block, error))
+            return false;
+        heads.values[i] = block.n_heads;
+        kv_heads.values[i] = block.n_kv_heads;
+        widths.values[i] = block.width;
+    }
+    layers_set(draft, "attention.head_count_kv", GGUF_I32, &kv_heads);
+    layers_set(draft, "attention.head_count", GGUF_I32, &heads);
+    layers_set(draft, "feed_forward_length", GGUF_I32, &widths);
+    return true;
+}
+
+static bool compute_head_width(const struct draft *draft, double *ret_value, struct error *error)
+{
+    uint64_t head = facts_get(&draft->facts, "head");
+    *ret_value = head > 0 ? (double)(facts_get(&draft->facts, "hidden") / head) : 0;
+    return head > 0 || error_set(error, "config.json: num_attention_heads is missing, or 0");
+}
+
+static const struct key_row searched_keys[] = {
+    {"rope.freq_base", GGUF_F32, IF_PRESENT, "rope.rope_theta"},
+    {.emit = emit_blocks},
+    {"block_count", GGUF_U32, REQUIRED, BLOCK_COUNT},
+    {"context_length", GGUF_U32, REQUIRED, "max_position_embeddings"},
+    {"embedding_length", GGUF_U32, REQUIRED, "hidden_size"},
+    {"attention.layer_norm_rms_epsilon", GGUF_F32, REQUIRED, "rms_norm_eps"},
+    {"attention.key_length", GGUF_U32, .compute = compute_head_width},
+    {"attention.value_length", GGUF_U32, .compute = compute_head_width},
+    FILE_TYPE_KEY,
+    {0},
+};
+
+/* DeciLM 7B lists its key heads. */
+static const struct key_row listed_keys[] = {
+    {"attention.head_count_kv", GGUF_U32, IF_PRESENT, "num_key_value_heads_per_layer"},
+    {0},
+};
+
+static bool emit_by_kind(struct draft *draft, struct error *error)
+{
+    if (hparams_get(draft->model->hparams, "block_configs") != NULL)
+        return draft_emit(draft, searched_keys, error);
+    return draft_emit(draft, base_keys, error) && draft_emit(draft, listed_keys, error);
+}
+
+static const struct key_row keys[] = {
+    {.emit = emit_by_kind},
+    {"vocab_size", GGUF_U32, REQUIRED, "vocab_size"},
+    {"rope.dimension_count", GGUF_U32, .compute = compute_head_dim},
+    {0},
+};
+
+/* Heads are of one size in all layers. */
+static void add_facts(struct facts *facts, const struct hparams *hparams)
+{
+    uint64_t head_dim = 0, head = facts_get(facts, "head");
+    if (!json_u64(hparams_get(hparams, "head_dim"), &head_dim) && head > 0)
+        head_dim = facts_get(facts, "hidden") / head;
+    facts_set(facts, "pair", head_dim / 2);
+}
+
+/* The vocabulary of Llama 3, or one from SentencePiece. */
+static enum vocab_result add_vocab(struct gguf_kvs *kvs, const struct vocab_input *input, struct error *error)
+{
+    enum { LLAMA3_VOCABULARY = 128256 };
+    uint64_t n_vocab = LLAMA3_VOCABULARY;
+    json_u64(hparams_get(input->hparams, "vocab_size"), &n_vocab);
+    return (n_vocab == LLAMA3_VOCABULARY ? &bpe_vocab : &llama_hf_vocab)->add(kvs, input, error);
+}
+
+static const struct vocab vocab = {.name = "DeciLM's", .file = "tokenizer.json", .add = add_vocab};
+
+const struct family deci_family = {
+    .name = "deci",
+    .summary = "Llama Nemotron 51B, Super 49B, Ultra 253B; DeciLM 7B",
+    .hf = names,
+    .tensors = {tensors, decoder_tensors},
+    .keys = {keys},
+    .vocabs = {&vocab},
+    .add_facts = add_facts,
+    .add_extras = add_rope_freqs,
+};

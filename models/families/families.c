@@ -66,6 +66,7 @@ extern const struct family llada_family;
 extern const struct family llada_moe_family;
 extern const struct family llama_family;
 extern const struct family llama4_family;
+extern const struct family llama_embed_family;
 extern const struct family mamba_family;
 extern const struct family mamba2_family;
 extern const struct family mimo2_family;
@@ -81,6 +82,7 @@ extern const struct family mistral_moe_family;
 extern const struct family modern_bert_family;
 extern const struct family mpt_family;
 extern const struct family muse_glimmer_family;
+extern const struct family nanbeige_family;
 extern const struct family nemotron_family;
 extern const struct family nemotron_h_family;
 extern const struct family nemotron_h_moe_family;
@@ -187,6 +189,7 @@ const struct family *const families[] = {
     &llada_moe_family,
     &llama_family,
     &llama4_family,
+    &llama_embed_family,
     &mamba_family,
     &mamba2_family,
     &mimo2_family,
@@ -202,6 +205,7 @@ const struct family *const families[] = {
     &modern_bert_family,
     &mpt_family,
     &muse_glimmer_family,
+    &nanbeige_family,
     &nemotron_family,
     &nemotron_h_family,
     &nemotron_h_moe_family,

@@ -50,6 +50,7 @@ extern const struct family granite4_family;
 extern const struct family granite4moe_family;
 extern const struct family granitehybrid_family;
 extern const struct family granitemoe_family;
+extern const struct family grovemoe_family;
 extern const struct family hunyuan_dense_family;
 extern const struct family hunyuan_moe_family;
 extern const struct family hy_v3_family;
@@ -67,8 +68,10 @@ extern const struct family llada_moe_family;
 extern const struct family llama_family;
 extern const struct family llama4_family;
 extern const struct family llama_embed_family;
+extern const struct family maincoder_family;
 extern const struct family mamba_family;
 extern const struct family mamba2_family;
+extern const struct family mellum_family;
 extern const struct family mimo2_family;
 extern const struct family minicpm_family;
 extern const struct family minicpm3_family;
@@ -173,6 +176,7 @@ const struct family *const families[] = {
     &granite4moe_family,
     &granitehybrid_family,
     &granitemoe_family,
+    &grovemoe_family,
     &hunyuan_dense_family,
     &hunyuan_moe_family,
     &hy_v3_family,
@@ -190,8 +194,10 @@ const struct family *const families[] = {
     &llama_family,
     &llama4_family,
     &llama_embed_family,
+    &maincoder_family,
     &mamba_family,
     &mamba2_family,
+    &mellum_family,
     &mimo2_family,
     &minicpm_family,
     &minicpm3_family,

@@ -1,0 +1,41 @@
+/* GroveMoE: Qwen 3 with experts, of which each two share a smaller one beside them. conversion/grovemoe.py. */
+#include "models/families/qwen.h"
+
+static const struct family_name names[] = {{"GroveMoeForCausalLM"}, {"modeling_grove_moe.GroveMoeForCausalLM"}, {0}};
+
+enum { EXPERTS_PER_GROUP = 2 };
+
+static const struct relation_row tensors[] = {
+    {"model.layers.{}.mlp.gate.expert_bias", NULL},
+    {"model.layers.{}.mlp.expert_bias", NULL},
+    {"model.layers.{}.mlp.chunk_experts.{group}.down_proj", "blk.{}.ffn_down_chexps", .parallel = "column"},
+    {"model.layers.{}.mlp.chunk_experts.{group}.gate_proj", "blk.{}.ffn_gate_chexps", .parallel = "row"},
+    {"model.layers.{}.mlp.chunk_experts.{group}.up_proj", "blk.{}.ffn_up_chexps", .parallel = "row"},
+    {0},
+};
+
+/* The converter takes the width of these experts to be that of a head. */
+static const struct key_row keys[] = {
+    {"expert_feed_forward_length", GGUF_U32, IF_PRESENT, "moe_intermediate_size"},
+    {"expert_chunk_feed_forward_length", GGUF_U32, ALWAYS, .value = 128},
+    {"expert_chunk_feed_forward_length", GGUF_U32, IF_TRUE, "head_dim"},
+    {"experts_per_group", GGUF_U32, ALWAYS, .value = EXPERTS_PER_GROUP},
+    {"expert_group_scale", GGUF_F32, ALWAYS, .value = 0.05},
+    {0},
+};
+
+static void add_facts(struct facts *facts, const struct hparams *hparams)
+{
+    (void)hparams;
+    facts_set(facts, "group", facts_get(facts, "expert") / EXPERTS_PER_GROUP);
+}
+
+const struct family grovemoe_family = {
+    .name = "grovemoe",
+    .summary = "GroveMoE",
+    .hf = names,
+    .tensors = {tensors, qwen3_tensors, qwen_moe_tensors, decoder_tensors},
+    .keys = {base_keys, keys},
+    .vocabs = {&bpe_vocab},
+    .add_facts = add_facts,
+};

@@ -1,0 +1,40 @@
+/* Mellum 2, of JetBrains: Qwen 3 with experts, and layers that look at a window. conversion/mellum.py. */
+#include "models/families/layers.h"
+#include "models/families/qwen.h"
+
+static const struct family_name names[] = {{"MellumForCausalLM"}, {0}};
+
+static bool emit_window(struct draft *draft, struct error *error)
+{
+    static const struct key_row window[] = {{"attention.sliding_window", GGUF_U32, REQUIRED, "sliding_window"}, {0}};
+    const struct json *used = hparams_get(draft->model->hparams, "use_sliding_window"),
+                      *size = hparams_get(draft->model->hparams, "sliding_window"),
+                      *types = hparams_get(draft->model->hparams, "layer_types");
+    bool is_used = used == NULL || json_is(used, JSON_NULL) || json_is(used, JSON_TRUE);
+    struct layers layers;
+    if (!is_used || size == NULL || json_is(size, JSON_NULL))
+        return true;
+    if (!json_is(types, JSON_ARRAY))
+        return error_set(error, "config.json: there is a sliding_window, and no layer_types");
+    if (!layers_new(draft, &layers, error) || !draft_emit(draft, window, error))
+        return false;
+    layers_mark(&layers, types, "sliding_attention");
+    layers.n = json_count(types) < layers.n ? json_count(types) : layers.n;
+    layers_set(draft, "attention.sliding_window_pattern", GGUF_BOOL, &layers);
+    return true;
+}
+
+static const struct key_row keys[] = {
+    {"expert_feed_forward_length", GGUF_U32, IF_PRESENT, "moe_intermediate_size"},
+    {.emit = emit_window},
+    {0},
+};
+
+const struct family mellum_family = {
+    .name = "mellum",
+    .summary = "Mellum 2",
+    .hf = names,
+    .tensors = {qwen3_tensors, qwen_moe_tensors, decoder_tensors},
+    .keys = {base_keys, keys},
+    .vocabs = {&bpe_vocab},
+};

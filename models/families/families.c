@@ -56,6 +56,7 @@ extern const struct family hunyuan_moe_family;
 extern const struct family hy_v3_family;
 extern const struct family internlm2_family;
 extern const struct family internlm3_family;
+extern const struct family jais2_family;
 extern const struct family jamba_family;
 extern const struct family jina_bert_v2_family;
 extern const struct family jina_bert_v3_family;
@@ -96,9 +97,11 @@ extern const struct family olmo_family;
 extern const struct family olmo2_family;
 extern const struct family olmoe_family;
 extern const struct family paddleocr_family;
+extern const struct family pangu_embedded_family;
 extern const struct family phi2_family;
 extern const struct family phi3_family;
 extern const struct family phimoe_family;
+extern const struct family plm_family;
 extern const struct family qwen2_family;
 extern const struct family qwen2moe_family;
 extern const struct family qwen2vl_family;
@@ -182,6 +185,7 @@ const struct family *const families[] = {
     &hy_v3_family,
     &internlm2_family,
     &internlm3_family,
+    &jais2_family,
     &jamba_family,
     &jina_bert_v2_family,
     &jina_bert_v3_family,
@@ -222,9 +226,11 @@ const struct family *const families[] = {
     &olmo2_family,
     &olmoe_family,
     &paddleocr_family,
+    &pangu_embedded_family,
     &phi2_family,
     &phi3_family,
     &phimoe_family,
+    &plm_family,
     &qwen2_family,
     &qwen2moe_family,
     &qwen2vl_family,

@@ -26,6 +26,7 @@ struct order {
     const char *there;
     const char *note;      /* a part of what is noted besides; NULL: nothing in particular */
     const char *tokenizer; /* tokenizer.json; NULL: a byte-level one */
+    bool has_pieces;       /* tokenizer.model is beside it */
 
     /* A pattern of the names of tensors that come back otherwise than they were: as another class has them, or without
      * rows that are not used; NULL: none. */
@@ -222,6 +223,18 @@ static void check_way_back(const char *folder, const struct order *order, const 
     arena_free(arena);
 }
 
+/* tokenizer.model, of a few pieces, where the checkpoint has one. */
+static void write_pieces(const char *folder, const struct order *order)
+{
+    static const char pieces[] = "\x0a\x09\x0a\x02zz\x15\x00\x00\x80\x3f\x0a\x09\x0a\x02yy\x15\x00\x00\x80\x3f";
+    char path[256];
+    snprintf(path, sizeof path, "%s/tokenizer.model", folder);
+    if (order->has_pieces)
+        write_file(folder, "tokenizer.model", pieces, sizeof pieces - 1);
+    else
+        unlink(path);
+}
+
 static void check_order(const char *folder, const struct order *order)
 {
     const struct open_options options = {0};
@@ -231,6 +244,7 @@ static void check_order(const char *folder, const struct order *order)
     write_file(folder, "tokenizer.json", used, strlen(used));
     write_file(folder, "config.json", order->config, strlen(order->config));
     write_tensors(folder, order->tensors);
+    write_pieces(folder, order);
     struct checkpoint *checkpoint = checkpoint_open(folder, &options, &error);
     struct gguf_model *model = checkpoint ? gguf_model_new(checkpoint, &error) : NULL;
     if (CHECK_NAMED(model != NULL && gguf_plan_converter(model, "bf16", &plan, &error), order->name)) {

@@ -1,0 +1,39 @@
+/* PLM: latent attention, and a feed-forward without gate. conversion/plm.py. */
+#include "models/families/family.h"
+
+static const struct family_name names[] = {{"PLMForCausalLM"}, {0}};
+
+static const struct relation_row tensors[] = {
+    {"model.layers.{}.self_attn.kv_a_proj_with_mqa", "blk.{}.attn_kv_a_mqa"},
+    {"model.layers.{}.self_attn.kv_a_layernorm", "blk.{}.attn_kv_a_norm"},
+    {"model.layers.{}.self_attn.kv_b_proj", "blk.{}.attn_kv_b", "(head (k + v)) ...", "head"},
+    {0},
+};
+
+static bool compute_key_length(const struct draft *draft, double *ret_value, struct error *error)
+{
+    double nope, rope;
+    if (!draft_number(draft, "qk_nope_head_dim", 0, &nope, error) ||
+        !draft_number(draft, "qk_rope_head_dim", 0, &rope, error))
+        return false;
+    *ret_value = nope + rope;
+    return true;
+}
+
+static const struct key_row keys[] = {
+    {"vocab_size", GGUF_U32, REQUIRED, "vocab_size"},
+    {"attention.kv_lora_rank", GGUF_U32, REQUIRED, "kv_lora_rank"},
+    {"attention.key_length", GGUF_U32, .compute = compute_key_length},
+    {"attention.value_length", GGUF_U32, REQUIRED, "v_head_dim"},
+    {"rope.dimension_count", GGUF_U32, REQUIRED, "qk_rope_head_dim"},
+    {0},
+};
+
+const struct family plm_family = {
+    .name = "plm",
+    .summary = "PLM",
+    .hf = names,
+    .tensors = {tensors, decoder_tensors},
+    .keys = {base_keys, keys},
+    .vocabs = {&bpe_vocab},
+};

@@ -96,6 +96,7 @@ extern const struct family nomic_bert_moe_family;
 extern const struct family olmo_family;
 extern const struct family olmo2_family;
 extern const struct family olmoe_family;
+extern const struct family openelm_family;
 extern const struct family paddleocr_family;
 extern const struct family pangu_embedded_family;
 extern const struct family phi2_family;
@@ -225,6 +226,7 @@ const struct family *const families[] = {
     &olmo_family,
     &olmo2_family,
     &olmoe_family,
+    &openelm_family,
     &paddleocr_family,
     &pangu_embedded_family,
     &phi2_family,

@@ -11,6 +11,7 @@ extern const struct family bailingmoe3_family;
 extern const struct family bert_family;
 extern const struct family bloom_family;
 extern const struct family chatglm_family;
+extern const struct family codeshell_family;
 extern const struct family cohere2_family;
 extern const struct family cohere2moe_family;
 extern const struct family command_r_family;
@@ -97,6 +98,7 @@ extern const struct family olmo_family;
 extern const struct family olmo2_family;
 extern const struct family olmoe_family;
 extern const struct family openelm_family;
+extern const struct family orion_family;
 extern const struct family paddleocr_family;
 extern const struct family pangu_embedded_family;
 extern const struct family phi2_family;
@@ -113,6 +115,7 @@ extern const struct family qwen3moe_family;
 extern const struct family qwen3next_family;
 extern const struct family qwen3vl_family;
 extern const struct family qwen3vlmoe_family;
+extern const struct family refact_family;
 extern const struct family rnd1_family;
 extern const struct family roberta_family;
 extern const struct family sarvam_family;
@@ -141,6 +144,7 @@ const struct family *const families[] = {
     &bert_family,
     &bloom_family,
     &chatglm_family,
+    &codeshell_family,
     &cohere2_family,
     &cohere2moe_family,
     &command_r_family,
@@ -227,6 +231,7 @@ const struct family *const families[] = {
     &olmo2_family,
     &olmoe_family,
     &openelm_family,
+    &orion_family,
     &paddleocr_family,
     &pangu_embedded_family,
     &phi2_family,
@@ -243,6 +248,7 @@ const struct family *const families[] = {
     &qwen3next_family,
     &qwen3vl_family,
     &qwen3vlmoe_family,
+    &refact_family,
     &rnd1_family,
     &roberta_family,
     &sarvam_family,

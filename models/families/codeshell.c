@@ -1,0 +1,51 @@
+/* CodeShell. conversion/codeshell.py. */
+#include "models/families/family.h"
+
+static const struct family_name names[] = {{"CodeShellForCausalLM"}, {0}};
+
+static const struct relation_row tensors[] = {
+    {"transformer.wte", "token_embd", .parallel = "row"},
+    {"transformer.ln_f", "output_norm"},
+    {"lm_head", "output", .parallel = "row"},
+    {"transformer.h.{}.ln_1", "blk.{}.attn_norm"},
+    {"transformer.h.{}.attn.c_attn", "blk.{}.attn_qkv", "(head d + kv_head k + kv_head v) ...", "head kv_head"},
+    {"transformer.h.{}.attn.c_proj", "blk.{}.attn_output", .parallel = "column"},
+    {"transformer.h.{}.ln_2", "blk.{}.ffn_norm"},
+    {"transformer.h.{}.mlp.c_fc", "blk.{}.ffn_up", .parallel = "row"},
+    {"transformer.h.{}.mlp.c_proj", "blk.{}.ffn_down", .parallel = "column"},
+    {0},
+};
+
+static const struct key_row keys[] = {
+    {"context_length", GGUF_U32, REQUIRED, "n_positions"},
+    {"embedding_length", GGUF_U32, REQUIRED, "n_embd"},
+    {"feed_forward_length", GGUF_U32, REQUIRED, "n_embd", .times = 4},
+    {"block_count", GGUF_U32, REQUIRED, BLOCK_COUNT},
+    {"attention.head_count", GGUF_U32, REQUIRED, "n_head"},
+    {"attention.head_count_kv", GGUF_U32, REQUIRED, "num_query_groups"},
+    {"attention.layer_norm_epsilon", GGUF_F32, REQUIRED, "layer_norm_epsilon"},
+    FILE_TYPE_KEY,
+    {"rope.freq_base", GGUF_F32, ALWAYS, .value = 10000},
+    {"rope.scaling.type", GGUF_STRING, ALWAYS, .text = "linear"},
+    {"rope.scaling.factor", GGUF_F32, ALWAYS, .value = 1},
+    {0},
+};
+
+static void add_facts(struct facts *facts, const struct hparams *hparams)
+{
+    enum { MAX_HEADS = 1 << 24 };
+    struct error unused;
+    uint64_t n_kv_heads;
+    if (hparams_count(hparams, "num_query_groups", 1, MAX_HEADS, &n_kv_heads, &unused))
+        facts_set(facts, "kv_head", n_kv_heads);
+}
+
+const struct family codeshell_family = {
+    .name = "codeshell",
+    .summary = "CodeShell",
+    .hf = names,
+    .tensors = {tensors},
+    .keys = {keys},
+    .vocabs = {&bpe_vocab},
+    .add_facts = add_facts,
+};

@@ -1,0 +1,76 @@
+/* Refact. conversion/refact.py. */
+#include "models/families/family.h"
+#include "models/tokenizers/tokenizer_files.h"
+
+#include <math.h>
+
+static const struct family_name names[] = {{"GPTRefactForCausalLM"}, {0}};
+
+/* All heads have one key and one value, "kv_head" being 1. */
+static const struct relation_row tensors[] = {
+    {"transformer.wte", "token_embd", .parallel = "row"},
+    {"transformer.ln_f", "output_norm"},
+    {"lm_head", "output", .parallel = "row"},
+    {"transformer.h.{}.ln_1", "blk.{}.attn_norm"},
+    {"transformer.h.{}.attn.q", "blk.{}.attn_q", "(head d) ...", "head"},
+    {"transformer.h.{}.attn.kv", "blk.{}.attn_k, blk.{}.attn_v", "(kv_head (k + v)) c -> (kv_head k) c, (kv_head v) c",
+     "kv_head"},
+    {"transformer.h.{}.attn.c_proj", "blk.{}.attn_output", .parallel = "column"},
+    {"transformer.h.{}.ln_2", "blk.{}.ffn_norm"},
+    {"transformer.h.{}.mlp.gate_up_proj", "blk.{}.ffn_gate, blk.{}.ffn_up", GATE_UP, "gate up"},
+    {"transformer.h.{}.mlp.c_proj", "blk.{}.ffn_down", .parallel = "column"},
+    {0},
+};
+
+/* Two thirds of four times the width, up to the next multiple. */
+static bool compute_feed_forward(const struct draft *draft, double *ret_value, struct error *error)
+{
+    enum { MULTIPLE = 256 };
+    double width;
+    if (!draft_number(draft, "n_embd", 0, &width, error))
+        return false;
+    *ret_value = ceil(trunc(8 * width / 3) / MULTIPLE) * MULTIPLE;
+    return true;
+}
+
+static const struct key_row keys[] = {
+    {"context_length", GGUF_U32, REQUIRED, "n_positions"},
+    {"embedding_length", GGUF_U32, REQUIRED, "n_embd"},
+    {"feed_forward_length", GGUF_U32, .compute = compute_feed_forward},
+    {"block_count", GGUF_U32, REQUIRED, BLOCK_COUNT},
+    {"attention.head_count", GGUF_U32, REQUIRED, "n_head"},
+    {"attention.head_count_kv", GGUF_U32, ALWAYS, .value = 1},
+    {"attention.layer_norm_rms_epsilon", GGUF_F32, REQUIRED, "layer_norm_epsilon"},
+    FILE_TYPE_KEY,
+    {0},
+};
+
+static void add_facts(struct facts *facts, const struct hparams *hparams)
+{
+    (void)hparams;
+    facts_set(facts, "kv_head", 1);
+}
+
+/* What ends a turn is asked for when all else is written. */
+static bool add_turn_end(struct draft *draft, const struct vocab_input *input, struct error *error)
+{
+    static const char *const types[] = {"eot", NULL};
+    const struct special_vocab_options options = {.more_types = types};
+    struct tokenizer_files files;
+    if (!tokenizer_files_load(input->checkpoint, &files, error))
+        return false;
+    bool written = special_vocab_write(&draft->model->kvs, input, &files, &options, error);
+    tokenizer_files_free(&files);
+    return written;
+}
+
+const struct family refact_family = {
+    .name = "refact",
+    .summary = "Refact",
+    .hf = names,
+    .tensors = {tensors},
+    .keys = {keys},
+    .vocabs = {&bpe_vocab},
+    .add_facts = add_facts,
+    .after_vocab = add_turn_end,
+};

@@ -5,6 +5,7 @@
 extern const struct family afmoe_family;
 extern const struct family apertus_family;
 extern const struct family arcee_family;
+extern const struct family baichuan_family;
 extern const struct family bailingmoe_family;
 extern const struct family bailingmoe2_family;
 extern const struct family bailingmoe3_family;
@@ -138,6 +139,7 @@ const struct family *const families[] = {
     &afmoe_family,
     &apertus_family,
     &arcee_family,
+    &baichuan_family,
     &bailingmoe_family,
     &bailingmoe2_family,
     &bailingmoe3_family,

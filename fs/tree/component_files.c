@@ -1,7 +1,8 @@
 /* The components of a pipeline or of a model of several parts: each in a directory of its name, as if it alone had been
  * mounted there.
  *
- * One that cannot be read shows its side files, and in metadata.json why. */
+ * One that cannot be read shows its side files, and in metadata.json why. Those of a model are in its hf/, too, as
+ * their own hf/ is: its loader takes them from there. */
 #include "fs/tree/component_files.h"
 
 #include "base/report.h"
@@ -50,6 +51,14 @@ struct tree *tree_of_component(struct tree *tree, const struct component *compon
     return tree_lookup(tree, TREE_ROOT, component->name, &attributes) ? tree_branch(tree, attributes.id) : NULL;
 }
 
+static void add_to_hf(struct tree *tree, const char *name)
+{
+    struct node_attributes component;
+    node_id hf = tree_add_directory(tree, TREE_ROOT, "hf");
+    if (hf != 0 && tree_lookup(tree, TREE_ROOT, name, &component))
+        tree_add_part_of_branch(tree, hf, name, component.id, "hf");
+}
+
 static bool add(struct tree *tree, struct error *error)
 {
     (void)error;
@@ -61,6 +70,8 @@ static bool add(struct tree *tree, struct error *error)
         tree_on_free(tree, close, shown);
         if (!tree_add_branch(tree, TREE_ROOT, components->items[i].name, open, shown))
             checkpoint_note(checkpoint, "%s is hidden by what is shown under that name", components->items[i].name);
+        else if (checkpoint->n_sources != 0)
+            add_to_hf(tree, components->items[i].name);
     }
     return true;
 }

@@ -10,6 +10,7 @@
 #include "fs/tree/safetensors_file.h"
 #include "fs/tree/side_files.h"
 
+#include "formats/components.h"
 #include "formats/documents.h"
 #include "models/adapter.h"
 #include "models/canonical.h"
@@ -305,8 +306,10 @@ static bool plan_unpacked_config(const void *context, struct arena *arena, struc
     return true;
 }
 
-/* Side files, but for those that say how a packed model is packed. */
-static void add_side_files(struct tree *tree, node_id directory)
+/* Side files, but for those that say how a packed model is packed, and those of components that come with all of
+ * theirs.
+ */
+static void add_side_files(struct tree *tree, node_id directory, const struct components *components)
 {
     static const char config[] = "config.json";
     const struct checkpoint *checkpoint = tree_checkpoint(tree);
@@ -315,6 +318,8 @@ static void add_side_files(struct tree *tree, node_id directory)
         tree_add_file(tree, directory, config, plan_unpacked_config, tree);
     for (size_t i = 0; i < checkpoint->n_side_files; i++) {
         const char *name = checkpoint->side_files[i].name;
+        if (components_hold(components, name))
+            continue;
         if (!is_packed || (strcmp(name, config) != 0 && !plain_config_lacks(name)))
             side_files_add(tree, directory, &checkpoint->side_files[i]);
     }
@@ -338,7 +343,7 @@ static struct hf_files *new_files(struct tree *tree)
 
 void hf_files_add_beside(struct tree *tree, node_id directory)
 {
-    add_side_files(tree, directory);
+    add_side_files(tree, directory, NULL);
     if (gguf_is_source(tree_checkpoint(tree)))
         add_rebuilt(new_files(tree), directory);
 }
@@ -351,7 +356,7 @@ static bool add(struct tree *tree, struct error *error)
     tree_add_file(tree, TREE_ROOT, weights_name(tree), plan_whole, files);
     node_id directory = tree_add_directory(tree, TREE_ROOT, "hf");
     add_weights(files, directory);
-    add_side_files(tree, directory);
+    add_side_files(tree, directory, checkpoint->components);
     if (gguf_is_source(checkpoint))
         add_rebuilt(files, directory);
     return true;

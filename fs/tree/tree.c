@@ -44,7 +44,10 @@ struct tree_branch {
     uint32_t node;
     branch_function *open;
     const void *context;
+    const struct tree_branch *of; /* whose tree it is of, from the directory `path` on; NULL: it has its own */
+    const char *path;
     struct tree *tree; /* NULL until it has been opened */
+    node_id root;      /* the directory there */
 };
 
 struct release {
@@ -250,7 +253,8 @@ void tree_free(struct tree *tree)
         return;
     planner_free(tree->planner);
     for (size_t i = 0; i < tree->n_branches; i++)
-        tree_free(tree->branches[i]->tree);
+        if (tree->branches[i]->of == NULL)
+            tree_free(tree->branches[i]->tree);
     for (size_t i = tree->n_releases; i-- > 0;)
         tree->releases[i].release(tree->releases[i].context);
     for (uint32_t i = 0; i < tree->n_nodes; i++)
@@ -380,18 +384,37 @@ static bool plan_branch(const void *context, struct arena *arena, struct vfile *
     tree_on_planned(tree, planned_in_branch, owner);
     attempt_lock(&owner->lock);
     branch->tree = tree;
+    branch->root = TREE_ROOT;
     if (owner->opened != NULL)
         owner->opened(owner->opened_context, tree->checkpoint);
     attempt_unlock(&owner->lock);
     return true;
 }
 
-bool tree_add_branch(struct tree *tree, node_id parent, const char *name, branch_function *open, const void *context)
+/* The same of a branch that has no tree of its own. */
+static bool plan_part_of_branch(const void *context, struct arena *arena, struct vfile *ret_file, struct error *error)
+{
+    (void)arena, (void)ret_file;
+    struct tree_branch *branch = (struct tree_branch *)context;
+    struct node_attributes directory;
+    error->message[0] = '\0'; /* the other says it */
+    if (!plan_node(branch->owner, branch->owner->nodes[branch->of->node]))
+        return false;
+    bool found = tree_lookup(branch->of->tree, TREE_ROOT, branch->path, &directory) && directory.directory;
+    branch->tree = branch->of->tree;
+    branch->root = found ? directory.id : TREE_ROOT;
+    return true;
+}
+
+static bool add_branch(struct tree *tree, node_id parent, const char *name, plan_function *plan,
+                       const struct tree_branch *new)
 {
     struct tree_branch *branch = arena_alloc(tree->arena, sizeof *branch);
-    if (tree->n_branches == MAX_BRANCHES || !tree_add_file(tree, parent, name, plan_branch, branch))
+    if (tree->n_branches == MAX_BRANCHES || !tree_add_file(tree, parent, name, plan, branch))
         return false;
-    *branch = (struct tree_branch){tree, tree->n_nodes - 1, open, context, NULL};
+    *branch = *new;
+    branch->owner = tree;
+    branch->node = tree->n_nodes - 1;
     tree->branches = memory_resize(tree->branches, (tree->n_branches + 1) * sizeof(struct tree_branch *));
     tree->branches[tree->n_branches++] = branch;
     struct node *node = tree->nodes[branch->node];
@@ -401,11 +424,25 @@ bool tree_add_branch(struct tree *tree, node_id parent, const char *name, branch
     return true;
 }
 
+bool tree_add_branch(struct tree *tree, node_id parent, const char *name, branch_function *open, const void *context)
+{
+    return add_branch(tree, parent, name, plan_branch, &(struct tree_branch){.open = open, .context = context});
+}
+
+bool tree_add_part_of_branch(struct tree *tree, node_id parent, const char *name, node_id branch, const char *directory)
+{
+    const struct node *whole = find_node(tree, branch);
+    return whole != NULL && whole->branch != 0 &&
+           add_branch(tree, parent, name, plan_part_of_branch,
+                      &(struct tree_branch){.of = tree->branches[whole->branch - 1], .path = directory});
+}
+
 /* A node that a branch has: which one it is there. */
 struct branch_node {
     struct tree *tree; /* NULL: it could not be opened */
     node_id id;
-    node_id top, prefix; /* the number here of the directory that the branch is, and what its others have here */
+    node_id root;        /* the directory that the branch is, there */
+    node_id top, prefix; /* its number here, and what its others have here */
 };
 
 /* Whether a node is in a branch, or the directory that one is. Opens it. */
@@ -416,9 +453,11 @@ static bool find_in_branch(struct tree *tree, node_id id, struct branch_node *re
     if (number == 0 || number > tree->n_branches)
         return false;
     const struct tree_branch *branch = tree->branches[number - 1];
+    bool is_open = plan_node(tree, tree->nodes[branch->node]);
     *ret_found = (struct branch_node){
-        .tree = plan_node(tree, tree->nodes[branch->node]) ? branch->tree : NULL,
-        .id = top != NULL ? TREE_ROOT : id & ~branch_mask,
+        .tree = is_open ? branch->tree : NULL,
+        .root = branch->root,
+        .id = top != NULL ? branch->root : id & ~branch_mask,
         .top = (node_id)branch->node + 1,
         .prefix = (node_id)number << BRANCH_SHIFT,
     };
@@ -428,13 +467,14 @@ static bool find_in_branch(struct tree *tree, node_id id, struct branch_node *re
 /* The number here of a node of the branch. */
 static node_id id_from_branch(const struct branch_node *branch, node_id id)
 {
-    return id == TREE_ROOT ? branch->top : id | branch->prefix;
+    return id == branch->root ? branch->top : id | branch->prefix;
 }
 
 struct tree *tree_branch(struct tree *tree, node_id directory)
 {
     struct branch_node found;
-    return find_in_branch(tree, directory, &found) && directory == found.top ? found.tree : NULL;
+    bool is_top = find_in_branch(tree, directory, &found) && directory == found.top;
+    return is_top && found.root == TREE_ROOT ? found.tree : NULL;
 }
 
 void tree_on_checkpoint(struct tree *tree, tree_checkpoint_function *opened, void *context)
@@ -445,7 +485,7 @@ void tree_on_checkpoint(struct tree *tree, tree_checkpoint_function *opened, voi
     if (opened != NULL) {
         opened(context, tree->checkpoint);
         for (size_t i = 0; i < tree->n_branches; i++)
-            if (tree->branches[i]->tree != NULL)
+            if (tree->branches[i]->tree != NULL && tree->branches[i]->of == NULL)
                 opened(context, tree->branches[i]->tree->checkpoint);
     }
     pthread_mutex_unlock(&tree->lock);
@@ -733,6 +773,9 @@ static bool is_absent(struct tree *tree, node_id directory, const char *name, co
     return false;
 }
 
+static bool walk(struct tree *tree, node_id from, const char *path, struct node_attributes *ret_attributes,
+                 struct error *error);
+
 /* The rest of a path that has come to a branch. */
 static bool walk_branch(struct tree *tree, node_id top, const char *path, const char *rest,
                         struct node_attributes *ret_attributes, struct error *error)
@@ -743,16 +786,17 @@ static bool walk_branch(struct tree *tree, node_id top, const char *path, const 
         return tree_attributes(tree, top, ret_attributes);
     if (!find_in_branch(tree, top, &found) || found.tree == NULL)
         return error_set(error, "%s: '%.*s' cannot be opened", path, (int)(rest - path), path);
-    if (!tree_walk(found.tree, inner, ret_attributes, error))
+    if (!walk(found.tree, found.root, inner, ret_attributes, error))
         return error_prefix(error, "%.*s", (int)(rest - path), path);
     take_from_branch(&found, ret_attributes);
     return ret_attributes->id != top || tree_attributes(tree, top, ret_attributes);
 }
 
-bool tree_walk(struct tree *tree, const char *path, struct node_attributes *ret_attributes, struct error *error)
+static bool walk(struct tree *tree, node_id from, const char *path, struct node_attributes *ret_attributes,
+                 struct error *error)
 {
     struct node_attributes at;
-    tree_attributes(tree, TREE_ROOT, &at);
+    tree_attributes(tree, from, &at);
     const char *part = path;
     for (;;) {
         part += strspn(part, "/");
@@ -778,6 +822,11 @@ bool tree_walk(struct tree *tree, const char *path, struct node_attributes *ret_
     return true;
 }
 
+bool tree_walk(struct tree *tree, const char *path, struct node_attributes *ret_attributes, struct error *error)
+{
+    return walk(tree, TREE_ROOT, path, ret_attributes, error);
+}
+
 /* The last part of a computed node's path. */
 static void computed_name(const struct computed *computed, char name[TREE_MAX_NAME + 1])
 {
@@ -793,7 +842,11 @@ static void computed_name(const struct computed *computed, char name[TREE_MAX_NA
 static const char *path_in_branch(struct tree *tree, const struct branch_node *found, struct arena *arena)
 {
     const char *top = tree_path(tree, found->top, arena);
-    return found->tree != NULL ? arena_printf(arena, "%s/%s", top, tree_path(found->tree, found->id, arena)) : top;
+    if (found->tree == NULL)
+        return top;
+    const char *path = tree_path(found->tree, found->id, arena), *root = tree_path(found->tree, found->root, arena);
+    path += strlen(root);
+    return arena_printf(arena, "%s/%s", top, path + (*path == '/'));
 }
 
 const char *tree_path(struct tree *tree, node_id id, struct arena *arena)

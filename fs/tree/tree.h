@@ -126,6 +126,11 @@ void tree_add_alias(struct tree *tree, node_id parent, const char *name, const c
 typedef struct tree *branch_function(const void *context, struct error *error);
 bool tree_add_branch(struct tree *tree, node_id parent, const char *name, branch_function *open, const void *context);
 
+/* The same of a directory at the top of the tree of `branch`, once more, or of its root where it has none of that name:
+ * who looks into either opens both. */
+bool tree_add_part_of_branch(struct tree *tree, node_id parent, const char *name, node_id branch,
+                             const char *directory);
+
 /* A directory of directories of files that is computed on demand, never stored: tensors/. Items are numbered from 0;
  * each has up to COLLECTION_MAX_SLOTS files, which keep their slot numbers whether present or not. */
 enum { COLLECTION_MAX_SLOTS = 200, TREE_MAX_NAME = 255 };

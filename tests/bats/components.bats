@@ -207,3 +207,37 @@ END
     done
     HF_HUB_CACHE=$OUT/hub "$WFS" info org/sd | grep -qx sd
 }
+
+@test "modules of a model: each is a checkpoint beside it, and hf/ has them all" {
+    need_fuse
+    make_input modules "$OUT/model"
+    serve "$OUT/model" "$MNT"
+    mkdir "$OUT/dense"
+    "$WFS" mount "$OUT/model/2_Dense" "$OUT/dense" 2>/dev/null
+    diff -r "$OUT/dense" "$MNT/2_Dense"
+    "$WFS" umount "$OUT/dense"
+    cmp "$OUT/model/2_Dense/model.safetensors" "$MNT/hf/2_Dense/model.safetensors"
+    diff <(cd "$OUT/model" && find . -type f | sort) <(cd "$MNT/hf" && find . -type f | sort)
+    for file in 1_Pooling/config.json 2_Dense/config.json modules.json config.json; do
+        cmp "$OUT/model/$file" "$MNT/hf/$file"
+    done
+    diff "$MNT/1_Pooling/config.json" "$OUT/model/1_Pooling/config.json"
+    "$WFS" cat -o name=model "$OUT/model" model.gguf | cmp - "$MNT/model.gguf"
+    cp -r "$OUT/model" "$OUT/bare" # without the weights of its modules it is the same model
+    rm "$OUT/bare/2_Dense/model.safetensors"
+    "$WFS" cat -o name=model "$OUT/bare" model.gguf | cmp - "$MNT/model.gguf"
+    "$WFS" cat -o name=model "$OUT/bare" gguf/model-Q8_0.gguf | cmp - "$MNT/gguf/model-Q8_0.gguf"
+    unmount "$MNT"
+    "$WFS" info "$OUT/model" | grep -q '^components  2_Dense/: Dense, 2080 parameters in 2 tensors'
+    "$WFS" diff "$OUT/model" "$OUT/bare"
+}
+
+@test "a model all of whose modules are in folders" {
+    make_input modules "$OUT/model"
+    mkdir "$OUT/model/0_Transformer"
+    (cd "$OUT/model" && mv model.safetensors config.json tokenizer*.json 0_Transformer)
+    sed -i 's|"path": ""|"path": "0_Transformer"|' "$OUT/model/modules.json"
+    "$WFS" ls "$OUT/model" | grep -qx 2_Dense
+    run ! "$WFS" ls "$OUT/model" model.gguf
+    cmp <("$WFS" cat "$OUT/model" 0_Transformer/gguf/model-Q8_0.gguf) <("$WFS" cat "$OUT/model/0_Transformer" gguf/model-Q8_0.gguf)
+}

@@ -288,4 +288,18 @@ def pipeline(directory):
     (path / "vae" / "diffusion_pytorch_model.bin").write_bytes(torch.read_bytes())
 
 
+def modules(directory):
+    path = pathlib.Path(directory)
+    make.make_sample(path)
+    listed = [("", "Transformer"), ("1_Pooling", "Pooling"), ("2_Dense", "Dense"), ("3_Normalize", "Normalize")]
+    entries = [{"idx": i, "name": str(i), "path": part, "type": f"sentence_transformers.models.{kind}"}
+               for i, (part, kind) in enumerate(listed)]
+    (path / "modules.json").write_text(json.dumps(entries))
+    for part, config in ("1_Pooling", {"pooling_mode_mean_tokens": True}), ("2_Dense", {"in_features": 64, "out_features": 32}):
+        (path / part).mkdir()
+        (path / part / "config.json").write_text(json.dumps(config))
+    dense = {"linear.weight": ("F32", [32, 64], normal(32, 64).tobytes()), "linear.bias": ("F32", [32], normal(32).tobytes())}
+    (path / "2_Dense" / "model.safetensors").write_bytes(make.safetensors(dense, {"format": "pt"}))
+
+
 globals()[sys.argv[1]](*sys.argv[2:])

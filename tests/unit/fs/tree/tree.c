@@ -297,6 +297,29 @@ static void files_in_branch(struct tree *tree)
     arena_free(arena);
 }
 
+/* A directory of a branch in another place: the same files, under numbers of their own. */
+static void part_of_branch(struct tree *tree)
+{
+    struct node_attributes top, part, file, other;
+    struct error error;
+    struct vfile bytes;
+    struct arena *arena = arena_new();
+    tree_lookup(tree, TREE_ROOT, "branch", &top);
+    node_id place = tree_add_directory(tree, TREE_ROOT, "place");
+    CHECK(tree_add_part_of_branch(tree, place, "part", top.id, "hf"));
+    CHECK(!tree_add_part_of_branch(tree, place, "part", top.id, "hf"));
+    CHECK(!tree_add_part_of_branch(tree, place, "none", TREE_ROOT, "hf"));
+    CHECK(tree_walk(tree, "place/part", &part, &error) && part.directory && part.branch);
+    CHECK(tree_parent(tree, part.id) == place && tree_branch(tree, part.id) == NULL);
+    CHECK(tree_walk(tree, "place/part/model.safetensors", &file, &error) && tree_parent(tree, file.id) == part.id);
+    CHECK(tree_walk(tree, "branch/hf/model.safetensors", &other, &error) && other.id != file.id);
+    CHECK(tree_file(tree, other.id, arena, &bytes, &error) && reads_as(tree, "place/part/model.safetensors", &bytes));
+    CHECK(lead_back(tree, "place/part") && lead_back(tree, "place/part/model.safetensors"));
+    CHECK(!tree_lookup(tree, part.id, "metadata.json", &other) && n_openings == 1);
+    CHECK(tree_add_part_of_branch(tree, place, "all", top.id, "nowhere") && lead_back(tree, "place/all/metadata.json"));
+    arena_free(arena);
+}
+
 /* A branch that cannot be opened is empty, and says why. */
 static void broken_branch(struct tree *tree)
 {
@@ -329,6 +352,7 @@ static void branches(const struct checkpoint *checkpoint)
     plans_in_branch(tree);
     tree_add_file(tree, TREE_ROOT, "slow", quick, "quick");
     files_in_branch(tree);
+    part_of_branch(tree);
     broken_branch(tree);
     tree_free(tree);
 }

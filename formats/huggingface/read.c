@@ -1,9 +1,10 @@
 /* Hugging Face directories: weights in one file or in shards, with an index of shards or without.
  *
  * Which files are the weights follows transformers: model.safetensors, else the shards that
- * model.safetensors.index.json names; pytorch_model.bin and its kin where there are no safetensors. Without these
- * names, all shards of one set or a single file. Shards are read in the order of their names, as the converter to GGUF
- * does, each by the format that its content is. */
+ * model.safetensors.index.json names; pytorch_model.bin and its kin where there are no safetensors; and diffusers,
+ * which has diffusion_pytorch_model in place of both, whatever variants (.fp16.safetensors) there are beside it.
+ * Without these names, all shards of one set or a single file. Shards are read in the order of their names, as the
+ * converter to GGUF does, each by the format that its content is. */
 #include "base/text.h"
 #include "formats/format.h"
 #include "formats/huggingface/index.h"
@@ -14,20 +15,43 @@
 /* The kinds of weights, the preferred one first. */
 static const struct kind {
     const char *format; /* for -o format= */
-    const char *usual, *suffix;
-    const char *usual_index, *index_suffix;
-    const char *shard_stem;
-    bool says_little; /* the suffix is that of other files, too: these are looked into */
+    const char *suffix;
+    const char *stems[3]; /* of the usual names, the preferred one first: of transformers, and of diffusers */
+    bool says_little;     /* the suffix is that of other files, too: these are looked into */
 } kinds[] = {
-    {"safetensors", "model.safetensors", ".safetensors", "model.safetensors.index.json", ".safetensors.index.json",
-     "model"},
-    {"torch", "pytorch_model.bin", ".bin", "pytorch_model.bin.index.json", ".bin.index.json", "pytorch_model", true},
-    {"numpy", "weights.npz", ".npz", "weights.npz.index.json", ".npz.index.json", "weights"},
-    {"torch", "model.pt", ".pt", "model.pt.index.json", ".pt.index.json", "model", true},
-    {"torch", "model.pth", ".pth", "model.pth.index.json", ".pth.index.json", "model", true},
-    {"torch", "model.ckpt", ".ckpt", "model.ckpt.index.json", ".ckpt.index.json", "model", true},
+    {"safetensors", ".safetensors", {"model", "diffusion_pytorch_model"}, false},
+    {"torch", ".bin", {"pytorch_model", "diffusion_pytorch_model"}, true},
+    {"numpy", ".npz", {"weights"}, false},
+    {"torch", ".pt", {"model"}, true},
+    {"torch", ".pth", {"model"}, true},
+    {"torch", ".ckpt", {"model"}, true},
 };
 enum { N_KINDS = sizeof kinds / sizeof *kinds };
+
+static const char of_weights[] = "", of_index[] = ".index.json"; /* what a name has after the suffix */
+
+static bool has_ending(const struct kind *kind, const char *name, const char *after)
+{
+    size_t length = strlen(name), n_suffix = strlen(kind->suffix), n_after = strlen(after);
+    return length >= n_suffix + n_after && strcmp(name + length - n_after, after) == 0 &&
+           strncmp(name + length - n_after - n_suffix, kind->suffix, n_suffix) == 0;
+}
+
+static bool is_usual(const struct kind *kind, const char *stem, const char *name, const char *after)
+{
+    return has_ending(kind, name, after) && text_starts_with(name, stem) &&
+           strlen(name) == strlen(stem) + strlen(kind->suffix) + strlen(after);
+}
+
+/* The usual name that is in the directory, or NULL. */
+static const char *find_usual(const struct input *input, const struct kind *kind, const char *after)
+{
+    for (const char *const *stem = kind->stems; *stem != NULL; stem++)
+        for (size_t i = 0; i < input->n_names; i++)
+            if (is_usual(kind, *stem, input->names[i], after))
+                return input->names[i];
+    return NULL;
+}
 
 /* The state of a trainer, beside the weights. */
 static bool is_of_trainer(const char *name)
@@ -52,16 +76,18 @@ static bool is_checkpoint(const struct input *input, const char *name)
 static bool is_weights(const struct input *input, const struct kind *kind, const char *name)
 {
     struct shard_name parts;
-    if (!text_ends_with(name, kind->suffix) || *name == '.' || is_of_trainer(name))
+    if (!has_ending(kind, name, of_weights) || *name == '.' || is_of_trainer(name))
         return false;
-    return !kind->says_little || strcmp(name, kind->usual) == 0 || shard_name_parse(name, &parts) ||
-           is_checkpoint(input, name);
+    for (const char *const *stem = kind->stems; *stem != NULL; stem++)
+        if (is_usual(kind, *stem, name, of_weights))
+            return true;
+    return !kind->says_little || shard_name_parse(name, &parts) || is_checkpoint(input, name);
 }
 
 static bool is_index(const struct input *input, const struct kind *kind, const char *name)
 {
     (void)input;
-    return text_ends_with(name, kind->index_suffix) && *name != '.';
+    return has_ending(kind, name, of_index) && *name != '.';
 }
 
 static bool has_kind(const struct input *input, const struct kind *kind)
@@ -76,7 +102,7 @@ static enum probe huggingface_probe(const struct input *input)
 {
     enum probe surest = PROBE_NO;
     for (const struct kind *kind = kinds; input->file == NULL && kind < kinds + N_KINDS; kind++)
-        if (input_has(input, kind->usual) || input_has(input, kind->usual_index))
+        if (find_usual(input, kind, of_weights) != NULL || find_usual(input, kind, of_index) != NULL)
             return PROBE_SURE;
         else if (has_kind(input, kind))
             surest = PROBE_LIKELY;
@@ -125,8 +151,12 @@ select_names(struct arena *arena, const struct input *input, const struct kind *
 static bool is_usual_shard(const struct input *input, const struct kind *kind, const char *name)
 {
     struct shard_name parts;
-    return is_weights(input, kind, name) && shard_name_parse(name, &parts) &&
-           parts.stem_length == strlen(kind->shard_stem) && strncmp(name, kind->shard_stem, parts.stem_length) == 0;
+    if (!is_weights(input, kind, name) || !shard_name_parse(name, &parts))
+        return false;
+    for (const char *const *stem = kind->stems; *stem != NULL; stem++)
+        if (strlen(*stem) == parts.stem_length && text_starts_with(name, *stem))
+            return true;
+    return false;
 }
 
 /* Whether the sorted names are all shards of one set, and all of its shards. */
@@ -176,13 +206,11 @@ static bool find_index(struct arena *arena, const struct input *input, const str
 {
     size_t n_names;
     const char *const *names = select_names(arena, input, kind, is_index, &n_names);
-    bool usual = input_has(input, kind->usual_index);
-    if (n_names > 1 && !usual)
+    const char *usual = find_usual(input, kind, of_index);
+    if (n_names > 1 && usual == NULL)
         return error_set(error, "%s: %s: which index is meant is not known; name one file of weights", input->path,
                          list_text(arena, names, n_names));
-    *ret_name = n_names == 1 ? names[0] : NULL;
-    if (usual)
-        *ret_name = kind->usual_index;
+    *ret_name = n_names == 1 ? names[0] : usual;
     return true;
 }
 
@@ -192,10 +220,11 @@ static bool find_shards(struct checkpoint *checkpoint, const struct input *input
     const char *index_name = NULL;
     if (!find_index(checkpoint->arena, input, kind, &index_name, error))
         return false;
-    if (input_has(input, kind->usual)) {
+    const char *usual = find_usual(input, kind, of_weights);
+    if (usual != NULL) {
         if (index_name != NULL)
-            checkpoint_note(checkpoint, "%s is not used: there is a %s", index_name, kind->usual);
-        *shards = (struct shards){.names = &kind->usual, .n_names = 1};
+            checkpoint_note(checkpoint, "%s is not used: there is a %s", index_name, usual);
+        *shards = (struct shards){.names = arena_copy(checkpoint->arena, &usual, sizeof usual), .n_names = 1};
         return true;
     }
     if (index_name != NULL)

@@ -202,6 +202,27 @@ static void kinds_of_weights(void)
     CHECK_TEXT(outcome("kinds", &usual), "ok: b");
 }
 
+/* Diffusers' own names, with variants beside them. */
+static void names_of_diffusers(void)
+{
+    static const struct open_options as_torch = {.format = "torch"};
+    write_shard("diffusers/diffusion_pytorch_model.fp16.safetensors", "half");
+    CHECK_TEXT(outcome("diffusers", &usual), "ok: half");
+    write_shard("diffusers/diffusion_pytorch_model.non_ema.safetensors", "other");
+    CHECK(strstr(outcome("diffusers", &usual), "which of them belong together is not known") != NULL);
+    write_shard("diffusers/diffusion_pytorch_model.safetensors", "full");
+    write_shard("diffusers/diffusion_pytorch_model.bin", "torch");
+    write_shard("diffusers/diffusion_pytorch_model.fp16.bin", "torch half");
+    CHECK_TEXT(outcome("diffusers", &usual), "ok: full");
+    CHECK_TEXT(outcome("diffusers", &as_torch), "ok: torch");
+    remove("diffusers/diffusion_pytorch_model.safetensors");
+    write_shard("diffusers/diffusion_pytorch_model-00001-of-00002.safetensors", "a");
+    write_shard("diffusers/diffusion_pytorch_model-00002-of-00002.safetensors", "b");
+    CHECK_TEXT(outcome("diffusers", &usual), "ok: a b");
+    write_shard("diffusers/model.safetensors", "transformers");
+    CHECK_TEXT(outcome("diffusers", &usual), "ok: transformers");
+}
+
 static void metadata(void)
 {
     static const char header[] =
@@ -258,6 +279,7 @@ int main(void)
     many_shards(4096, true);
     many_shards(4097, false);
     kinds_of_weights();
+    names_of_diffusers();
     metadata();
     different_metadata();
     files_remove();

@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "formats/huggingface/hub_cache.h"
 
+#include <libgen.h>
 #include <string.h>
 
 static const struct {
@@ -85,23 +86,59 @@ bool unread_check_text(const struct input *input, struct error *error)
                                         (const char *)input->head);
 }
 
-/* What the hub's client keeps of a file while it downloads: of a snapshot, among the blobs of its repository. */
-static bool is_half_loaded(const struct input *input)
+static bool has_unfinished(const char *directory)
 {
-    bool is_snapshot, found = false;
     size_t n_names = 0;
     const char *const *names;
+    bool found = false;
     struct error unused;
     struct arena *arena = arena_new();
-    hub_cache_model_name(arena, input->path, &is_snapshot);
-    struct location *blobs =
-        is_snapshot ? location_of_directory(arena_printf(arena, "%s/../../blobs", input->path), &unused) : NULL;
-    if (blobs != NULL && location_names(blobs, "", arena, &names, &n_names, &unused))
+    struct location *location = location_of_directory(directory, &unused);
+    if (location != NULL && location_names(location, "", arena, &names, &n_names, &unused))
         for (size_t i = 0; i < n_names; i++)
             found |= text_ends_with(names[i], ".incomplete");
-    location_close(blobs);
+    location_close(location);
     arena_free(arena);
     return found;
+}
+
+/* Where the hub's client keeps what it has of a file while it downloads: of a snapshot, among the blobs of its
+ * repository; where the user has said to which directory, in a folder of that, by the folder of the file. */
+static const char *unfinished_of(const char *directory, const char *folder, struct arena *arena)
+{
+    bool is_snapshot;
+    hub_cache_model_name(arena, directory, &is_snapshot);
+    if (is_snapshot && has_unfinished(arena_printf(arena, "%s/../../blobs", directory)))
+        return "*.incomplete among the blobs";
+    if (has_unfinished(arena_printf(arena, "%s/.cache/huggingface/download/%s", directory, folder)))
+        return "*.incomplete in .cache/huggingface/download";
+    return NULL;
+}
+
+/* The directory may be a folder of what is downloaded. */
+static const char *find_unfinished(const struct input *input, struct arena *arena)
+{
+    char *path = arena_strdup(arena, input->path);
+    const char *found = unfinished_of(input->path, "", arena);
+    return found != NULL ? found : unfinished_of(arena_printf(arena, "%s/..", input->path), basename(path), arena);
+}
+
+bool unread_add_half_download(const struct input *input, struct error *error)
+{
+    struct error missing = *error;
+    struct arena *arena = arena_new();
+    const char *found = find_unfinished(input, arena), *advice = "let 'hf download' finish it";
+    for (size_t i = 0; i < input->n_names && found == NULL; i++) {
+        const char *kind = kind_of_name(input->names[i]);
+        if (kind == NULL || !text_starts_with(kind, "half a download"))
+            continue;
+        found = input->names[i];
+        advice = "let it finish";
+    }
+    if (found != NULL)
+        error_set(error, "%s; half a download (%s): %s", missing.message, found, advice);
+    arena_free(arena);
+    return false;
 }
 
 static bool explain_directory(const struct input *input, struct error *error)
@@ -114,10 +151,8 @@ static bool explain_directory(const struct input *input, struct error *error)
             return error_set(error, "%s: no checkpoint that wfs can read is in this directory; %s is %s", input->path,
                              input->names[i], kind);
     }
-    if (is_half_loaded(input))
-        return error_set(error, "%s: half a download (*.incomplete among the blobs); let 'hf download' finish it",
-                         input->path);
-    return error_set(error, "%s: no checkpoint that wfs can read is in this directory", input->path);
+    error_set(error, "%s: no checkpoint that wfs can read is in this directory", input->path);
+    return unread_add_half_download(input, error);
 }
 
 bool unread_explain(const struct input *input, struct error *error)

@@ -10,5 +10,9 @@ bool unread_check_content(const struct input *input, struct error *error);
 /* The same for a text, which no format takes for sure. */
 bool unread_check_text(const struct input *input, struct error *error);
 
+/* Adds to an error about a file that is missing that there is half a download, of the directory or of what it is a
+ * folder of, where there is one; returns false. */
+bool unread_add_half_download(const struct input *input, struct error *error);
+
 /* Sets the error for an input that no format takes; returns false. */
 bool unread_explain(const struct input *input, struct error *error);

@@ -9,6 +9,7 @@
 #include "formats/format.h"
 #include "formats/huggingface/index.h"
 #include "formats/shard_name.h"
+#include "formats/unread.h"
 
 #include <string.h>
 
@@ -173,9 +174,11 @@ static bool check_set(struct arena *arena, const struct input *input, const stru
     for (unsigned number = 1; number <= first.count; number++) {
         const char *name = arena_printf(arena, "%.*s-%05u-of-%05u%s", (int)first.stem_length, shards->names[0], number,
                                         first.count, first.suffix);
-        if (number > shards->n_names || strcmp(shards->names[number - 1], name) != 0)
-            return error_set(error, "%s: %s is missing: %zu of %u shards are there", input->path, name, shards->n_names,
-                             first.count);
+        if (number <= shards->n_names && strcmp(shards->names[number - 1], name) == 0)
+            continue;
+        error_set(error, "%s: %s is missing: %zu of %u shards are there", input->path, name, shards->n_names,
+                  first.count);
+        return unread_add_half_download(input, error);
     }
     return true;
 }
@@ -240,6 +243,15 @@ static bool read_shard(struct checkpoint *checkpoint, struct source *shard, cons
     return format != NULL && format->read_file(checkpoint, shard, checkpoint->tensors, options, error);
 }
 
+/* A shard that cannot be opened. */
+static bool explain_missing(const struct input *input, const struct shard_index *index, const char *name,
+                            struct error *error)
+{
+    if (index->name != NULL)
+        error_prefix(error, "%s", index->name);
+    return !input_has(input, name) && unread_add_half_download(input, error);
+}
+
 static bool read_shards(struct checkpoint *checkpoint, const struct input *input, const struct shard_index *index,
                         struct shards *shards, const struct open_options *options, struct error *error)
 {
@@ -247,7 +259,7 @@ static bool read_shards(struct checkpoint *checkpoint, const struct input *input
     for (size_t i = 0; i < shards->n_names; i++) {
         struct source *shard = location_open(input->location, shards->names[i], error);
         if (shard == NULL)
-            return index->name != NULL ? error_prefix(error, "%s", index->name) : false;
+            return explain_missing(input, index, shards->names[i], error);
         if (!read_shard(checkpoint, shard, options, error))
             return false;
         shards->first_tensors[i + 1] = checkpoint->tensors->n_tensors;

@@ -276,12 +276,22 @@ bool legacy_read(struct checkpoint *checkpoint, struct source *file, struct tens
     return good;
 }
 
+/* Any file may begin with the two bytes that a pickle begins with. */
+static bool explain_pickle(const struct pickle *pickle, const char *place, struct error *error)
+{
+    struct error reason = *error;
+    if (pickle->harmful)
+        return error_prefix(error, "%s", place);
+    return error_set(error, "%s: begins as a pickle, and cannot be read as one: %s; is it whole, and a checkpoint?",
+                     place, reason.message);
+}
+
 static bool add_plain(struct torch_container *container, struct pickle *pickle, size_t length, struct arena *scratch,
                       const struct open_options *options, struct error *error)
 {
     size_t before = container->tensors->n_tensors;
     if (!pickle_read(pickle, container->pickle_bytes, length, scratch, NULL, error))
-        return error_prefix(error, "%s", container->place);
+        return explain_pickle(pickle, container->place, error);
     if (pickle->persistent.n > 0)
         return torch_refuse(container, pickle->persistent.nodes[0], error, "a persistent id in a plain pickle");
     if (pickle->length != length && !options->allow_trailing)

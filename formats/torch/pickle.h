@@ -110,6 +110,7 @@ struct pickle {
     struct pickle_foreign foreign[PICKLE_MAX_FOREIGN];
     unsigned n_foreign;
     struct pickle_items persistent; /* all PERSISTENT nodes, in the order of the pickle */
+    bool harmful;                   /* it is refused since it calls what is not data */
 };
 
 /* Reads the pickle at `bytes`. The error starts with the offset of the opcode at fault and its name. *ret_truncated

@@ -126,6 +126,7 @@ struct pickle_node *machine_items(struct machine *machine, enum pickle_kind kind
 
 bool machine_refuse_harmful(struct machine *machine, const struct pickle_node *global)
 {
+    machine->pickle->harmful = true;
     return machine_fail(machine, " of %s.%s: not data; unpickling would run it", global->global.module,
                         global->global.name);
 }

@@ -182,6 +182,48 @@ static void many_shards(size_t n_shards, bool accepted)
         CHECK_TEXT(text, INDEX ": 4097 shards are more than 4096");
 }
 
+/* A shard that is missing, and what is there of it: beside the others, where the hub's client keeps it, or, of a
+ * folder, where it keeps that of the whole. */
+static void half_downloads(void)
+{
+    static const char beside[] =
+        "half: " SHARD_2 " is missing: 1 of 2 shards are there; half a download (" SHARD_2 ".part): let it finish";
+    static const char index[] = "{\"weight_map\":{\"a\":\"" SHARD_1 "\",\"c\":\"" SHARD_2 "\"}}";
+    static const char missing[] = INDEX ": " SHARD_2 ": No such file or directory";
+    char expected[512];
+    write_shard("half/" SHARD_1, "a b");
+    CHECK_TEXT(outcome("half", &usual), "half: " SHARD_2 " is missing: 1 of 2 shards are there");
+    files_write_text("half/" SHARD_2 ".part", "x");
+    CHECK_TEXT(outcome("half", &usual), beside);
+    remove("half/" SHARD_2 ".part");
+    files_write_text("half/" INDEX, index);
+    CHECK_TEXT(outcome("half", &usual), missing);
+    files_write_text("half/.cache/huggingface/download/x=.0.incomplete", "x");
+    snprintf(expected, sizeof expected,
+             "%s; half a download (*.incomplete in .cache/huggingface/download): let 'hf download' finish it", missing);
+    CHECK_TEXT(outcome("half", &usual), expected);
+
+    write_shard("whole/unet/" SHARD_1, "a b");
+    files_write_text("whole/unet/" INDEX, index);
+    files_write_text("whole/.cache/huggingface/download/vae/x=.0.incomplete", "x");
+    CHECK_TEXT(outcome("whole/unet", &usual), missing);
+    files_write_text("whole/.cache/huggingface/download/unet/x=.0.incomplete", "x");
+    CHECK_TEXT(outcome("whole/unet", &usual), expected);
+
+    write_shard("models--o--n/snapshots/r/" SHARD_1, "a b");
+    write_shard("models--o--n/snapshots/r/unet/" SHARD_1, "a b");
+    files_write_text("models--o--n/snapshots/r/" INDEX, index);
+    files_write_text("models--o--n/snapshots/r/unet/" INDEX, index);
+    CHECK_TEXT(outcome("models--o--n/snapshots/r", &usual), missing);
+    files_write_text("models--o--n/blobs/0.incomplete", "x");
+    snprintf(expected, sizeof expected,
+             "%s; half a download (*.incomplete among the blobs): let 'hf download' finish it", missing);
+    CHECK_TEXT(outcome("models--o--n/snapshots/r", &usual), expected);
+    CHECK_TEXT(outcome("models--o--n/snapshots/r/unet", &usual), expected);
+    files_link("models--o--n/snapshots/r/" SHARD_2, "../../blobs/0");
+    CHECK_TEXT(outcome("models--o--n/snapshots/r", &usual), missing); /* a link that leads nowhere is something else */
+}
+
 static void kinds_of_weights(void)
 {
     static const struct open_options as_safetensors = {.format = "safetensors"}, as_torch = {.format = "torch"},
@@ -280,6 +322,7 @@ int main(void)
     many_shards(4097, false);
     kinds_of_weights();
     names_of_diffusers();
+    half_downloads();
     metadata();
     different_metadata();
     files_remove();

@@ -251,6 +251,9 @@ static void check_others(void)
     }
     static const char *const plain[][2] = {
         {"\x80\x02N.", "x.pt: a pickle without tensors"},
+        {"\x80\x02N\xff",
+         "x.pt: begins as a pickle, and cannot be read as one: offset 3: the pickle holds 0xff, which is not "
+         "an opcode; is it whole, and a checkpoint?"},
         {"\x80\x02I1\nQ.", "x.pt: offset 5: a persistent id in a plain pickle"},
         {"\x80\x02"
          "cos\nsystem\n)R.",

@@ -68,6 +68,7 @@ static int run(const struct invocation *invocation)
                             : command_open(invocation->arguments[0], invocation->options);
     if (tree == NULL)
         return EXIT_BAD_INPUT;
+    tree_on_checkpoint(tree, NULL, NULL); /* what the page says need not be said besides */
     if (!invocation->flags[FLAG_QUANTIZATION]) {
         print_page(tree, invocation->flags[FLAG_ALL], invocation->flags[FLAG_JSON], colour);
     } else if (!print_quantizations(tree_checkpoint(tree), &tree_options(tree)->quantize, &quantization_page, &error)) {

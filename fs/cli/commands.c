@@ -47,6 +47,14 @@ struct checkpoint *command_open_checkpoint(const char *source, const struct opti
     return checkpoint;
 }
 
+/* Said where somebody looks into a component. */
+static void report_failure(void *unused, const struct checkpoint *checkpoint)
+{
+    (void)unused;
+    if (checkpoint->failure != NULL)
+        report("%s: %s", checkpoint->model_name, checkpoint->failure);
+}
+
 static struct tree *open_tree(const char *source, const struct options *opening, const struct options *options)
 {
     struct error error;
@@ -55,7 +63,9 @@ static struct tree *open_tree(const char *source, const struct options *opening,
     if (tree == NULL) {
         report("%s", error.message);
         checkpoint_close(checkpoint);
+        return NULL;
     }
+    tree_on_checkpoint(tree, report_failure, NULL);
     return tree;
 }
 

@@ -19,7 +19,9 @@ enum {
     NOTE_LINES = 2,
     LINE_LINES = 2,
     PARTS_LINES = 3,
-    COMPONENT_LINES = 3,
+    SHOWN_COMPONENTS = 5,
+    SHOWN_MODULES = 2,
+    COMPONENT_LINES = 2,
 };
 
 struct page {
@@ -169,12 +171,19 @@ static void print_ignored(const struct page *page, const struct checkpoint *chec
 
 static void print_components(const struct page *page, struct tree *tree)
 {
-    const struct components *components = tree_checkpoint(tree)->components;
-    for (size_t i = 0; components != NULL && i < components->count; i++) {
+    const struct checkpoint *checkpoint = tree_checkpoint(tree);
+    const struct components *components = checkpoint->components;
+    bool is_pipeline = checkpoint->n_sources == 0;
+    size_t count = components != NULL ? components->count : 0, n_shown = count;
+    if (page->columns != 0 && count > (is_pipeline ? SHOWN_COMPONENTS : SHOWN_MODULES))
+        n_shown = is_pipeline ? SHOWN_COMPONENTS : SHOWN_MODULES;
+    for (size_t i = 0; i < n_shown; i++) {
         struct buffer text = {0};
         component_text(tree, &components->items[i], &text);
-        print_labelled(page, i == 0 ? "components" : "", &text, COMPONENT_LINES);
+        print_labelled(page, i == 0 ? "components" : "", &text, is_pipeline ? COMPONENT_LINES : 1);
     }
+    if (n_shown < count)
+        printf("%*s%zu more; --all shows them\n", LABEL, "", count - n_shown);
 }
 
 static void print_read(const struct page *page, const struct checkpoint *checkpoint)

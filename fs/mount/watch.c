@@ -53,6 +53,8 @@ static void watch_source(struct watch *watch, struct watched_group *group, const
 static void watch_checkpoint(void *context, const struct checkpoint *checkpoint)
 {
     struct watch *watch = context;
+    if (checkpoint->failure != NULL)
+        report("%s: %s", checkpoint->model_name, checkpoint->failure);
     struct origin weights = origin_of_weights(checkpoint);
     struct watched_group *group =
         memory_alloc(sizeof *group + (weights.n_sources + checkpoint->n_side_files) * sizeof *group->watched);

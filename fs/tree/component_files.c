@@ -5,11 +5,12 @@
  * their own hf/ is: its loader takes them from there. */
 #include "fs/tree/component_files.h"
 
-#include "base/report.h"
 #include "fs/tree/content.h"
+#include "fs/tree/content_options.h"
 
 struct shown_component {
     struct tree *tree;
+    const struct content_options *options;
     const struct component *component;
     struct checkpoint *checkpoint; /* once it has been opened */
 };
@@ -18,8 +19,7 @@ struct shown_component {
 static struct tree *make_tree(struct shown_component *shown, const struct error *failure, struct error *error)
 {
     shown->checkpoint = checkpoint_open_component(tree_checkpoint(shown->tree), shown->component, failure, error);
-    struct tree *tree =
-        shown->checkpoint != NULL ? tree_new(shown->checkpoint, tree_options(shown->tree), error) : NULL;
+    struct tree *tree = shown->checkpoint != NULL ? tree_new(shown->checkpoint, shown->options, error) : NULL;
     if (tree == NULL)
         checkpoint_close(shown->checkpoint);
     shown->checkpoint = tree != NULL ? shown->checkpoint : NULL;
@@ -33,7 +33,6 @@ static struct tree *open(const void *context, struct error *error)
     struct tree *tree = make_tree(shown, NULL, &failure);
     if (tree != NULL)
         return tree;
-    report("%s: %s", shown->component->name, failure.message);
     checkpoint_note(tree_checkpoint(shown->tree), "%s: nothing can be made of its weights: %s", shown->component->name,
                     failure.message);
     return make_tree(shown, &failure, error);
@@ -59,14 +58,22 @@ static void add_to_hf(struct tree *tree, const char *name)
         tree_add_part_of_branch(tree, hf, name, component.id, "hf");
 }
 
+/* A layout is for one model: that which has modules, not them. */
 static bool add(struct tree *tree, struct error *error)
 {
-    (void)error;
     const struct checkpoint *checkpoint = tree_checkpoint(tree);
     const struct components *components = checkpoint->components;
-    for (size_t i = 0; components != NULL && i < components->count; i++) {
+    if (components == NULL)
+        return true;
+    struct content_options *options = arena_copy(tree_arena(tree), tree_options(tree), sizeof *options);
+    if (checkpoint->n_sources == 0 && options->layouts.count != 0) {
+        components_ask_for_one(components, error);
+        return error_prefix(error, "option layout");
+    }
+    options->layouts = (struct layout_requests){0};
+    for (size_t i = 0; i < components->count; i++) {
         struct shown_component *shown = arena_alloc(tree_arena(tree), sizeof *shown);
-        *shown = (struct shown_component){tree, &components->items[i], NULL};
+        *shown = (struct shown_component){tree, options, &components->items[i], NULL};
         tree_on_free(tree, close, shown);
         if (!tree_add_branch(tree, TREE_ROOT, components->items[i].name, open, shown))
             checkpoint_note(checkpoint, "%s is hidden by what is shown under that name", components->items[i].name);

@@ -176,6 +176,7 @@ END
     "$WFS" ls -o format=torch "$PIPELINE" vae/model.gguf
     fails 1 "option lora: $PIPELINE: a pipeline of 3 models (model_index.json): text_encoder, unet, vae; name one" \
         "$WFS" ls -o "lora=$OUT" "$PIPELINE"
+    fails 1 "option layout: $PIPELINE: a pipeline of 3 models" "$WFS" ls -o shards=vllm:tp=2 "$PIPELINE"
     fails 1 "a pipeline of 3 models" "$WFS" info --quantization "$PIPELINE"
     fails 2 "a pipeline of 3 models" "$WFS" diff "$PIPELINE" "$PIPELINE/unet"
     fails 1 "there is no 'model.gguf'; the components are text_encoder, unet, vae" "$WFS" cat "$PIPELINE" model.gguf

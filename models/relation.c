@@ -252,7 +252,7 @@ static bool condition_holds(const struct question *question, const char *conditi
 static bool holds(const struct question *question, const struct relation_row *row,
                   const uint64_t numbers[PATTERN_NUMBERS])
 {
-    if (question->direction == BACKWARD && (row->forward_only || row->there == NULL))
+    if (question->direction == BACKWARD ? row->forward_only || row->there == NULL : row->backward_only)
         return false;
     for (const char *at = row->when; at != NULL && *at != '\0'; at += strspn(at, " ")) {
         size_t length = strcspn(at, " "), sign = *at == '!';

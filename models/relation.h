@@ -39,8 +39,9 @@ struct relation_row {
      * layer is not one of those that are counted. "has:blk.{}.attn_norm_2" and "!has:...": on the way back only,
      * whether the set has that tensor, whole or with one of the suffixes; forward, and without a set, both hold. */
     const char *when;
-    bool forward_only; /* another name of what another row writes */
-    bool first_counts; /* of the tensors that lead to one name by such rows, the first one counts */
+    bool forward_only;  /* another name of what another row writes */
+    bool backward_only; /* what older versions wrote in its place */
+    bool first_counts;  /* of the tensors that lead to one name by such rows, the first one counts */
 };
 
 /* A row as it is used. */

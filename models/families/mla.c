@@ -10,6 +10,7 @@ const struct relation_row mla_tensors[] = {
     {"model.layers.{}.self_attn.kv_a_layernorm", "blk.{}.attn_kv_a_norm"},
     {"model.layers.{}.self_attn.kv_b_proj", "blk.{}.attn_k_b, blk.{}.attn_v_b",
      "(kv_head (nope + value)) c -> kv_head c nope, kv_head value c", "kv_head"},
+    {"model.layers.{}.self_attn.kv_b_proj", "blk.{}.attn_kv_b", .backward_only = true}, /* until April 2025 */
     {0},
 };
 

@@ -27,6 +27,10 @@ const struct relation_row sparse_moe_tensors[] = {
     {"model.layers.{}.block_sparse_moe.experts.{expert}.w1", "blk.{}.ffn_gate_exps", .parallel = "row"},
     {"model.layers.{}.block_sparse_moe.experts.{expert}.w2", "blk.{}.ffn_down_exps", .parallel = "column"},
     {"model.layers.{}.block_sparse_moe.experts.{expert}.w3", "blk.{}.ffn_up_exps", .parallel = "row"},
+    /* until April 2024, an expert each */
+    {"model.layers.{}.block_sparse_moe.experts.{expert}.w1", "blk.{}.ffn_gate.{expert}", .backward_only = true},
+    {"model.layers.{}.block_sparse_moe.experts.{expert}.w2", "blk.{}.ffn_down.{expert}", .backward_only = true},
+    {"model.layers.{}.block_sparse_moe.experts.{expert}.w3", "blk.{}.ffn_up.{expert}", .backward_only = true},
     {0},
 };
 

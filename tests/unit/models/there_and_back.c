@@ -130,7 +130,7 @@ static bool is_tried(const struct trial *trial, const struct relation_entry *ent
             if (text_starts_with(trial->conditions[i], "has:") && (trial->truth >> i & 1) == 0 &&
                 strcmp(trial->conditions[i] + 4, entry->names[BACKWARD][j]) == 0)
                 return false;
-    return row->there != NULL && !row->forward_only;
+    return row->there != NULL && !row->forward_only && !row->backward_only;
 }
 
 /* Whether what is said to be there is made by a row. */
@@ -378,7 +378,7 @@ static void try_all_conditions(const struct family *family)
     }
     for (unsigned i = 0; i < trial.relation->n_entries; i++) {
         const struct relation_row *row = trial.relation->entries[i].row;
-        CHECK_NAMED(trial.tried[i] || row->there == NULL || row->forward_only, row->here);
+        CHECK_NAMED(trial.tried[i] || row->there == NULL || row->forward_only || row->backward_only, row->here);
     }
     arena_free(trial.arena);
 }

@@ -26,7 +26,7 @@ static int64_t token_id(const struct stored_vocab *vocab, const char *key)
     return gguf_get_u64(vocab->kvs, key, &id) && id < vocab->n_tokens ? (int64_t)id : NO_TOKEN;
 }
 
-/* Rows of the embedding that no token has. */
+/* Rows of the embedding that no token has, whose name has that number. */
 static bool is_padding(const struct token *token, uint64_t id)
 {
     char text[32];
@@ -35,6 +35,26 @@ static bool is_padding(const struct token *token, uint64_t id)
     size_t mark = token->length > length && memcmp(token->text, block, 3) == 0 ? 3 : 0;
     return token->type == TOKEN_UNUSED && token->length == mark + length &&
            memcmp(token->text + mark, text, length) == 0;
+}
+
+static const char *text_of(const struct gguf_kvs *kvs, const char *key, struct arena *arena)
+{
+    struct error absent;
+    size_t length;
+    return gguf_get_string(kvs, key, arena, &length, &absent);
+}
+
+/* A Unigram vocabulary of another architecture than T5's: XLM-RoBERTa and its kin have ids in another order than their
+ * SentencePiece model. */
+static bool is_like_xlmr(const struct gguf_kvs *kvs)
+{
+    struct arena *arena = arena_new();
+    const char *model = text_of(kvs, "tokenizer.ggml.model", arena),
+               *architecture = text_of(kvs, "general.architecture", arena);
+    bool is_t5 = architecture != NULL && text_starts_with(architecture, "t5");
+    bool is_unigram = model != NULL && strcmp(model, "t5") == 0;
+    arena_free(arena);
+    return is_unigram && !is_t5;
 }
 
 static bool load_tokens(struct stored_vocab *vocab, struct error *error)
@@ -61,9 +81,54 @@ static bool load_tokens(struct stored_vocab *vocab, struct error *error)
         token->type = has_types && gguf_array_i64(&types, i, &type) ? (enum token_type)type : TOKEN_NORMAL;
         token->score = has_scores && gguf_array_f64(&scores, i, &score) ? (float)score : 0;
     }
-    while (vocab->n_tokens > 0 && is_padding(&vocab->tokens[vocab->n_tokens - 1], vocab->n_tokens - 1))
-        vocab->n_tokens--;
     return true;
+}
+
+static bool token_text_is(const struct token *token, const char *text)
+{
+    return token->length == strlen(text) && memcmp(token->text, text, token->length) == 0;
+}
+
+static void drop_padding(struct stored_vocab *vocab)
+{
+    uint64_t n = vocab->n_tokens;
+    while (n > 0 && is_padding(&vocab->tokens[n - 1], n - 1))
+        n--;
+    vocab->n_tokens = n;
+}
+
+/* The names of unused tokens have the number before, since all moved by one; and after its pieces XLM-RoBERTa has a
+ * mask, which is one of them unless the GGUF knows it. */
+static void drop_moved_padding(struct stored_vocab *vocab)
+{
+    static const char mask[] = "<mask>";
+    uint64_t n = vocab->n_tokens;
+    while (n > 1 && is_padding(&vocab->tokens[n - 1], n - 2))
+        n--;
+    if (n > 0 && n < vocab->n_tokens && !token_text_is(&vocab->tokens[n - 1], mask))
+        vocab->tokens[n++] = (struct token){mask, sizeof mask - 1, 0, TOKEN_CONTROL};
+    vocab->n_tokens = n;
+}
+
+/* Whether the four tokens that the converter puts before the pieces are there. */
+static bool has_xlmr_order(const struct stored_vocab *vocab)
+{
+    static const char *const front[] = {"<s>", "<pad>", "</s>", "<unk>"};
+    for (size_t i = 0; i < sizeof front / sizeof *front; i++)
+        if (i >= vocab->n_tokens || !token_text_is(&vocab->tokens[i], front[i]))
+            return false;
+    return true;
+}
+
+/* What is not among the keys has the id that it has in all of them. */
+static void set_xlmr_ids(struct stored_vocab *vocab)
+{
+    uint64_t last = vocab->n_tokens - 1; /* there are four at least */
+    int64_t *const ids[] = {&vocab->bos, &vocab->padding, &vocab->eos, &vocab->unknown};
+    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
+        if (*ids[i] == NO_TOKEN)
+            *ids[i] = (int64_t)i;
+    vocab->mask = token_text_is(&vocab->tokens[last], "<mask>") ? (int64_t)last : NO_TOKEN;
 }
 
 static bool load(struct stored_vocab *vocab, struct error *error)
@@ -76,15 +141,29 @@ static bool load(struct stored_vocab *vocab, struct error *error)
     vocab->pre = gguf_get_string(vocab->kvs, "tokenizer.ggml.pre", vocab->arena, &length, &absent);
     if (vocab->pre == NULL)
         vocab->pre = "";
+    vocab->is_xlmr = is_like_xlmr(vocab->kvs) && has_xlmr_order(vocab);
+    if (vocab->is_xlmr)
+        drop_moved_padding(vocab);
+    drop_padding(vocab);
     vocab->bos = token_id(vocab, "tokenizer.ggml.bos_token_id");
     vocab->eos = token_id(vocab, "tokenizer.ggml.eos_token_id");
     vocab->unknown = token_id(vocab, "tokenizer.ggml.unknown_token_id");
     vocab->separator = token_id(vocab, "tokenizer.ggml.seperator_token_id");
     vocab->padding = token_id(vocab, "tokenizer.ggml.padding_token_id");
     vocab->mask = token_id(vocab, "tokenizer.ggml.mask_token_id");
+    if (vocab->is_xlmr)
+        set_xlmr_ids(vocab);
     for (uint64_t i = 0; i < vocab->n_tokens && strcmp(vocab->model, "llama") == 0; i++)
         vocab->has_scores |= vocab->tokens[i].type == TOKEN_NORMAL && vocab->tokens[i].score != TOKEN_NO_PIECE;
     return true;
+}
+
+/* The masks of RoBERTa, ModernBERT and XLM-RoBERTa take the space before them. */
+static bool strips_left(const struct stored_vocab *vocab, uint64_t id)
+{
+    const struct token *token = &vocab->tokens[id];
+    return (int64_t)id == vocab->mask && (vocab->is_xlmr || strcmp(vocab->model, "gpt2") == 0) &&
+           (token_text_is(token, "<mask>") || token_text_is(token, "[MASK]"));
 }
 
 static void write_added_tokens(const struct stored_vocab *vocab, struct json_writer *writer)
@@ -98,7 +177,7 @@ static void write_added_tokens(const struct stored_vocab *vocab, struct json_wri
         json_put_number(writer, "id", i);
         json_put_text_n(writer, "content", token->text, token->length);
         json_put_bool(writer, "single_word", false);
-        json_put_bool(writer, "lstrip", false);
+        json_put_bool(writer, "lstrip", strips_left(vocab, i));
         json_put_bool(writer, "rstrip", false);
         json_put_bool(writer, "normalized", false);
         json_put_bool(writer, "special", token->type != TOKEN_USER_DEFINED);
@@ -231,11 +310,11 @@ static bool is_named_in_config(const struct stored_vocab *vocab, const char *key
     return false;
 }
 
-static void put_token_text(const struct stored_vocab *vocab, const char *name, const char *key,
+/* The token of a key by its name. XLM-RoBERTa's have theirs by their places. */
+static void put_token_text(const struct stored_vocab *vocab, const char *name, const char *key, int64_t id,
                            struct json_writer *writer)
 {
-    int64_t id = token_id(vocab, key);
-    if (id != NO_TOKEN && is_named_in_config(vocab, key))
+    if (id != NO_TOKEN && (vocab->is_xlmr || is_named_in_config(vocab, key)))
         json_put_text_n(writer, name, vocab->tokens[id].text, vocab->tokens[id].length);
 }
 
@@ -244,27 +323,36 @@ static bool is_bert(const struct stored_vocab *vocab)
     return strcmp(vocab->model, "bert") == 0;
 }
 
-/* The tokens with a meaning, in the order of their names: from bos_token or cls_token on, up to mask_token, and after
- * it. */
+/* The tokens with a meaning, in the order of their names: bos_token; from cls_token on, up to mask_token; and after it.
+ */
 static void put_first_name(const struct stored_vocab *vocab, struct json_writer *writer)
 {
-    put_token_text(vocab, is_bert(vocab) ? "cls_token" : "bos_token", "tokenizer.ggml.bos_token_id", writer);
+    if (!is_bert(vocab))
+        put_token_text(vocab, "bos_token", "tokenizer.ggml.bos_token_id", vocab->bos, writer);
 }
 
 static void put_middle_names(const struct stored_vocab *vocab, struct json_writer *writer)
 {
+    if (is_bert(vocab) || vocab->is_xlmr)
+        put_token_text(vocab, "cls_token", "tokenizer.ggml.bos_token_id", vocab->bos, writer);
     if (!is_bert(vocab))
-        put_token_text(vocab, "eos_token", "tokenizer.ggml.eos_token_id", writer);
-    put_token_text(vocab, "mask_token", "tokenizer.ggml.mask_token_id", writer);
+        put_token_text(vocab, "eos_token", "tokenizer.ggml.eos_token_id", vocab->eos, writer);
+    put_token_text(vocab, "mask_token", "tokenizer.ggml.mask_token_id", vocab->mask, writer);
 }
 
 static void put_last_names(const struct stored_vocab *vocab, struct json_writer *writer)
 {
     bool has_separator = vocab->separator != NO_TOKEN;
-    put_token_text(vocab, "pad_token", "tokenizer.ggml.padding_token_id", writer);
-    if (is_bert(vocab))
+    put_token_text(vocab, "pad_token", "tokenizer.ggml.padding_token_id", vocab->padding, writer);
+    if (is_bert(vocab) || vocab->is_xlmr)
         put_token_text(vocab, "sep_token",
-                       has_separator ? "tokenizer.ggml.seperator_token_id" : "tokenizer.ggml.eos_token_id", writer);
+                       has_separator ? "tokenizer.ggml.seperator_token_id" : "tokenizer.ggml.eos_token_id",
+                       has_separator ? vocab->separator : vocab->eos, writer);
+}
+
+static void put_unknown_name(const struct stored_vocab *vocab, struct json_writer *writer)
+{
+    put_token_text(vocab, "unk_token", "tokenizer.ggml.unknown_token_id", vocab->unknown, writer);
 }
 
 /* Tokens that are pieces of a SentencePiece model besides are left to it. */
@@ -279,7 +367,7 @@ static void write_decoder(const struct stored_vocab *vocab, struct json_writer *
         snprintf(id, sizeof id, "%" PRIu64, i);
         json_begin_object(writer, id);
         json_put_text_n(writer, "content", token->text, token->length);
-        json_put_bool(writer, "lstrip", false);
+        json_put_bool(writer, "lstrip", strips_left(vocab, i));
         json_put_bool(writer, "normalized", false);
         json_put_bool(writer, "rstrip", false);
         json_put_bool(writer, "single_word", false);
@@ -328,11 +416,8 @@ static bool write_config(const struct stored_vocab *vocab, struct buffer *out, s
     put_flag(vocab, "add_eos_token", "tokenizer.ggml.add_eos_token", &writer);
     put_flag(vocab, "add_prefix_space", "tokenizer.ggml.add_space_prefix", &writer);
     write_decoder(vocab, &writer);
-    if (!is_bert(vocab))
-        put_first_name(vocab, &writer);
+    put_first_name(vocab, &writer);
     json_put_bool(&writer, "clean_up_tokenization_spaces", false);
-    if (is_bert(vocab))
-        put_first_name(vocab, &writer);
     put_middle_names(vocab, &writer);
     json_begin_object(&writer, "extra_special_tokens");
     json_end(&writer);
@@ -340,7 +425,7 @@ static bool write_config(const struct stored_vocab *vocab, struct buffer *out, s
     put_model_max_length(vocab, &writer);
     put_last_names(vocab, &writer);
     json_put_text(&writer, "tokenizer_class", "PreTrainedTokenizerFast");
-    put_token_text(vocab, "unk_token", "tokenizer.ggml.unknown_token_id", &writer);
+    put_unknown_name(vocab, &writer);
     json_end(&writer);
     buffer_append_text(out, "\n");
     return true;
@@ -354,7 +439,7 @@ static bool write_special_map(const struct stored_vocab *vocab, struct buffer *o
     put_first_name(vocab, &writer);
     put_middle_names(vocab, &writer);
     put_last_names(vocab, &writer);
-    put_token_text(vocab, "unk_token", "tokenizer.ggml.unknown_token_id", &writer);
+    put_unknown_name(vocab, &writer);
     json_end(&writer);
     buffer_append_text(out, "\n");
     return true;
@@ -375,13 +460,6 @@ static bool write_chat_template(const struct stored_vocab *vocab, struct buffer 
     return true;
 }
 
-static const char *text_of(const struct gguf_kvs *kvs, const char *key, struct arena *arena)
-{
-    struct error absent;
-    size_t length;
-    return gguf_get_string(kvs, key, arena, &length, &absent);
-}
-
 /* A vocabulary that came from a tokenizer.json alone has one score for all: a SentencePiece model of it would be
  * another one. */
 static bool has_scores(const struct gguf_kvs *kvs)
@@ -389,14 +467,17 @@ static bool has_scores(const struct gguf_kvs *kvs)
     return gguf_kvs_find(kvs, "tokenizer.ggml.scores") != NULL;
 }
 
-/* XLM-RoBERTa and its kin have ids in another order than their SentencePiece model: tokenizer.json has them. */
-static bool has_own_order(const struct gguf_kvs *kvs)
+static bool is_t5(const struct gguf_kvs *kvs)
 {
-    struct arena *arena = arena_new();
-    const char *architecture = text_of(kvs, "general.architecture", arena);
-    bool is_t5 = architecture != NULL && text_starts_with(architecture, "t5");
-    arena_free(arena);
-    return is_t5 && has_scores(kvs);
+    return has_scores(kvs) && !is_like_xlmr(kvs);
+}
+
+/* One that came from a tokenizer.json alone has no prefix, and other flags than its SentencePiece model had. */
+static bool is_xlmr(const struct gguf_kvs *kvs)
+{
+    bool adds_prefix = true;
+    gguf_get_bool(kvs, "tokenizer.ggml.add_space_prefix", &adds_prefix);
+    return has_scores(kvs) && is_like_xlmr(kvs) && adds_prefix;
 }
 
 const struct rebuilt_file rebuilt_files[] = {
@@ -406,7 +487,9 @@ const struct rebuilt_file rebuilt_files[] = {
     {"tokenizer.json", "llama", rebuild_spm_json, NULL},
     {"tokenizer.model", "llama", rebuild_spm_model, has_scores},
     {"tokenizer.json", "t5", rebuild_unigram_json, has_scores},
-    {"spiece.model", "t5", rebuild_spm_model, has_own_order},
+    {"spiece.model", "t5", rebuild_spm_model, is_t5},
+    {"sentencepiece.bpe.model", "t5", rebuild_xlmr_model, is_xlmr},
+    {"tokenizer.json", "gemma4", rebuild_spm_json, NULL},
     {"tokenizer.json", "bert", rebuild_wordpiece_json, NULL},
     {"vocab.txt", "bert", rebuild_wordpiece_text, NULL},
     {"tokenizer_config.json", NULL, write_config, NULL},
@@ -492,6 +575,8 @@ bool rebuilt_file_write(const struct rebuilt_file *file, const struct gguf_kvs *
     bool written = load(&vocab, error);
     if (written && strcmp(vocab.model, "llama") == 0)
         restore_blocks(&vocab);
+    if (written && strcmp(vocab.model, "gemma4") == 0)
+        written = rebuild_find_added(&vocab, error);
     written = written && file->write(&vocab, out, error);
     arena_free(vocab.arena);
     return written;

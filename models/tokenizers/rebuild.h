@@ -24,6 +24,7 @@ struct stored_vocab {
     struct token *tokens;
     uint64_t n_tokens; /* without the padding at the end */
     bool has_scores;   /* of a SentencePiece BPE: those of its pieces */
+    bool is_xlmr;      /* a Unigram model with the order and the special tokens of XLM-RoBERTa */
 
     /* Of the tokens with a meaning, or NO_TOKEN. */
     int64_t bos, eos, unknown, separator, padding, mask;
@@ -61,6 +62,7 @@ bool rebuild_bpe_vocab(const struct stored_vocab *vocab, struct buffer *out, str
 bool rebuild_bpe_merges(const struct stored_vocab *vocab, struct buffer *out, struct error *error);
 bool rebuild_spm_json(const struct stored_vocab *vocab, struct buffer *out, struct error *error);
 bool rebuild_spm_model(const struct stored_vocab *vocab, struct buffer *out, struct error *error);
+bool rebuild_xlmr_model(const struct stored_vocab *vocab, struct buffer *out, struct error *error);
 bool rebuild_unigram_json(const struct stored_vocab *vocab, struct buffer *out, struct error *error);
 bool rebuild_wordpiece_json(const struct stored_vocab *vocab, struct buffer *out, struct error *error);
 bool rebuild_wordpiece_text(const struct stored_vocab *vocab, struct buffer *out, struct error *error);
@@ -74,6 +76,12 @@ void rebuild_begin(const struct stored_vocab *vocab, struct json_writer *writer)
 
 /* A member of "vocab": the token and its id. */
 void rebuild_put_token(const struct stored_vocab *vocab, uint64_t id, struct json_writer *writer);
+
+/* The member "merges" as the keys have them. */
+bool rebuild_merges(const struct stored_vocab *vocab, struct json_writer *writer, struct error *error);
+
+/* Of a BPE over characters: its tokens of several that no merge makes were added, whatever the keys say. */
+bool rebuild_find_added(struct stored_vocab *vocab, struct error *error);
 
 /* A value of the keys, or what it is where there is none. */
 bool rebuild_flag(const struct stored_vocab *vocab, const char *key, bool otherwise);

@@ -1,4 +1,5 @@
 /* tokenizer.json of byte-level BPE. */
+#include "base/text.h"
 #include "base/text_index.h"
 #include "models/tokenizers/rebuild.h"
 
@@ -72,7 +73,7 @@ static bool want_merged(const struct stored_vocab *vocab, const struct gguf_arra
     return good;
 }
 
-static bool write_merges(const struct gguf_array *merges, struct json_writer *writer, struct error *error)
+static bool write_array(const struct gguf_array *merges, struct json_writer *writer, struct error *error)
 {
     json_begin_array(writer, "merges");
     for (uint64_t i = 0; i < merges->count; i++) {
@@ -94,6 +95,56 @@ static bool get_merges(const struct stored_vocab *vocab, struct gguf_array *ret_
     *ret_merges = (struct gguf_array){.type = GGUF_STRING};
     return gguf_kvs_find(vocab->kvs, "tokenizer.ggml.merges") == NULL ||
            gguf_get_array(vocab->kvs, "tokenizer.ggml.merges", vocab->arena, ret_merges, error);
+}
+
+bool rebuild_merges(const struct stored_vocab *vocab, struct json_writer *writer, struct error *error)
+{
+    struct gguf_array merges;
+    return get_merges(vocab, &merges, error) && write_array(&merges, writer, error);
+}
+
+static bool is_one_character(const struct token *token)
+{
+    return token->length > 0 && text_character(token->text, token->length) == token->length;
+}
+
+/* Tokens of the merges, joined, are made. */
+static bool find_made(const struct text_index *ids, const struct gguf_array *merges, bool *made, struct error *error)
+{
+    struct buffer text = {0};
+    bool good = true;
+    for (uint64_t i = 0; good && i < merges->count; i++) {
+        struct parted parted = {0};
+        size_t id;
+        good = part_merge(merges, i, &parted, error);
+        text.length = 0;
+        buffer_append(&text, parted.left, good ? parted.left_length : 0);
+        buffer_append(&text, parted.right, good ? parted.right_length : 0);
+        if (good && text_index_find(ids, (const char *)text.bytes, text.length, &id))
+            made[id] = true;
+    }
+    buffer_free(&text);
+    return good;
+}
+
+bool rebuild_find_added(struct stored_vocab *vocab, struct error *error)
+{
+    struct gguf_array merges;
+    struct text_index ids = {0};
+    bool *made = arena_alloc(vocab->arena, vocab->n_tokens + 1);
+    if (!get_merges(vocab, &merges, error))
+        return false;
+    for (uint64_t i = 0; i < vocab->n_tokens; i++)
+        if (vocab->tokens[i].type == TOKEN_NORMAL)
+            text_index_set(&ids, vocab->tokens[i].text, vocab->tokens[i].length, i);
+    bool found = find_made(&ids, &merges, made, error);
+    for (uint64_t i = 0; i < vocab->n_tokens; i++) {
+        struct token *token = &vocab->tokens[i];
+        if (token->type == TOKEN_NORMAL && !made[i] && !is_one_character(token))
+            token->type = TOKEN_USER_DEFINED;
+    }
+    text_index_free(&ids);
+    return found;
 }
 
 static void put_vocab(const struct stored_vocab *vocab, const struct outer_tokens *outer, struct json_writer *writer)
@@ -129,7 +180,7 @@ static bool write_model(const struct stored_vocab *vocab, const struct pre_row *
     json_begin_object(writer, "vocab");
     put_vocab(vocab, &outer, writer);
     json_end(writer);
-    good = good && write_merges(&merges, writer, error);
+    good = good && write_array(&merges, writer, error);
     json_end(writer);
     text_index_free(&outer.index);
     return good;

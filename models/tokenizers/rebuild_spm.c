@@ -1,4 +1,4 @@
-/* tokenizer.json and tokenizer.model of SentencePiece vocabularies.
+/* tokenizer.json and tokenizer.model of SentencePiece vocabularies, and tokenizer.json of Gemma 4.
  *
  * The merges of the former are all pairs of pieces that make a piece, as transformers finds them. Pairs are found by
  * length: of each piece, the pieces that it begins with and those that it ends with are chains, each the longest of the
@@ -278,7 +278,7 @@ static void write_decoder(bool adds_prefix, struct json_writer *writer)
     json_end(writer);
 }
 
-static void write_merges(const struct stored_vocab *vocab, struct json_writer *writer)
+static void write_found_merges(const struct stored_vocab *vocab, struct json_writer *writer)
 {
     struct merges merges = find_merges(vocab);
     json_begin_array(writer, "merges");
@@ -294,7 +294,16 @@ static void write_merges(const struct stored_vocab *vocab, struct json_writer *w
     free(merges.merges);
 }
 
-static void write_model(const struct stored_vocab *vocab, struct json_writer *writer)
+/* Gemma 4's are among its keys. */
+static bool write_merges(const struct stored_vocab *vocab, struct json_writer *writer, struct error *error)
+{
+    if (strcmp(vocab->model, "gemma4") == 0)
+        return rebuild_merges(vocab, writer, error);
+    write_found_merges(vocab, writer);
+    return true;
+}
+
+static bool write_model(const struct stored_vocab *vocab, struct json_writer *writer, struct error *error)
 {
     uint64_t unknown = unknown_id(vocab);
     json_begin_object(writer, "model");
@@ -311,8 +320,9 @@ static void write_model(const struct stored_vocab *vocab, struct json_writer *wr
     for (uint64_t i = 0; i < vocab->n_tokens; i++)
         rebuild_put_token(vocab, i, writer);
     json_end(writer);
-    write_merges(vocab, writer);
+    bool written = write_merges(vocab, writer, error);
     json_end(writer);
+    return written;
 }
 
 bool rebuild_spm_json(const struct stored_vocab *vocab, struct buffer *out, struct error *error)
@@ -320,7 +330,6 @@ bool rebuild_spm_json(const struct stored_vocab *vocab, struct buffer *out, stru
     struct json_writer writer = {.out = out, .letters = JSON_UTF8};
     struct template template;
     bool adds_prefix = rebuild_flag(vocab, "tokenizer.ggml.add_space_prefix", true);
-    (void)error;
     rebuild_begin(vocab, &writer);
     write_normalizer(adds_prefix, &writer);
     if (rebuild_usual_template(vocab, true, &template))
@@ -328,9 +337,9 @@ bool rebuild_spm_json(const struct stored_vocab *vocab, struct buffer *out, stru
     else
         json_put_null(&writer, "post_processor");
     write_decoder(adds_prefix, &writer);
-    write_model(vocab, &writer);
+    bool written = write_model(vocab, &writer, error);
     json_end(&writer);
-    return true;
+    return written;
 }
 
 /* tokenizer.model. */
@@ -434,4 +443,24 @@ bool rebuild_spm_model(const struct stored_vocab *vocab, struct buffer *out, str
     buffer_append(out, packed, wfs__sentencepiece__model__pack(&model, packed));
     free(packed);
     return true;
+}
+
+bool rebuild_xlmr_model(const struct stored_vocab *vocab, struct buffer *out, struct error *error)
+{
+    enum { BEGIN, PADDING, END, UNKNOWN, FRONT, MODEL_FRONT = 3 };
+    if (!vocab->is_xlmr)
+        return error_set(error, "%s", ""); /* the order of its pieces is not known */
+    struct stored_vocab pieces = *vocab;
+    pieces.n_tokens = vocab->n_tokens - (vocab->mask != NO_TOKEN) - FRONT + MODEL_FRONT;
+    pieces.tokens = arena_array(vocab->arena, pieces.n_tokens, sizeof *pieces.tokens);
+    pieces.tokens[0] = vocab->tokens[UNKNOWN];
+    pieces.tokens[1] = vocab->tokens[BEGIN];
+    pieces.tokens[2] = vocab->tokens[END];
+    memcpy(pieces.tokens + MODEL_FRONT, vocab->tokens + FRONT,
+           (size_t)(pieces.n_tokens - MODEL_FRONT) * sizeof *pieces.tokens);
+    pieces.unknown = 0;
+    pieces.bos = 1;
+    pieces.eos = 2;
+    pieces.padding = NO_TOKEN;
+    return rebuild_spm_model(&pieces, out, error);
 }

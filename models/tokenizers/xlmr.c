@@ -71,10 +71,14 @@ static bool write_model(struct gguf_kvs *kvs, const struct vocab_input *input, c
     return written;
 }
 
+/* The converter wants it to be the whole normalizer, and fails where it is one of several. */
 static void write_charsmap(struct gguf_kvs *kvs, const struct json *normalizer)
 {
     size_t length;
-    const char *text = json_string(json_get(normalizer, "precompiled_charsmap"), &length);
+    const struct json *each = json_first(json_get(normalizer, "normalizers"));
+    while (each != NULL && json_get(each, "precompiled_charsmap") == NULL)
+        each = json_next(each);
+    const char *text = json_string(json_get(each != NULL ? each : normalizer, "precompiled_charsmap"), &length);
     if (text == NULL)
         return;
     struct arena *arena = arena_new();

@@ -2,6 +2,7 @@
 #include "models/tokenizers/rebuild.h"
 
 #include "base/buffer.h"
+#include "models/sentencepiece_model.pb-c.h"
 #include "tests/unit/check.h"
 
 #include <stdlib.h>
@@ -92,6 +93,7 @@ static char *unigram(bool has_first)
     static const int types[] = {3, 3, 3, 2, 1};
     static const float scores[] = {0, 0, 0, 0, -1};
     struct gguf_kvs kvs = {0};
+    gguf_set_text(&kvs, "general.architecture", has_first ? "bert" : "t5");
     gguf_set_text(&kvs, "tokenizer.ggml.model", "t5");
     set_texts(&kvs, "tokenizer.ggml.tokens", texts, 5);
     set_scores(&kvs, scores, 5);
@@ -130,8 +132,68 @@ static void unigram_templates(void)
     free(xlmr);
 }
 
+/* Of a vocabulary that was moved to make room for four tokens: the first name that was made up is the mask's place, and
+ * the model has what it had. */
+static void moved_pieces(void)
+{
+    static const char *const texts[] = {"<s>", "<pad>", "</s>", "<unk>", "\xe2\x96\x81", "a", "[PAD5]", "[PAD6]"};
+    static const char *const pieces[] = {"<unk>", "<s>", "</s>", "\xe2\x96\x81", "a"};
+    static const int types[] = {3, 3, 3, 2, 1, 1, 5, 5};
+    static const float scores[] = {0, 0, 0, 0, -1, -2, -10000, -10000};
+    struct gguf_kvs kvs = {0};
+    struct buffer packed = {0};
+    struct error error = {""};
+    gguf_set_text(&kvs, "general.architecture", "bert");
+    gguf_set_text(&kvs, "tokenizer.ggml.model", "t5");
+    set_texts(&kvs, "tokenizer.ggml.tokens", texts, 8);
+    set_scores(&kvs, scores, 8);
+    set_types(&kvs, types, 8);
+    char *json = rebuilt("tokenizer.json", &kvs), *config = rebuilt("tokenizer_config.json", &kvs);
+    CHECK(json != NULL && strstr(json, "[PAD") == NULL);
+    CHECK(count_between(json, "\"id\": 6", "\"special\"", "\"<mask>\"") == 1);
+    CHECK(count_between(json, "\"id\": 6", "\"special\"", "\"lstrip\": true") == 1);
+    CHECK(config != NULL && place("\"mask_token\": \"<mask>\"", config) > 0);
+    CHECK(config != NULL && place("\"cls_token\": \"<s>\"", config) > 0);
+    CHECK(find("spiece.model", &kvs) == NULL);
+    const struct rebuilt_file *file = find("sentencepiece.bpe.model", &kvs);
+    CHECK(file != NULL && rebuilt_file_write(file, &kvs, &packed, &error));
+    Wfs__Sentencepiece__Model *model = wfs__sentencepiece__model__unpack(NULL, packed.length, packed.bytes);
+    if (CHECK(model != NULL && model->n_pieces == sizeof pieces / sizeof *pieces))
+        for (size_t i = 0; i < model->n_pieces; i++)
+            CHECK_NAMED(model->pieces[i]->piece.len == strlen(pieces[i]) &&
+                            memcmp(model->pieces[i]->piece.data, pieces[i], strlen(pieces[i])) == 0,
+                        pieces[i]);
+    wfs__sentencepiece__model__free_unpacked(model, NULL);
+    buffer_free(&packed);
+    free(json);
+    free(config);
+    gguf_kvs_free(&kvs);
+}
+
+/* Gemma 4 has its merges, and tokens among the others that no merge makes. */
+static void made_and_added(void)
+{
+    static const char *const texts[] = {"<bos>", "a", "b", "\xc3\xa9", "ab", "<x>"}, *const merges[] = {"a b"};
+    static const int types[] = {3, 1, 1, 1, 1, 1};
+    struct gguf_kvs kvs = {0};
+    gguf_set_text(&kvs, "tokenizer.ggml.model", "gemma4");
+    set_texts(&kvs, "tokenizer.ggml.tokens", texts, 6);
+    set_types(&kvs, types, 6);
+    set_texts(&kvs, "tokenizer.ggml.merges", merges, 1);
+    char *json = rebuilt("tokenizer.json", &kvs);
+    if (CHECK(json != NULL)) {
+        CHECK(count_between(json, "\"added_tokens\"", "\"normalizer\"", "\"content\"") == 2);
+        CHECK(count_between(json, "\"added_tokens\"", "\"normalizer\"", "\"<x>\"") == 1);
+        CHECK(place("\"a\",\n        \"b\"", json) > 0);
+    }
+    free(json);
+    gguf_kvs_free(&kvs);
+}
+
 int main(void)
 {
+    moved_pieces();
+    made_and_added();
     scores_of_pieces();
     unigram_templates();
     return check_done();

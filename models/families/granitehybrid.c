@@ -110,6 +110,7 @@ static bool emit_attention(struct draft *draft, struct error *error)
     if (!layers_new(draft, &layers, error))
         return false;
     mark_attention(draft->model->hparams, &layers);
+    layers_note_later_names(draft, hparams_get(draft->model->hparams, "layer_types"));
     bool has_rope = !has_mamba_layers(draft->model->hparams) || strcmp(draft->hf->name, "BambaForCausalLM") == 0;
     if (!layers_set_kv_heads(draft, &layers, error))
         return false;

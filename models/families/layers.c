@@ -13,11 +13,33 @@ bool layers_new(const struct draft *draft, struct layers *ret_layers, struct err
     return true;
 }
 
+/* What later releases of transformers call a kind of layer. */
+static const char *later_name(const char *text)
+{
+    static const char *const names[][2] = {{"attention", "full_attention"}, {"mamba", "linear_attention"}};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(names[i][0], text) == 0)
+            return names[i][1];
+    return text;
+}
+
 void layers_mark(struct layers *layers, const struct json *list, const char *text)
 {
+    const char *later = later_name(text);
     const struct json *item = json_is(list, JSON_ARRAY) ? json_first(list) : NULL;
     for (uint64_t i = 0; i < layers->n && item != NULL; i++, item = json_next(item))
-        layers->values[i] = json_string_is(item, text);
+        layers->values[i] = json_string_is(item, text) || json_string_is(item, later);
+}
+
+void layers_note_later_names(const struct draft *draft, const struct json *list)
+{
+    for (const struct json *item = json_first(list); item != NULL; item = json_next(item))
+        if (json_string_is(item, "full_attention") || json_string_is(item, "linear_attention")) {
+            checkpoint_note(draft->model->checkpoint,
+                            "model.gguf: kinds of layers have the names of later releases of transformers, which the "
+                            "converter does not know: it would take no layer for attention");
+            return;
+        }
 }
 
 void layers_fill(struct layers *layers, const struct json *list)

@@ -14,8 +14,12 @@ struct layers {
 /* As many layers as the facts count; fails where those are none, or more than MAX_LISTED_LAYERS. */
 bool layers_new(const struct draft *draft, struct layers *ret_layers, struct error *error);
 
-/* 1 where the list of texts `list` has `text` for the layer; layers that it does not have stay 0. */
+/* 1 where the list of texts `list` has `text` for the layer, or what later releases of transformers call it:
+ * "attention" has become "full_attention", "mamba" "linear_attention". Layers that the list does not have stay 0. */
 void layers_mark(struct layers *layers, const struct json *list, const char *text);
+
+/* Notes that a list has such names, where the converter knows the first ones alone. */
+void layers_note_later_names(const struct draft *draft, const struct json *list);
 
 /* The numbers and truth values of a list; layers that it does not have stay as they are. */
 void layers_fill(struct layers *layers, const struct json *list);

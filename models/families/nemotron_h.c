@@ -79,6 +79,7 @@ static bool emit_attention(struct draft *draft, struct error *error)
     struct gguf_kvs *kvs = &draft->model->kvs;
     if (!mark(draft, &layers, "*", "attention", error) || !layers_set_kv_heads(draft, &layers, error))
         return false;
+    layers_note_later_names(draft, hparams_get(draft->model->hparams, "layers_block_type"));
     gguf_set_bool(kvs, draft_key(draft, "rope.scaling.finetuned"), false);
     gguf_set_u32(kvs, draft_key(draft, "context_length"), MAMBA2_CONTEXT);
     return true;

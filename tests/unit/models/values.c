@@ -18,6 +18,10 @@ enum { ABSENT = -1 };
 #define HY3                                                                                                            \
     "{\"architectures\":[\"HYV3ForCausalLM\"],\"model_type\":\"hy_v3\"," SIZES                                         \
     "\"num_experts\":2,\"num_experts_per_tok\":1,\"moe_intermediate_size\":4"
+#define GRANITE                                                                                                        \
+    "{\"architectures\":[\"GraniteMoeHybridForCausalLM\"],\"model_type\":\"granitemoehybrid\"," SIZES                  \
+    "\"mamba_n_heads\":2,\"mamba_n_groups\":1,\"mamba_d_state\":2,\"mamba_d_conv\":4,\"mamba_expand\":2,"              \
+    "\"num_local_experts\":0,\"num_experts_per_tok\":0,"
 
 static const struct {
     const char *config, *key;
@@ -29,6 +33,10 @@ static const struct {
     {EXAONE "}", "exaone-moe.nextn_predict_layers", 0},
     {EXAONE ",\"num_nextn_predict_layers\":1}", "exaone-moe.nextn_predict_layers", 1},
     {EXAONE "}", "exaone-moe.expert_count", ABSENT},
+    /* Without a layer of Mamba the architecture is another. */
+    {GRANITE "\"layer_types\":[\"attention\"]}", "granite.block_count", 1},
+    {GRANITE "\"layer_types\":[\"full_attention\"]}", "granite.block_count", 1},
+    {GRANITE "\"layer_types\":[\"linear_attention\"]}", "granitehybrid.block_count", 1},
     {HY3 "}", "hy_v3.expert_shared_feed_forward_length", 4},
     {HY3 ",\"num_shared_experts\":2}", "hy_v3.expert_shared_feed_forward_length", 8},
     {HY3 ",\"expert_hidden_dim\":5}", "hy_v3.expert_feed_forward_length", 4},

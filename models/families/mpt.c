@@ -1,5 +1,8 @@
 /* MPT. conversion/mpt.py. */
+#include "formats/json_write.h"
 #include "models/families/family.h"
+
+#include <math.h>
 
 static const struct family_name names[] = {{"MPTForCausalLM"}, {0}};
 
@@ -51,11 +54,24 @@ static void add_facts(struct facts *facts, const struct hparams *hparams)
         facts_set(facts, "kv_head", n_kv_heads);
 }
 
+/* The class wants a whole number. */
+static const char *make_alibi_bias(const struct config_material *material)
+{
+    char digits[JSON_FLOAT_TEXT];
+    double bias;
+    if (!gguf_get_f64(material->kvs, "mpt.attention.max_alibi_bias", &bias) || !isfinite(bias))
+        return NULL;
+    if (bias == trunc(bias))
+        return arena_printf(material->arena, "%.0f", bias);
+    return arena_strdup(material->arena, json_f32_text((float)bias, digits));
+}
+
 static const struct config_row config_rows[] = {
     {"expansion_ratio", FROM_QUOTIENT, "feed_forward_length", "embedding_length"},
     {"attn_config", FROM_TEXT,
-     .text = "{'alibi': true, 'alibi_bias_max': <attention.max_alibi_bias>, 'clip_qkv': <attention.clamp_kqv>,"
-             " 'kv_n_heads': <attention.head_count_kv>}"},
+     .text = "{\n    'alibi': true,\n    'clip_qkv': <attention.clamp_kqv>,"
+             "\n    'kv_n_heads': <attention.head_count_kv>\n  }"},
+    {"attn_config.alibi_bias_max", .make = make_alibi_bias},
     {0},
 };
 

@@ -37,6 +37,7 @@ static const struct config_row config_rows[] = {
     {"hidden_act", FROM_TEXT, .text = "'silu'"},
     {"attention_bias", FROM_TENSOR, "blk.0.attn_q.bias"},
     {"mlp_bias", FROM_TENSOR, "blk.0.ffn_up.bias"},
+    {"num_key_value_heads", FROM_MOST, "attention.head_count_kv"},
     {"logits_scaling", FROM_KEY, "logit_scale", .text = "1.0"},
     {0},
 };

@@ -19,6 +19,7 @@ const struct key_row granite_moe_keys[] = {
 static const struct config_row config_form_rows[] = {
     {"hidden_act", FROM_TEXT, .text = "'silu'"},
     {"attention_bias", FROM_TENSOR, "blk.0.attn_q.bias"},
+    {"num_key_value_heads", FROM_MOST, "attention.head_count_kv"},
     {"logits_scaling", FROM_KEY, "logit_scale", .text = "1.0"},
     {0},
 };

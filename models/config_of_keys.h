@@ -59,7 +59,7 @@ struct config_row {
                          where the key is absent, NULL: no line */
     int plus;         /* added to a sum */
 
-    /* Instead of all that but the name: the value as JSON, in the arena; NULL: no line. */
+    /* Instead of all that but the name: the value as JSON, in the arena; NULL: `text`, or no line. */
     const char *(*make)(const struct config_material *material);
 };
 

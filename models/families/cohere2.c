@@ -127,15 +127,6 @@ const struct family cohere2_family = {
     .rename = drop_bias,
 };
 
-/* Without a key for it, the experts are chosen by softmax. */
-static const char *make_selection(const struct config_material *material)
-{
-    enum { SIGMOID = 2 };
-    uint64_t function;
-    bool known = gguf_get_u64(material->kvs, "cohere2moe.expert_gating_func", &function);
-    return known && function == SIGMOID ? "\"sigmoid\"" : "\"softmax\"";
-}
-
 static const struct config_row config_moe_rows[] = {
     {"hidden_act", FROM_TEXT, .text = "'silu'"},
     {"head_dim", FROM_KEY, "attention.key_length"},
@@ -147,7 +138,7 @@ static const struct config_row config_moe_rows[] = {
     {"num_experts", FROM_KEY, "expert_count"},
     {"num_local_experts", FROM_NOWHERE},
     {"num_shared_experts", FROM_KEY, "expert_shared_count", .text = "0"},
-    {"expert_selection_fn", .make = make_selection},
+    {"expert_selection_fn", .make = config_gating_function, .text = "'softmax'"},
     {0},
 };
 

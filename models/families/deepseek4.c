@@ -168,11 +168,34 @@ static void arrange(struct draft *draft)
     model->packed_file_type = FILE_TYPE_MXFP4;
 }
 
+/* Where it is limited, all layers are alike. */
+static const char *make_limit(const struct config_material *material)
+{
+    char digits[JSON_FLOAT_TEXT];
+    double limit;
+    if (!config_number_of_layer(material, "swiglu_clamp_exp", 0, &limit))
+        return NULL;
+    return arena_printf(material->arena, "%s", json_f32_text((float)limit, digits));
+}
+
+static const struct config_row config_rows[] = {
+    {"hidden_act", FROM_TEXT, .text = "'silu'"},
+    {"head_dim", FROM_KEY, "attention.key_length"},
+    {"scoring_func", .make = config_gating_function, .text = "'sqrtsoftplus'"},
+    {"topk_method", FROM_TEXT, .text = "'noaux_tc'"},
+    {"swiglu_limit", .make = make_limit},
+    {"num_nextn_predict_layers", FROM_TEXT, .text = "0"},
+    {0},
+};
+
+static const struct config_form forms[] = {{"DeepseekV4ForCausalLM", "deepseek_v4", NULL, config_rows}, {0}};
+
 const struct family deepseek4_family = {
     .name = "deepseek4",
     .summary = "DeepSeek V4",
     .hf = names,
     .tensors = {tensors},
+    .forms = forms,
     .keys = {base_keys, keys},
     .vocabs = {&bpe_vocab},
     .keeps_mxfp4 = true,

@@ -164,6 +164,9 @@ bool draft_sum(const struct draft *draft, const char *first, const char *second,
 
 /* What families share. */
 
+/* Of forms whose class is no part of transformers. */
+#define OWN_CLASS_NOTE "its class is in files that are published with the model, and that the GGUF does not have"
+
 extern const struct relation_row decoder_tensors[];    /* names of Llama and most that came after it */
 extern const struct relation_row sparse_moe_tensors[]; /* experts as Mixtral has them */
 /* the converter's common emitter, general.file_type at its end */
@@ -195,6 +198,9 @@ bool compute_rotary_of_half(const struct draft *draft, double *ret_value, struct
 
 /* The part of a head's dimensions that partial_rotary_factor says; `otherwise` where it says nothing, NAN: an error. */
 bool rotary_of_head_dim(const struct draft *draft, double otherwise, double *ret_value, struct error *error);
+
+/* Backwards: the name of expert_gating_func as config.json has it, in quotation marks; NULL where the key is absent. */
+const char *config_gating_function(const struct config_material *material);
 
 /* rope_freqs.weight, where the rope is scaled the Llama 3 way. */
 bool add_rope_freqs(struct draft *draft, struct error *error);

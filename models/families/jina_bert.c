@@ -5,7 +5,8 @@
 #include <string.h>
 
 static const struct family_name names[] = {{"JinaBertModel"}, {"JinaBertForMaskedLM"}, {0}};
-static const struct family_name names3[] = {{"XLMRobertaModel"}, {0}};
+/* The second is what transformers calls it, which the converter does not know. */
+static const struct family_name names3[] = {{"XLMRobertaModel"}, {"JinaEmbeddingsV3Model"}, {0}};
 
 #define LAYER "encoder.layer.{}."
 
@@ -91,6 +92,8 @@ static const char *leave_out_adapters(struct arena *arena, const struct facts *f
 static bool note_adapters(struct draft *draft, struct error *error)
 {
     (void)error;
+    if (!bert_has_adapters(draft->model->hparams))
+        return true;
     checkpoint_note(
         draft->model->checkpoint,
         "model.gguf: the adapters to tasks, which the converter writes as files of their own, are left out");
@@ -101,6 +104,21 @@ bool bert_has_adapters(const struct hparams *hparams)
 {
     return json_count(hparams_get(hparams, "lora_adaptations")) > 0;
 }
+
+static bool is_version_3(const struct hparams *hparams)
+{
+    const char *architecture = hparams_architecture(hparams);
+    return bert_has_adapters(hparams) || (architecture != NULL && strcmp(architecture, names3[1].name) == 0);
+}
+
+static const struct config_row config3_rows[] = {
+    {"hidden_act", FROM_TEXT, .text = "'gelu'"},
+    {"max_position_embeddings", FROM_SUM, "context_length", ".tokenizer.ggml.padding_token_id", .plus = 1},
+    {"type_vocab_size", FROM_ROWS, "token_types.weight"},
+    {0},
+};
+
+static const struct config_form forms3[] = {{"JinaEmbeddingsV3Model", "jina_embeddings_v3", NULL, config3_rows}, {0}};
 
 const struct family jina_bert_v2_family = {
     .name = "jina-bert-v2",
@@ -118,9 +136,10 @@ const struct family jina_bert_v3_family = {
     .summary = "Jina's embeddings, version 3",
     .hf = names3,
     .tensors = {tensors3, bert_tensors},
+    .forms = forms3,
     .keys = {base_keys, roberta_keys, bert_keys},
     .vocabs = {&xlmr_vocab},
-    .applies = bert_has_adapters,
+    .applies = is_version_3,
     .dropped_prefixes = prefixes3,
     .dropped_parts = parts3,
     .rename = leave_out_adapters,

@@ -4,6 +4,9 @@
 #include "models/families/deepseek.h"
 #include "models/families/kda.h"
 #include "models/families/layers.h"
+#include "models/layer_marks.h"
+
+#include <inttypes.h>
 
 static const struct family_name names[] = {{"KimiLinearForCausalLM"}, {"KimiLinearModel"}, {0}};
 
@@ -71,6 +74,79 @@ static const struct key_row keys[] = {
     {0},
 };
 
+/* Layers are numbered from 1 on. */
+static void put_layers(struct buffer *out, const struct config_material *material, bool has_latent)
+{
+    const char *comma = "";
+    double kv_heads;
+    for (uint64_t i = 0; i < material->n_layers && i < MAX_LISTED_LAYERS; i++) {
+        if (!config_number_of_layer(material, "attention.head_count_kv", i, &kv_heads) || (kv_heads != 0) != has_latent)
+            continue;
+        buffer_append_text(out, arena_printf(material->arena, "%s%" PRIu64, comma, i + 1));
+        comma = ", ";
+    }
+}
+
+/* The delta attention's heads: the rows of what weighs them. */
+static uint64_t count_heads(const struct config_material *material)
+{
+    struct layer_marks marks;
+    const char pattern[] = "blk.{}.ssm_beta.weight";
+    if (!layer_marks_of_tensors(material->tensors, pattern, material->n_layers, material->arena, &marks))
+        return 0;
+    for (uint64_t i = 0; i < marks.n; i++)
+        if (marks.marked[i]) {
+            const char *name = arena_printf(material->arena, "blk.%" PRIu64 ".ssm_beta.weight", i);
+            const struct tensor *tensor = tensor_set_find_text(material->tensors, name);
+            return tensor != NULL && tensor->rank > 0 ? tensor->shape[0] : 0;
+        }
+    return 0;
+}
+
+static const char *make_linear_attention(const struct config_material *material)
+{
+    struct buffer out = {0};
+    double head_dim, kernel;
+    if (!config_number_of_layer(material, "kda.head_dim", 0, &head_dim) ||
+        !config_number_of_layer(material, "ssm.conv_kernel", 0, &kernel))
+        return NULL;
+    buffer_append_text(&out, "{\n    \"full_attn_layers\": [");
+    put_layers(&out, material, true);
+    buffer_append_text(&out,
+                       arena_printf(material->arena, "],\n    \"head_dim\": %.0f,\n    \"kda_layers\": [", head_dim));
+    put_layers(&out, material, false);
+    buffer_append_text(&out,
+                       arena_printf(material->arena,
+                                    "],\n    \"num_heads\": %" PRIu64 ",\n    \"short_conv_kernel_size\": %.0f\n  }",
+                                    count_heads(material), kernel));
+    const char *object = arena_strndup(material->arena, (const char *)out.bytes, out.length);
+    buffer_free(&out);
+    return object;
+}
+
+static const struct config_row config_rows[] = {
+    {"hidden_act", FROM_TEXT, .text = "'silu'"},
+    {"num_key_value_heads", FROM_KEY, "attention.head_count"},
+    {"q_lora_rank", FROM_KEY, "attention.q_lora_rank", .text = "null"},
+    {"qk_rope_head_dim", FROM_KEY, "rope.dimension_count"},
+    {"qk_nope_head_dim", FROM_DIFFERENCE, "attention.key_length_mla", "rope.dimension_count"},
+    {"v_head_dim", FROM_KEY, "attention.value_length_mla"},
+    {"n_embd_head_v_mla", FROM_NOWHERE},
+    {"num_experts", FROM_KEY, "expert_count"},
+    {"num_local_experts", FROM_NOWHERE},
+    {"num_experts_per_token", FROM_KEY, "expert_used_count"},
+    {"num_experts_per_tok", FROM_NOWHERE},
+    {"moe_layer_freq", FROM_TEXT, .text = "1"},
+    {"moe_renormalize", FROM_TEXT, .text = "true"},
+    {"moe_router_activation_func", .make = config_gating_function, .text = "'sigmoid'"},
+    {"num_expert_group", FROM_KEY, "expert_group_count", .text = "1"},
+    {"topk_group", FROM_KEY, "expert_group_used_count", .text = "1"},
+    {"linear_attn_config", .make = make_linear_attention},
+    {0},
+};
+
+static const struct config_form forms[] = {{"KimiLinearForCausalLM", "kimi_linear", NULL, config_rows}, {0}};
+
 static bool adjust(struct draft *draft, struct error *error)
 {
     kda_look(draft);
@@ -82,6 +158,7 @@ const struct family kimi_linear_family = {
     .summary = "Kimi-Linear",
     .hf = names,
     .tensors = {tensors, kda_self_attention_tensors, mla_tensors, sparse_moe_tensors, decoder_tensors},
+    .forms = forms,
     .keys = {base_keys, keys},
     .vocabs = {&bpe_vocab, &kimi_linear_vocab},
     .applies = kimi_linear_alone,

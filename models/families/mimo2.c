@@ -21,7 +21,7 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-/* Layers that predict are below model.mtp. */
+/* Layers that predict are below model.mtp, and have another name for a norm. */
 static const char *rename_tensor(struct arena *arena, const struct facts *facts, enum direction direction,
                                  const char *name)
 {
@@ -36,9 +36,12 @@ static const char *rename_tensor(struct arena *arena, const struct facts *facts,
         return name;
     if (direction == FORWARD)
         return arena_printf(arena, "%s%" PRIu64 "%s", counted, first + numbers[0], name + length + digits);
-    return numbers[0] < first
-               ? name
-               : arena_printf(arena, "%s%" PRIu64 "%s", stored, numbers[0] - first, name + length + digits);
+    if (numbers[0] < first)
+        return name;
+    const char *rest = name + length + digits;
+    if (strcmp(rest, ".post_attention_layernorm.weight") == 0)
+        rest = ".pre_mlp_layernorm.weight";
+    return arena_printf(arena, "%s%" PRIu64 "%s", stored, numbers[0] - first, rest);
 }
 
 /* The layers that look at a window; those that predict do. */
@@ -98,11 +101,90 @@ static void add_facts(struct facts *facts, const struct hparams *hparams)
     nextn_set(facts, N_PREDICTING);
 }
 
+/* Heads of keys and values in the first layer that looks at a window, or the first that does not. */
+static const char *kv_heads(const struct config_material *material, bool slides)
+{
+    double window, n;
+    for (uint64_t i = 0; i < material->n_layers && i < MAX_LISTED_LAYERS; i++)
+        if (config_number_of_layer(material, "attention.sliding_window_pattern", i, &window) &&
+            (window != 0) == slides && config_number_of_layer(material, "attention.head_count_kv", i, &n))
+            return arena_printf(material->arena, "%.0f", n);
+    return NULL;
+}
+
+static const char *make_kv_heads(const struct config_material *material)
+{
+    return kv_heads(material, false);
+}
+
+static const char *make_window_kv_heads(const struct config_material *material)
+{
+    return kv_heads(material, true);
+}
+
+static const char *make_rope(const struct config_material *material)
+{
+    double rotary, head_dim, base = 1e4, base_window = 1e4;
+    char digits[3][JSON_FLOAT_TEXT];
+    if (!config_number_of_layer(material, "rope.dimension_count", 0, &rotary) ||
+        !config_number_of_layer(material, "attention.key_length", 0, &head_dim) || head_dim <= 0)
+        return NULL;
+    gguf_get_f64(material->kvs, "mimo2.rope.freq_base", &base);
+    gguf_get_f64(material->kvs, "mimo2.rope.freq_base_swa", &base_window);
+    static const char text[] = "\n      \"partial_rotary_factor\": %s,\n      \"rope_theta\": %s,"
+                               "\n      \"rope_type\": \"default\"\n    }";
+    const char *share = json_f64_text(rotary / head_dim, digits[0]),
+               *full = arena_printf(material->arena, text, share, json_f32_text((float)base, digits[1])),
+               *window = arena_printf(material->arena, text, share, json_f32_text((float)base_window, digits[2]));
+    return arena_printf(material->arena, "{\n    \"full_attention\": {%s,\n    \"sliding_attention\": {%s\n  }", full,
+                        window);
+}
+
+/* As released, and what transformers has instead: it knows twice as many heads of keys in layers with a window. */
+static const struct config_row config_rows[] = {
+    {"hidden_act", FROM_TEXT, .text = "'silu'"},
+    {"head_dim", FROM_KEY, "attention.key_length"},
+    {"attention_bias", FROM_TENSOR, "blk.0.attn_q.bias"},
+    {"rms_norm_eps", FROM_KEY, "attention.layer_norm_rms_epsilon"},
+    {"num_key_value_heads", .make = make_kv_heads},
+    {"swa_num_attention_heads", FROM_KEY, "attention.head_count"},
+    {"swa_num_key_value_heads", .make = make_window_kv_heads},
+    {"swa_head_dim", FROM_KEY, "attention.key_length"},
+    {"swa_v_head_dim", FROM_KEY, "attention.value_length"},
+    {"rope_theta", FROM_NOWHERE},
+    {"rope_parameters", .make = make_rope},
+    {"sliding_window", FROM_KEY, "attention.sliding_window"},
+    {"sliding_window_size", FROM_KEY, "attention.sliding_window"},
+    {"add_swa_attention_sink_bias", FROM_TEXT, .text = "true"},
+    {"add_full_attention_sink_bias", FROM_TEXT, .text = "false"},
+    {"attention_value_scale", FROM_KEY, "attention.value_scale", .text = "null"},
+    {"hybrid_layer_pattern", FROM_LAYERS, "attention.sliding_window_pattern", "1|0"},
+    {"layer_types", FROM_LAYERS, "attention.sliding_window_pattern", "'sliding_attention'|'full_attention'"},
+    {"moe_layer_freq", FROM_LAYERS, "blk.{}.ffn_gate_inp.weight", "1|0"},
+    {"mlp_layer_types", FROM_LAYERS, "blk.{}.ffn_gate_inp.weight", "'sparse'|'dense'"},
+    {"num_local_experts", FROM_NOWHERE},
+    {"n_shared_experts", FROM_TEXT, .text = "null"},
+    {"n_group", FROM_KEY, "expert_group_count", .text = "1"},
+    {"topk_group", FROM_KEY, "expert_group_used_count", .text = "1"},
+    {"topk_method", FROM_TEXT, .text = "'noaux_tc'"},
+    {"scoring_func", .make = config_gating_function, .text = "'sigmoid'"},
+    {"norm_topk_prob", FROM_TEXT, .text = "true"},
+    {"routed_scaling_factor", FROM_TEXT, .text = "null"},
+    {0},
+};
+
+static const struct config_form forms[] = {
+    {"MiMoV2ForCausalLM", "mimo_v2", "tensor:blk.0.attn_qkv.weight", config_rows, OWN_CLASS_NOTE},
+    {"MiMoV2FlashForCausalLM", "mimo_v2_flash", NULL, config_rows},
+    {0},
+};
+
 const struct family mimo2_family = {
     .name = "mimo2",
     .summary = "MiMo-V2",
     .hf = names,
     .tensors = {tensors, nextn_tensors, experts_gate_first_tensors, decoder_tensors},
+    .forms = forms,
     .keys = {base_keys, keys},
     .vocabs = {&bpe_vocab},
     .rename = rename_tensor,

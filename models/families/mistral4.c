@@ -1,7 +1,9 @@
 /* Mistral Small 4: DeepSeek's layout, its experts in one piece. conversion/mistral3.py. */
 #include "models/families/deepseek.h"
 
-static const struct family_name names[] = {{"Mistral3ForConditionalGeneration"}, {"Ministral3ForCausalLM"}, {0}};
+/* The last is what the text half alone is called by transformers; the converter does not know it. */
+static const struct family_name names[] = {
+    {"Mistral3ForConditionalGeneration"}, {"Ministral3ForCausalLM"}, {"Mistral4ForCausalLM"}, {0}};
 
 static const struct relation_row tensors[] = {
     {"lm_head.weight", NULL, .when = "tie_word_embeddings"},
@@ -15,11 +17,29 @@ static bool applies(const struct hparams *hparams)
     return json_string_is(hparams_get(hparams, "model_type"), "mistral4");
 }
 
+/* How attention grows with the position is in no key; all that is published has the same. */
+static const struct config_row config_rows[] = {
+    DEEPSEEK_CONFIG_ROWS,
+    {"head_dim", FROM_KEY, "attention.key_length_mla"},
+    {"intermediate_size", FROM_KEY, "feed_forward_length"},
+    {"moe_intermediate_size", FROM_KEY, "expert_feed_forward_length"},
+    {"rope_scaling.llama_4_scaling_beta", FROM_TEXT, .text = "0.1"},
+    {"rope_scaling.partial_rotary_factor", FROM_HEAD_SHARE, "rope.dimension_count", "attention.key_length_mla"},
+    {0},
+};
+
+static const struct config_form forms[] = {
+    {"Mistral4ForCausalLM", "mistral4", NULL, config_rows,
+     "the text half alone, as a class of its own: its weights are all that the GGUF has"},
+    {0},
+};
+
 const struct family mistral4_family = {
     .name = "mistral4",
     .summary = "Mistral Small 4",
     .hf = names,
     .tensors = {tensors, mla_tensors, deepseek_moe_tensors, decoder_tensors},
+    .forms = forms,
     .keys = {base_keys, mla_keys},
     .vocabs = {&bpe_vocab},
     .applies = applies,

@@ -115,20 +115,34 @@ static bool emit_causal(struct draft *draft, struct error *error)
     return true;
 }
 
+static const struct {
+    const char *name;
+    uint32_t id;
+} gating_functions[] = {{"softmax", 1}, {"sigmoid", 2}, {"sqrtsoftplus", 4}};
+
+enum { N_GATING_FUNCTIONS = sizeof gating_functions / sizeof *gating_functions };
+
+const char *config_gating_function(const struct config_material *material)
+{
+    double id;
+    if (!config_number_of_layer(material, "expert_gating_func", 0, &id))
+        return NULL;
+    for (size_t i = 0; i < N_GATING_FUNCTIONS; i++)
+        if (gating_functions[i].id == id)
+            return arena_printf(material->arena, "\"%s\"", gating_functions[i].name);
+    return NULL;
+}
+
 static bool emit_gating_function(struct draft *draft, struct error *error)
 {
-    static const struct {
-        const char *name;
-        uint32_t id;
-    } functions[] = {{"softmax", 1}, {"sigmoid", 2}, {"sqrtsoftplus", 4}};
     const struct json *value =
         hparams_find(draft->model->hparams, "score_function|scoring_func|score_func|moe_router_activation|"
                                             "moe_router_activation_func|expert_selection_fn");
     if (value == NULL || json_type(value) == JSON_NULL)
         return true;
-    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
-        if (json_string_is(value, functions[i].name)) {
-            gguf_set_u32(&draft->model->kvs, draft_key(draft, "expert_gating_func"), functions[i].id);
+    for (size_t i = 0; i < N_GATING_FUNCTIONS; i++)
+        if (json_string_is(value, gating_functions[i].name)) {
+            gguf_set_u32(&draft->model->kvs, draft_key(draft, "expert_gating_func"), gating_functions[i].id);
             return true;
         }
     const char *name = json_string(value, NULL);

@@ -3,6 +3,7 @@ outputs are those of the model. One for each class that the way back writes and 
 hf/ is the text half, as a class of its own."""
 import json
 import pathlib
+import re
 import shutil
 import sys
 import tempfile
@@ -36,6 +37,9 @@ INDEXER = {"index_n_heads": 4, "index_head_dim": 16, "index_topk": 64, "num_hidd
 ROPE = {"rope_type": "default", "rope_theta": 1e6}
 YARN = {"rope_type": "yarn", "rope_theta": 1e6, "factor": 4.0, "original_max_position_embeddings": 16, "beta_fast": 32.0, "beta_slow": 1.0,
         "mscale": 1.0, "mscale_all_dim": 1.0, "llama_4_scaling_beta": 0.1}  # fmt: skip
+MIMO_ROPE = {"full_attention": {**ROPE, "partial_rotary_factor": 0.5},
+             "sliding_attention": {"rope_type": "default", "rope_theta": 1e4, "partial_rotary_factor": 0.5}}  # fmt: skip
+COMPRESSED = ["sliding_attention", "compressed_sparse_attention", "heavily_compressed_attention", "compressed_sparse_attention"]
 NEMOTRON = {"num_hidden_layers": 4, "mamba_num_heads": 8, "mamba_head_dim": 16, "n_groups": 2, "ssm_state_size": 16,
             "moe_shared_expert_intermediate_size": 24, "rope_theta": 10000.0, "partial_rotary_factor": 1.0}  # fmt: skip
 GEMMA4 = {"global_head_dim": 32, "sliding_window": 8, "vocab_size_per_layer_input": 713, "hidden_size_per_layer_input": 8}
@@ -44,7 +48,18 @@ LONG_ROPE = {"type": "longrope", "short_factor": [1.0] * 8, "long_factor": [1.0 
 
 # How the classes are spelled in config.json, and what else the released ones say in another way.
 SPELLED = {"MptForCausalLM": "MPTForCausalLM", "PhimoeForCausalLM": "PhiMoEForCausalLM"}
-RELEASED = {"NemotronHForCausalLM": {"num_hidden_layers": 4, "hybrid_override_pattern": "ME*E"}}
+RELEASED = {
+    "NemotronHForCausalLM": {"num_hidden_layers": 4, "hybrid_override_pattern": "ME*E"},
+    "KimiLinearForCausalLM": {
+        "num_experts": 4, "num_experts_per_token": 2, "num_shared_experts": 1, "first_k_dense_replace": 1, "model_max_length": 64,
+        "moe_router_activation_func": "sigmoid",
+        "linear_attn_config": {"full_attn_layers": [4], "kda_layers": [1, 2, 3], "head_dim": 16, "num_heads": 2, "short_conv_kernel_size": 4}},
+    "MiMoV2FlashForCausalLM": {
+        "hybrid_layer_pattern": [0, 1, 1, 0], "swa_num_attention_heads": 4, "swa_num_key_value_heads": 4, "swa_head_dim": 16, "swa_v_head_dim": 8,
+        "sliding_window": 8, "sliding_window_size": 8, "layernorm_epsilon": 1e-5, "topk_method": "noaux_tc", "rope_parameters": None,
+        "rope_theta": 1e6, "swa_rope_theta": 1e4, "partial_rotary_factor": 0.5},
+    "DeepseekV4ForCausalLM": {"compress_ratios": [0, 4, 128, 4], "num_hash_layers": 1, "qk_rope_head_dim": 8},
+}  # fmt: skip
 
 # How far outputs may be off: -exp(x) in F32 and its logarithm, and experts that are added up in another order.
 LIMITS = {"Mamba2ForCausalLM": 1e-4, "JambaForCausalLM": 1e-5, "BambaForCausalLM": 1e-5, "GraniteMoeHybridForCausalLM": 1e-5,
@@ -128,6 +143,18 @@ MODELS = [
     ("Cohere2MoeForCausalLM", "bpe", {"num_hidden_layers": 4, "sliding_window": 8, "num_shared_experts": 2, "expert_selection_fn": "sigmoid",
                                       "first_k_dense_replace": 1, "prefix_dense_intermediate_size": 80}, []),
     ("MiniCPM3ForCausalLM", "spm", LATENT, []),
+    ("KimiLinearForCausalLM", "bpe", {**LATENT, "q_lora_rank": None, "num_hidden_layers": 4, "linear_head_dim": 16, "linear_num_heads": 2,
+                                      "layer_types": ["linear_attention"] * 3 + ["full_attention"], "num_experts_per_tok": 2,
+                                      "num_local_experts": 4, "routed_scaling_factor": 1.5}, []),
+    ("MiMoV2FlashForCausalLM", "bpe", {"num_hidden_layers": 4, "sliding_window": 9, "v_head_dim": 8, "rope_parameters": MIMO_ROPE,
+                                       "layer_types": ["full_attention"] + ["sliding_attention"] * 2 + ["full_attention"]}, []),
+    ("DeepseekV4ForCausalLM", "bpe", {"num_hidden_layers": 4, "q_lora_rank": 24, "o_groups": 2, "o_lora_rank": 8, "hc_mult": 2,
+                                      "index_n_heads": 4, "index_head_dim": 16, "index_topk": 8, "sliding_window": 8,
+                                      "layer_types": COMPRESSED,
+                                      "mlp_layer_types": ["hash_moe", "moe", "moe", "moe"], "partial_rotary_factor": 0.5}, []),
+    ("Mistral4ForCausalLM", "bpe", {**LATENT, "head_dim": 24, "routed_scaling_factor": 1.5,
+                                    "rope_parameters": {**YARN, "partial_rotary_factor": 1 / 3}}, []),
+    ("JinaEmbeddingsV3Model", "unigram", {"max_position_embeddings": 66, "rope_parameters": ROPE}, ["pooler"]),
     ("Qwen2_5_VLForConditionalGeneration", "bpe", {"rope_scaling": {"type": "mrope", "mrope_section": [2, 3, 3]}}, []),
     ("Qwen3VLForConditionalGeneration", "bpe", {"rope_scaling": {"rope_type": "default", "mrope_section": [4, 2, 2]}}, []),
     ("Qwen3VLMoeForConditionalGeneration", "bpe", {"rope_scaling": {"rope_type": "default", "mrope_section": [4, 2, 2]}}, []),
@@ -182,12 +209,21 @@ def outputs(model, n_tokens):
     return found.logits if "logits" in found else found.last_hidden_state
 
 
-def save(model, folder):
-    """As save_pretrained does it; but a release renames the word "model" wherever Gemma 3n's names have it, not in their beginning alone."""
+def released_name(name, key):
+    """What released checkpoints call a tensor that a release of transformers saves by a name which it does not load."""
+    if name == "DeepseekV4ForCausalLM":
+        key = key.removeprefix("model.").replace("embed_tokens.", "embed.")
+        key = key.replace("hc_head.hc_", "hc_head_").replace(".attn.norm.", ".attn.kv_norm.")
+    if name == "KimiLinearForCausalLM" and "experts" not in key:
+        key = re.sub(r"block_sparse_moe\.(\w+_proj)", r"mlp.\1", key)
+    return key.replace("per_layer_model.language_model_projection", "per_layer_model_projection")
+
+
+def save(name, model, folder):
     model.save_pretrained(folder)
     for path in folder.glob("*.safetensors"):
         tensors = safetensors.torch.load_file(path)
-        named = {key.replace("per_layer_model.language_model_projection", "per_layer_model_projection"): tensor for key, tensor in tensors.items()}
+        named = {released_name(name, key): tensor for key, tensor in tensors.items()}
         if named.keys() != tensors.keys():
             safetensors.torch.save_file(named, path, metadata={"format": "pt"})
 
@@ -199,9 +235,13 @@ def there_and_back(name, kind, values, lost, folder):
     config = make_config(model_class, name, {**values, "vocab_size": n_tokens})
     torch.manual_seed(0)
     model = model_class(config).float()
-    save(model, source)
+    head = model.get_output_embeddings()
+    if not values.get("tie_word_embeddings", True) and head.weight is model.get_input_embeddings().weight:
+        head.weight = torch.nn.Parameter(torch.randn_like(head.weight) / 10)  # as in what is released, whatever the class makes of it
+    save(name, model, source)
     saved = json.loads((source / "config.json").read_text())
     saved.update({"architectures": [SPELLED.get(name, name)], **RELEASED.get(name, {})})
+    saved.update({key: value for key, value in values.items() if key == "tie_word_embeddings"})
     (source / "config.json").write_text(json.dumps(saved))
     made = interop.wfs("cp", source, "gguf/model-F32.gguf", folder / "f32.gguf")
     if not interop.check(made.returncode == 0, f"{name}: {made.stderr.decode()}"):
@@ -216,7 +256,6 @@ def there_and_back(name, kind, values, lost, folder):
     interop.check(not missing and not loaded["unexpected_keys"], f"{name}: missing {missing}, not known {loaded['unexpected_keys']}")
     interop.check(transformers.AutoConfig.from_pretrained(folder / "hf").architectures == [SPELLED.get(text_class.__name__, text_class.__name__)],
                   f"{name}: AutoConfig")  # fmt: skip
-    model = model_class.from_pretrained(source)
     for key, tensor in model.state_dict().items():
         if any(part in key for part in lost):
             again.get_parameter(key).data.copy_(tensor)

@@ -221,7 +221,7 @@ static bool is_well_formed(const struct config_row *row)
     if (row->text != NULL && !is_filled && !is_json(row->text))
         return false;
     if (row->make != NULL)
-        return row->key == NULL && row->text == NULL;
+        return row->key == NULL;
     switch (row->from) {
     case FROM_NOWHERE:
         return row->key == NULL && row->text == NULL;

@@ -2,6 +2,7 @@
  * numbers, described in lines. Expected values: what convert_hf_to_gguf.py of llama.cpp 34af94cd9 wrote for checkpoints
  * with these tensors, --outtype bf16. */
 #include "base/text.h"
+#include "formats/json.h"
 #include "models/canonical.h"
 #include "models/families/family.h"
 #include "tests/unit/check.h"
@@ -28,9 +29,10 @@ struct order {
     const char *tokenizer; /* tokenizer.json; NULL: a byte-level one */
     bool has_pieces;       /* tokenizer.model is beside it */
 
-    /* A pattern of the names of tensors that come back otherwise than they were: as another class has them, or without
-     * rows that are not used; NULL: none. */
+    /* Patterns, with '|' between them, of the names of tensors that come back otherwise than they were: as another
+     * class has them, or without rows that are not used; NULL: none. */
     const char *otherwise;
+    const char *lost; /* lines of config.json, each after a blank, that the GGUF has otherwise; NULL: none */
 };
 
 #include "tests/unit/models/orders.inc"
@@ -194,6 +196,49 @@ static bool is_of_checkpoint(const struct checkpoint *checkpoint, const struct t
     return false;
 }
 
+static bool is_same(const struct json *a, const struct json *b)
+{
+    double x, y;
+    if (json_double(a, &x) && json_double(b, &y))
+        return (float)x == (float)y;
+    const char *text = json_string(a, NULL);
+    return text != NULL ? json_string_is(b, text) : json_type(a) == json_type(b);
+}
+
+/* What the configuration has a number, a text or a truth value for comes back as that. */
+static void check_config(const struct order *order, const char *back, size_t length)
+{
+    static const char *const others[] = {"architectures", "model_type", "hidden_act"};
+    struct error error = {""};
+    struct json_document *config = json_parse(order->config, strlen(order->config), &error),
+                         *again = json_parse(back, length, &error);
+    if (!CHECK_NAMED(config != NULL && again != NULL, order->name))
+        printf("# %s\n", error.message);
+    for (const struct json *line = json_first(json_root(again)); line != NULL; line = json_next(line)) {
+        const struct json *given = json_get(json_root(config), json_key(line, NULL));
+        bool is_other = given == NULL || json_type(given) == JSON_NULL ||
+                        (order->lost != NULL && strstr(order->lost, json_key(line, NULL)) != NULL);
+        for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+            is_other |= strcmp(others[i], json_key(line, NULL)) == 0;
+        if (!is_other && !CHECK_NAMED(is_same(given, line), json_key(line, NULL)))
+            printf("# %s\n", order->name);
+    }
+    json_free(again);
+    json_free(config);
+}
+
+static bool is_other(const struct order *order, const struct tensor *tensor, struct arena *arena)
+{
+    uint64_t numbers[PATTERN_NUMBERS];
+    for (const char *at = order->otherwise; at != NULL && *at != '\0'; at += strspn(at, "|")) {
+        size_t length = strcspn(at, "|");
+        if (pattern_match(arena_strndup(arena, at, length), tensor->name, tensor->name_length, numbers))
+            return true;
+        at += length;
+    }
+    return false;
+}
+
 static void check_way_back(const char *folder, const struct order *order, const struct checkpoint *source,
                            struct gguf_plan *plan)
 {
@@ -209,12 +254,11 @@ static void check_way_back(const char *folder, const struct order *order, const 
     bool is_back = model != NULL && model->config != NULL;
     for (size_t i = 0; is_back && i < model->tensors->n_tensors; i++) {
         const struct tensor *tensor = &model->tensors->tensors[i];
-        uint64_t numbers[PATTERN_NUMBERS];
-        bool is_other =
-            order->otherwise != NULL && pattern_match(order->otherwise, tensor->name, tensor->name_length, numbers);
-        if (!CHECK_NAMED(is_of_checkpoint(source, tensor, arena) != is_other, tensor->name))
+        if (!CHECK_NAMED(is_of_checkpoint(source, tensor, arena) != is_other(order, tensor, arena), tensor->name))
             printf("# %s\n", order->name);
     }
+    if (is_back)
+        check_config(order, model->config, model->config_length);
     if (!CHECK_NAMED(family == NULL || is_back == (family->forms != NULL), order->name))
         printf("# %s\n", checkpoint_note_text(checkpoint, 0));
     canonical_model_free(model);

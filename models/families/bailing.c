@@ -109,11 +109,42 @@ static bool refuse_normalized_head(struct draft *draft, struct error *error)
     return error_set(error, "model.gguf: norm_head, an output that is normalized by its columns, is not supported");
 }
 
+#define CONFIG_ROWS                                                                                                    \
+    {"hidden_act", FROM_TEXT, .text = "'silu'"}, {"head_dim", FROM_KEY, "attention.key_length"},                       \
+        {"num_experts", FROM_KEY, "expert_count"}, {"num_local_experts", FROM_NOWHERE},                                \
+        {"moe_intermediate_size", FROM_KEY, "expert_feed_forward_length"}, {"norm_head", FROM_TEXT, .text = "false"},  \
+    {                                                                                                                  \
+        "use_bias", FROM_TENSOR, "blk.0.attn_output.bias"                                                              \
+    }
+
+static const struct config_row config_rows[] = {
+    CONFIG_ROWS,
+    {"use_qkv_bias", FROM_TENSOR, "blk.0.attn_q.bias"},
+    {0},
+};
+
+static const struct config_row config2_rows[] = {
+    CONFIG_ROWS,
+    {"use_qkv_bias", FROM_TENSOR, "blk.0.attn_qkv.bias"},
+    {"use_qk_norm", FROM_TENSOR, "blk.0.attn_q_norm.weight"},
+    {"moe_router_enable_expert_bias", FROM_TEXT, .text = "true"},
+    {"score_function", .make = config_gating_function, .text = "'sigmoid'"},
+    {"moe_shared_expert_intermediate_size", FROM_QUOTIENT, "expert_shared_feed_forward_length", "expert_shared_count"},
+    {"partial_rotary_factor", FROM_HEAD_SHARE, "rope.dimension_count", "attention.key_length"},
+    {0},
+};
+
+static const struct config_form forms[] = {{"BailingMoeForCausalLM", "bailing_moe", NULL, config_rows, OWN_CLASS_NOTE},
+                                           {0}};
+static const struct config_form forms2[] = {
+    {"BailingMoeV2ForCausalLM", "bailing_moe_v2", NULL, config2_rows, OWN_CLASS_NOTE}, {0}};
+
 const struct family bailingmoe_family = {
     .name = "bailingmoe",
     .summary = "Ling, Ring",
     .hf = names,
     .tensors = {tensors, common_tensors, experts_tensors, decoder_tensors},
+    .forms = forms,
     .keys = {base_keys, keys},
     .vocabs = {&bpe_vocab},
     .add_facts = add_facts,
@@ -125,6 +156,7 @@ const struct family bailingmoe2_family = {
     .summary = "Ling 2, Ring 2",
     .hf = names2,
     .tensors = {tensors2, common_tensors, nextn_tensors, experts_tensors, decoder_tensors},
+    .forms = forms2,
     .keys = {base_keys, keys2},
     .vocabs = {&bpe_vocab},
     .add_facts = nextn_add_facts,

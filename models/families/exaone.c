@@ -138,11 +138,23 @@ static bool adjust(struct draft *draft, struct error *error)
     return nextn_count_blocks(draft, error);
 }
 
+static const struct config_row config_rows[] = {
+    {"activation_function", FROM_TEXT, .text = "'silu'"},
+    {"num_layers", FROM_KEY, "block_count"},
+    {"num_hidden_layers", FROM_NOWHERE},
+    {"layer_norm_epsilon", FROM_KEY, "attention.layer_norm_epsilon"},
+    {"layer_norm_eps", FROM_NOWHERE},
+    {0},
+};
+
+static const struct config_form forms[] = {{"ExaoneForCausalLM", "exaone", NULL, config_rows, OWN_CLASS_NOTE}, {0}};
+
 const struct family exaone_family = {
     .name = "exaone",
     .summary = "EXAONE 3",
     .hf = names,
     .tensors = {tensors},
+    .forms = forms,
     .keys = {base_keys, keys},
     .vocabs = {&bpe_vocab},
     .add_extras = add_rope_freqs,

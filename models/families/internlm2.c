@@ -34,11 +34,21 @@ static void add_facts(struct facts *facts, const struct hparams *hparams)
     facts_set(facts, "value", 1);
 }
 
+static const struct config_row config_rows[] = {
+    {"hidden_act", FROM_TEXT, .text = "'silu'"},
+    {"bias", FROM_TENSOR, "blk.0.attn_output.bias"},
+    {0},
+};
+
+static const struct config_form forms[] = {{"InternLM2ForCausalLM", "internlm2", NULL, config_rows, OWN_CLASS_NOTE},
+                                           {0}};
+
 const struct family internlm2_family = {
     .name = "internlm2",
     .summary = "InternLM 2",
     .hf = names,
     .tensors = {tensors, decoder_tensors},
+    .forms = forms,
     .keys = {base_keys},
     .vocabs = {&internlm2_vocab},
     .add_facts = add_facts,

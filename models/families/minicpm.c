@@ -1,4 +1,5 @@
 /* MiniCPM 1, 2, 4 and 3. conversion/minicpm.py. */
+#include "formats/json_write.h"
 #include "models/families/deepseek.h"
 #include "models/families/llama.h"
 #include "models/families/phi3.h"
@@ -84,11 +85,30 @@ static bool add_factors3(struct draft *draft, struct error *error)
            add_rope_factor_tensors(draft, dimensions / 2, error);
 }
 
+static const char *make_depth_scale(const struct config_material *material)
+{
+    char digits[JSON_FLOAT_TEXT];
+    double scale;
+    if (!gguf_get_f64(material->kvs, "minicpm.residual_scale", &scale) || !isfinite(scale))
+        return NULL;
+    return arena_strdup(material->arena, json_f32_text((float)(scale * sqrt((double)material->n_layers)), digits));
+}
+
+static const struct config_row config_rows[] = {
+    {"hidden_act", FROM_TEXT, .text = "'silu'"},
+    {"scale_depth", .make = make_depth_scale},
+    {"dim_model_base", FROM_QUOTIENT, "embedding_length", "logit_scale"},
+    {0},
+};
+
+static const struct config_form forms[] = {{"MiniCPMForCausalLM", "minicpm", NULL, config_rows, OWN_CLASS_NOTE}, {0}};
+
 const struct family minicpm_family = {
     .name = "minicpm",
     .summary = "MiniCPM 1, 2 and 4",
     .hf = names,
     .tensors = {tensors, decoder_tensors},
+    .forms = forms,
     .keys = {base_keys, keys},
     .vocabs = {&spm_vocab},
     .add_extras = add_factors,

@@ -38,11 +38,29 @@ static const struct key_row keys[] = {
 
 static const char *const prefixes[] = {"model.", NULL};
 
+/* Of the width two thirds are kept. */
+static const char *make_width(const struct config_material *material)
+{
+    double width;
+    bool known = config_number_of_layer(material, "feed_forward_length", 0, &width);
+    return known ? arena_printf(material->arena, "%.0f", ceil(width * 3 / 2)) : NULL;
+}
+
+static const struct config_row config_rows[] = {
+    {"hidden_act", FROM_TEXT, .text = "'SwiGLU'"},
+    {"intermediate_size", .make = make_width},
+    {"max_length", FROM_KEY, "context_length"},
+    {0},
+};
+
+static const struct config_form forms[] = {{"NeoBERT", "neobert", NULL, config_rows, OWN_CLASS_NOTE}, {0}};
+
 const struct family neo_bert_family = {
     .name = "neo-bert",
     .summary = "NeoBERT",
     .hf = names,
     .tensors = {tensors},
+    .forms = forms,
     .keys = {base_keys, bert_keys, keys},
     .vocabs = {&wordpiece_vocab},
     .dropped_prefixes = prefixes,

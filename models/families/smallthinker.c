@@ -1,5 +1,5 @@
 /* SmallThinker. conversion/smallthinker.py. */
-#include "models/families/family.h"
+#include "models/families/layers.h"
 
 static const struct family_name names[] = {{"SmallThinkerForCausalLM"}, {0}};
 
@@ -52,11 +52,49 @@ static void add_facts(struct facts *facts, const struct hparams *hparams)
         facts_set(facts, "expert", n_experts);
 }
 
+/* Every fourth layer, from the first on, looks at all of the text and has no positions, where others have a window. */
+static const char *make_layout(const struct config_material *material)
+{
+    struct buffer out = {0};
+    double window;
+    bool has_window = config_number_of_layer(material, "attention.sliding_window", 0, &window);
+    buffer_append_text(&out, "[");
+    for (uint64_t i = 0; i < material->n_layers && i < MAX_LISTED_LAYERS; i++)
+        buffer_printf(&out, "%s%d", i > 0 ? ", " : "", has_window && i % 4 != 0);
+    buffer_append_text(&out, "]");
+    const char *list = arena_strndup(material->arena, (const char *)out.bytes, out.length);
+    buffer_free(&out);
+    return list;
+}
+
+static const char *make_softmax(const struct config_material *material)
+{
+    enum { SOFTMAX = 1 };
+    double function;
+    return config_number_of_layer(material, "expert_gating_func", 0, &function) && function == SOFTMAX ? "true"
+                                                                                                       : "false";
+}
+
+static const struct config_row config_rows[] = {
+    {"head_dim", FROM_KEY, "attention.key_length"},
+    {"moe_num_primary_experts", FROM_KEY, "expert_count"},
+    {"num_experts", FROM_NOWHERE},
+    {"moe_num_active_primary_experts", FROM_KEY, "expert_used_count"},
+    {"num_experts_per_tok", FROM_NOWHERE},
+    {"moe_primary_router_apply_softmax", .make = make_softmax},
+    {"sliding_window_layout", .make = make_layout},
+    {0},
+};
+
+static const struct config_form forms[] = {
+    {"SmallThinkerForCausalLM", "smallthinker", NULL, config_rows, OWN_CLASS_NOTE}, {0}};
+
 const struct family smallthinker_family = {
     .name = "smallthinker",
     .summary = "SmallThinker",
     .hf = names,
     .tensors = {tensors, decoder_tensors},
+    .forms = forms,
     .keys = {base_keys, keys},
     .vocabs = {&bpe_vocab},
     .add_facts = add_facts,

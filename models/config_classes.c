@@ -515,7 +515,7 @@ static const struct config_class classes[] = {
                       " 'num_key_value_heads': 8, 'max_position_embeddings': 131072, 'rms_norm_eps': 1e-05,"
                       " 'rope_theta': 100000000.0, 'head_dim': 128}",
      .audio_class = "voxtral_encoder"},
-    {.model_type = "janus", .defaults = "{}", .text_class = "llama"},
+    {.model_type = "janus", .defaults = "{}", .text_class = "llama", .vision_class = "janus_vision_model"},
     {.model_type = "smolvlm", .defaults = SMOLVLM_DEFAULTS, .text_class = "llama", .vision_class = "smolvlm_vision"},
     {.model_type = "idefics3", .defaults = SMOLVLM_DEFAULTS, .text_class = "llama", .vision_class = "idefics3_vision"},
     {.model_type = "internvl",
@@ -758,6 +758,9 @@ static const struct config_class classes[] = {
     {.model_type = "siglip2_vision_model", .defaults = SIGLIP_DEFAULTS "}", .is_tower = true},
     {.model_type = "idefics3_vision", .defaults = IDEFICS3_VISION_DEFAULTS "}", .is_tower = true},
     {.model_type = "smolvlm_vision", .defaults = IDEFICS3_VISION_DEFAULTS "}", .is_tower = true},
+    {.model_type = "janus_vision_model",
+     .defaults = "{'hidden_size': 1024, 'num_hidden_layers': 24, 'num_attention_heads': 16, 'patch_size': 16,"
+                 " 'image_size': 384, 'layer_norm_eps': 1e-06, 'hidden_act': 'gelu', 'mlp_ratio': 4.0}"},
     {.model_type = "internvl_vision",
      .defaults = "{'hidden_size': 1024, 'intermediate_size': 4096, 'num_hidden_layers': 24,"
                  " 'num_attention_heads': 16, 'image_size': [448, 448], 'patch_size': [14, 14],"

@@ -28,14 +28,6 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-/* The converter has no key for any other function. */
-static bool emit_known_activation(struct draft *draft, struct error *error)
-{
-    const struct json *function = hparams_get(draft->model->hparams, "hidden_act");
-    bool is_known = json_string_is(function, "gelu") || json_string_is(function, "silu");
-    return !is_known || emit_activation(draft, error);
-}
-
 static const struct key_row keys[] = {
     PROJECTOR_TYPE("glm4v"),
     {.emit = emit_known_activation},

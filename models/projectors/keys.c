@@ -118,6 +118,13 @@ bool emit_activation(struct draft *draft, struct error *error)
     return error_set(error, "config.json: hidden_act of the vision tower is neither gelu nor silu");
 }
 
+bool emit_known_activation(struct draft *draft, struct error *error)
+{
+    const struct json *function = hparams_get(draft->model->hparams, "hidden_act");
+    bool is_known = json_string_is(function, "gelu") || json_string_is(function, "silu");
+    return !is_known || emit_activation(draft, error);
+}
+
 bool adjust_image_of_positions(struct draft *draft, struct error *error)
 {
     struct hparams *hparams = draft->model->hparams;

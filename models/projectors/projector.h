@@ -60,6 +60,9 @@ bool projector_take_break(struct draft *draft, const char *embeddings, uint64_t 
 /* use_gelu or use_silu, by hidden_act; fails for any other function. */
 bool emit_activation(struct draft *draft, struct error *error);
 
+/* The same where neither is a reason to fail. */
+bool emit_known_activation(struct draft *draft, struct error *error);
+
 /* SigLIP as transformers names it, after the prefix of the projector. */
 extern const struct relation_row siglip_tensors[];
 

@@ -2,12 +2,14 @@
 
 #include <string.h>
 
+extern const struct family dots_ocr_projector;
 extern const struct family gemma3_projector;
 extern const struct family gemma3n_projector;
 extern const struct family gemma4_projector;
 extern const struct family gemma4_unified_projector;
 extern const struct family glm4v_projector;
 extern const struct family internvl_projector;
+extern const struct family janus_projector;
 extern const struct family kimik25_projector;
 extern const struct family kimivl_projector;
 extern const struct family lfm2vl_projector;
@@ -15,6 +17,7 @@ extern const struct family lighton_ocr_projector;
 extern const struct family llama4_projector;
 extern const struct family minicpmv_projector;
 extern const struct family mistral_vision_projector;
+extern const struct family paddleocr_projector;
 extern const struct family pixtral_projector;
 extern const struct family qwen2_audio_projector;
 extern const struct family qwen2_5_omni_projector;
@@ -30,12 +33,14 @@ extern const struct family voxtral_projector;
 /* One row a line. */
 /* clang-format off */
 const struct family *const projectors[] = {
+    &dots_ocr_projector,
     &gemma3_projector,
     &gemma3n_projector,
     &gemma4_projector,
     &gemma4_unified_projector,
     &glm4v_projector,
     &internvl_projector,
+    &janus_projector,
     &kimik25_projector,
     &kimivl_projector,
     &lfm2vl_projector,
@@ -43,6 +48,7 @@ const struct family *const projectors[] = {
     &llama4_projector,
     &minicpmv_projector,
     &mistral_vision_projector,
+    &paddleocr_projector,
     &pixtral_projector,
     &qwen2_audio_projector,
     &qwen2_5_omni_projector,

@@ -1,0 +1,51 @@
+/* PaddleOCR-VL: what sees, a SigLIP. conversion/ernie.py, PaddleOCRVisionModel. */
+#include "models/projectors/projector.h"
+
+#include <math.h>
+
+static const struct family_name names[] = {{"PaddleOCRVisionModel"}, {0}};
+
+static const struct relation_row tensors[] = {
+    {"^embeddings.packing_position_embedding", NULL},
+    {"^head.*", NULL},
+    {"mlp_AR.pre_norm", "mm.input_norm"},
+    {"mlp_AR.linear_{}", "mm.{}"},
+    {0},
+};
+
+/* The size of the largest square that the preprocessor lets through. */
+static bool adjust(struct draft *draft, struct error *error)
+{
+    double n_pixels;
+    if (!draft_number(draft, "preprocessor.max_pixels", -1, &n_pixels, error))
+        return false;
+    if (!(n_pixels >= 0 && n_pixels <= UINT32_MAX))
+        return error_set(error, "preprocessor_config.json has no max_pixels, or no such number of pixels");
+    return hparams_override(draft->model->hparams, "image_size", (uint64_t)sqrt(n_pixels), error);
+}
+
+static const struct key_row keys[] = {
+    PROJECTOR_TYPE("paddleocr"),
+    {"vision.image_max_pixels", GGUF_U32, REQUIRED, "preprocessor.max_pixels"},
+    {"vision.image_min_pixels", GGUF_U32, REQUIRED, "preprocessor.min_pixels"},
+    FLAG("use_gelu"),
+    {"vision.attention.layer_norm_epsilon", GGUF_F32, OR_DEFAULT, "rms_norm_eps", 1e-6},
+    {0},
+};
+
+static const char *const parts[] = {"visual.vision_model.", "mlp_AR.", NULL};
+static const char *const dropped_prefixes[] = {"visual.vision_model.", NULL};
+static const struct tower tower = {.config = {.vision = "vision_config"}, .parts = parts};
+
+const struct family paddleocr_projector = {
+    .name = "paddleocr",
+    .architecture = "clip",
+    .summary = "the vision tower of PaddleOCR-VL",
+    .hf = names,
+    .tensors = {tensors, siglip_tensors},
+    .keys = {tower_keys, vision_keys, keys},
+    .prefix = "visual.vision_model.",
+    .dropped_prefixes = dropped_prefixes,
+    .tower = &tower,
+    .adjust = adjust,
+};

@@ -2,7 +2,8 @@
  *
  * What a GGUF does not keep is chosen as the tokenizers it comes from usually have it: flags of added tokens
  * (stripping, normalization), the normalizer of byte-level BPE (by the name of the pre-tokenizer), training options.
- * Ids of texts are those of the original but for such cases. Memory and time are those of the keys, times a logarithm.
+ * Ids of texts are those of the original but for such cases. Memory and time are those of the keys, times a logarithm;
+ * a tokenizer.json whose merges have more than 64 bytes for each byte of the pieces is not made.
  *
  * Sources: transformers 4.57 (convert_slow_tokenizer.py, tokenization_utils_base.py), tokenizers 0.22, the
  * SentencePiece format.

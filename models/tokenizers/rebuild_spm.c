@@ -8,6 +8,7 @@
 #include "models/sentencepiece_model.pb-c.h"
 #include "models/tokenizers/rebuild.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -145,6 +146,7 @@ static int compare_merges(const void *a, const void *b)
 struct merges {
     struct merge *merges;
     size_t n_merges, capacity;
+    uint64_t n_bytes, most_bytes; /* of the texts of all of them */
 };
 
 static void add_merge(const struct stored_vocab *vocab, uint32_t left, uint32_t right, float score,
@@ -158,8 +160,8 @@ static void add_merge(const struct stored_vocab *vocab, uint32_t left, uint32_t 
         left, right, 0, score, count_characters(&vocab->tokens[left]), count_characters(&vocab->tokens[right])};
 }
 
-/* All pairs of pieces that make this one, in the order of their ids. */
-static void add_pairs(const struct stored_vocab *vocab, const struct chains *chains, uint32_t id, float score,
+/* All pairs of pieces that make this one, in the order of their ids; false where that are too many. */
+static bool add_pairs(const struct stored_vocab *vocab, const struct chains *chains, uint32_t id, float score,
                       struct merges *merges)
 {
     size_t first = merges->n_merges, length = vocab->tokens[id].length, n_ends = 0;
@@ -170,11 +172,16 @@ static void add_pairs(const struct stored_vocab *vocab, const struct chains *cha
         size_t rest = length - vocab->tokens[left].length;
         while (n_ends > 0 && vocab->tokens[ends[n_ends - 1]].length < rest)
             n_ends--;
-        if (n_ends > 0 && vocab->tokens[ends[n_ends - 1]].length == rest)
-            add_merge(vocab, left, ends[n_ends - 1], score, merges);
+        if (n_ends == 0 || vocab->tokens[ends[n_ends - 1]].length != rest)
+            continue;
+        merges->n_bytes += length;
+        if (merges->n_bytes > merges->most_bytes)
+            return false;
+        add_merge(vocab, left, ends[n_ends - 1], score, merges);
     }
     if (merges->n_merges > first + 1)
         qsort(merges->merges + first, merges->n_merges - first, sizeof *merges->merges, compare_pairs);
+    return true;
 }
 
 /* Whether an added token has taken the place of a piece, whose score is lost. A piece that is nothing else may have
@@ -192,22 +199,38 @@ static float piece_score(const struct stored_vocab *vocab, uint64_t id)
     return is_filled(&vocab->tokens[id]) ? 0 : vocab->tokens[id].score;
 }
 
-static struct merges find_merges(const struct stored_vocab *vocab)
+/* Pieces that are all parts of each other make merges of as many bytes as the square of theirs: what is more than this
+ * for each byte of the pieces is no tokenizer's. Those of Llama 2 and Gemma have less than 3. */
+enum { MERGED_BYTES = 64, SMALL_VOCABULARY = 64 << 10 };
+
+static uint64_t bytes_of_pieces(const struct stored_vocab *vocab)
 {
-    struct merges merges = {0};
+    uint64_t n_bytes = 0;
+    for (uint64_t i = 0; i < vocab->n_tokens; i++)
+        n_bytes += vocab->tokens[i].length;
+    return n_bytes;
+}
+
+static bool find_merges(const struct stored_vocab *vocab, struct merges *ret_merges, struct error *error)
+{
+    uint64_t n_bytes = bytes_of_pieces(vocab), unknown = unknown_id(vocab);
+    struct merges merges = {.most_bytes = MERGED_BYTES * (n_bytes + SMALL_VOCABULARY)};
     struct chains chains = make_chains(vocab);
-    uint64_t unknown = unknown_id(vocab);
-    for (uint64_t i = 0; i < vocab->n_tokens; i++) {
+    bool found = true;
+    for (uint64_t i = 0; i < vocab->n_tokens && found; i++) {
         const struct token *token = &vocab->tokens[i];
         bool is_piece = token->type == TOKEN_NORMAL || token->type == TOKEN_USER_DEFINED || token->type == TOKEN_UNUSED;
         if (is_piece && i != unknown && token->length > 0)
-            add_pairs(vocab, &chains, (uint32_t)i, piece_score(vocab, i), &merges);
+            found = add_pairs(vocab, &chains, (uint32_t)i, piece_score(vocab, i), &merges);
     }
     for (size_t i = 0; i < merges.n_merges; i++)
         merges.merges[i].order = (uint32_t)i;
     if (merges.n_merges > 0)
         qsort(merges.merges, merges.n_merges, sizeof *merges.merges, compare_merges);
-    return merges;
+    *ret_merges = merges;
+    return found ||
+           error_set(error, "tokenizer.ggml.tokens: the merges of pieces of %" PRIu64 " bytes have more than %" PRIu64,
+                     n_bytes, merges.most_bytes);
 }
 
 /* tokenizer.json. */
@@ -278,11 +301,12 @@ static void write_decoder(bool adds_prefix, struct json_writer *writer)
     json_end(writer);
 }
 
-static void write_found_merges(const struct stored_vocab *vocab, struct json_writer *writer)
+static bool write_found_merges(const struct stored_vocab *vocab, struct json_writer *writer, struct error *error)
 {
-    struct merges merges = find_merges(vocab);
+    struct merges merges;
+    bool found = find_merges(vocab, &merges, error);
     json_begin_array(writer, "merges");
-    for (size_t i = 0; i < merges.n_merges; i++) {
+    for (size_t i = 0; found && i < merges.n_merges; i++) {
         const struct token *left = &vocab->tokens[merges.merges[i].left],
                            *right = &vocab->tokens[merges.merges[i].right];
         json_begin_array(writer, NULL);
@@ -292,6 +316,7 @@ static void write_found_merges(const struct stored_vocab *vocab, struct json_wri
     }
     json_end(writer);
     free(merges.merges);
+    return found;
 }
 
 /* Gemma 4's are among its keys. */
@@ -299,8 +324,7 @@ static bool write_merges(const struct stored_vocab *vocab, struct json_writer *w
 {
     if (strcmp(vocab->model, "gemma4") == 0)
         return rebuild_merges(vocab, writer, error);
-    write_found_merges(vocab, writer);
-    return true;
+    return write_found_merges(vocab, writer, error);
 }
 
 static bool write_model(const struct stored_vocab *vocab, struct json_writer *writer, struct error *error)

@@ -190,11 +190,39 @@ static void made_and_added(void)
     gguf_kvs_free(&kvs);
 }
 
+/* Pieces that are each the one before and a letter more: of any two of them a merge makes a third. */
+static bool of_nested_pieces(size_t n_pieces, struct error *error)
+{
+    static char letters[1000];
+    struct gguf_kvs kvs = {0};
+    struct buffer text = {0}, elements = {0};
+    memset(letters, 'a', sizeof letters);
+    for (size_t length = 1; length <= n_pieces; length++)
+        gguf_append_string(&elements, letters, length);
+    gguf_set_text(&kvs, "tokenizer.ggml.model", "llama");
+    gguf_set_array(&kvs, "tokenizer.ggml.tokens", GGUF_STRING, n_pieces, &elements);
+    const struct rebuilt_file *file = find("tokenizer.json", &kvs);
+    bool written = CHECK(file != NULL) && rebuilt_file_write(file, &kvs, &text, error);
+    CHECK(text.length < 64 * (n_pieces * n_pieces + (128 << 10)));
+    buffer_free(&text);
+    gguf_kvs_free(&kvs);
+    return written;
+}
+
+static void nested_pieces(void)
+{
+    struct error error;
+    CHECK(of_nested_pieces(100, &error));
+    CHECK(!of_nested_pieces(600, &error));
+    CHECK_TEXT(error.message, "tokenizer.ggml.tokens: the merges of pieces of 180300 bytes have more than 15733504");
+}
+
 int main(void)
 {
     moved_pieces();
     made_and_added();
     scores_of_pieces();
+    nested_pieces();
     unigram_templates();
     return check_done();
 }

@@ -1,5 +1,7 @@
 #include "base/text.h"
 
+#include "base/buffer.h"
+
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -28,6 +30,33 @@ size_t text_valid_prefix(const char *text, size_t length)
         at += taken;
     }
     return length;
+}
+
+/* Whether some character begins with these bytes, of which there are up to 3: with the least or the largest of those
+ * that may follow. */
+static bool begins_character(const char *text, size_t length)
+{
+    char least[4] = {(char)0x80, (char)0x80, (char)0x80, (char)0x80}, largest[4];
+    memset(largest, 0xbf, sizeof largest);
+    memcpy(least, text, length);
+    memcpy(largest, text, length);
+    return text_character(least, sizeof least) > length || text_character(largest, sizeof largest) > length;
+}
+
+void text_append_valid(const char *text, size_t length, struct buffer *out)
+{
+    for (size_t at = 0; at < length;) {
+        size_t taken = text_valid_prefix(text + at, length - at);
+        buffer_append(out, text + at, taken);
+        at += taken;
+        if (at == length)
+            return;
+        size_t n = length - at < 3 ? length - at : 3;
+        while (n > 1 && !begins_character(text + at, n))
+            n--;
+        buffer_append_text(out, "\xef\xbf\xbd");
+        at += n;
+    }
 }
 
 /* Controls of C0 and C1, ends of lines and paragraphs, and what turns the direction of writing: U+202A-U+202E,

@@ -8,12 +8,17 @@
 #include <stddef.h>
 #include <stdio.h>
 
+struct buffer;
+
 /* Length in bytes (1 to 4) of the well-formed UTF-8 character at `text`, or 0 where there is none.
  * Well-formed as Unicode defines it: no overlong forms, no surrogates, nothing above U+10FFFF. */
 size_t text_character(const char *text, size_t length);
 
 /* The offset of the first byte that is not part of well-formed UTF-8, or `length` where all of it is. */
 size_t text_valid_prefix(const char *text, size_t length);
+
+/* Appends the text with U+FFFD for what is not well-formed: one for each longest beginning of a character, or byte. */
+void text_append_valid(const char *text, size_t length, struct buffer *out);
 
 /* Copies `text` to `out` (NUL-terminated, at most `capacity` bytes with the NUL; cut between characters). What a
  * terminal would obey is written as \xNN, byte by byte: controls (U+0000-U+001F, U+007F-U+009F), line and paragraph

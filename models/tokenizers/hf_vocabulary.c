@@ -3,6 +3,7 @@
 #include "base/binary_search.h"
 #include "base/text.h"
 #include "formats/json_write.h"
+#include "models/tokenizers/byte_alphabet.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -417,28 +418,51 @@ static void add_decoder_tokens(struct hf_vocabulary *vocabulary)
             add_token(vocabulary, &sorted[i]);
 }
 
+/* Whether added_tokens_decoder, or what stands for it where there is none, has a token of that text, whose flags then
+ * count. */
+static bool has_decoder_token(const struct hf_vocabulary *vocabulary, const char *text, size_t length)
+{
+    const struct json *decoder = json_get(vocabulary->files->config, "added_tokens_decoder");
+    for (const struct json *token = json_first(decoder); token != NULL; token = json_next(token)) {
+        size_t token_length;
+        const char *content = token_content(token, &token_length);
+        if (content != NULL && token_length == length && memcmp(content, text, length) == 0)
+            return true;
+    }
+    return decoder == NULL;
+}
+
+/* A special token that is given as a text is added unless it is there; one that is an object has its own flags. */
 static void add_special(struct hf_vocabulary *vocabulary, const struct json *token, const char *text, size_t length)
 {
-    if (text == NULL || find_added(vocabulary, text, length) != NULL)
+    bool is_object = json_is(token, JSON_OBJECT);
+    if (text == NULL || (!is_object && find_added(vocabulary, text, length) != NULL))
         return;
     struct added_token added = {.text = text, .length = length, .special = true};
-    if (json_is(token, JSON_OBJECT))
+    if (is_object)
         added = read_token(token, true);
     add_token(vocabulary, &added);
 }
 
 static void add_named_specials(struct hf_vocabulary *vocabulary)
 {
-    size_t length;
+    size_t length, number;
+    struct text_index seen = {0}; /* the first of a text counts */
     for (size_t i = 0; i < ATTRIBUTES; i++) {
         const char *text = hf_special_token(vocabulary, special_attributes[i], &length);
-        add_special(vocabulary, named_token(vocabulary->files, special_attributes[i]), text, length);
+        if (text == NULL || !text_index_add(&seen, text, length, i))
+            continue;
+        bool is_known = find_added(vocabulary, text, length) != NULL && has_decoder_token(vocabulary, text, length);
+        if (!is_known)
+            add_special(vocabulary, named_token(vocabulary->files, special_attributes[i]), text, length);
     }
     const struct json *more = named_token(vocabulary->files, "additional_special_tokens");
     for (const struct json *token = json_first(more); token != NULL; token = json_next(token)) {
         const char *text = token_content(token, &length);
-        add_special(vocabulary, token, text, length);
+        if (text != NULL && !text_index_find(&seen, text, length, &number))
+            add_special(vocabulary, token, text, length);
     }
+    text_index_free(&seen);
 }
 
 enum vocab_result hf_vocabulary_load(const struct vocab_input *input, const struct tokenizer_files *files,
@@ -493,6 +517,33 @@ static bool decodes_blocks(const struct json *decoder, int depth)
     return false;
 }
 
+/* Whether the tokenizer decodes the alphabet of bytes. */
+static bool decodes_bytes(const struct hf_vocabulary *vocabulary)
+{
+    const struct json *decoder = json_get(vocabulary->files->tokenizer, "decoder");
+    if (vocabulary->files->tokenizer == NULL)
+        return vocabulary->vocab_txt == NULL;
+    for (const struct json *each = json_first(json_get(decoder, "decoders")); each != NULL; each = json_next(each))
+        if (json_string_is(json_get(each, "type"), "ByteLevel"))
+            return true;
+    return json_string_is(json_get(decoder, "type"), "ByteLevel");
+}
+
+/* What a decoder of bytes makes of an added token, all of whose characters are in their alphabet. */
+static const char *decoded_bytes(struct token_list *list, const char *text, size_t *length)
+{
+    unsigned char *bytes = arena_alloc(list->arena, *length + 1);
+    size_t n_bytes;
+    struct buffer out = {0};
+    if (!byte_characters_decode(text, *length, bytes, &n_bytes))
+        return text;
+    text_append_valid((const char *)bytes, n_bytes, &out);
+    *length = out.length;
+    const char *decoded = arena_strndup(list->arena, (const char *)out.bytes, out.length);
+    buffer_free(&out);
+    return decoded;
+}
+
 /* What a decoder of SentencePiece's kind makes of an added token: it gives spaces and loses the first one. */
 static const char *decoded(struct token_list *list, const char *text, size_t *length)
 {
@@ -531,11 +582,16 @@ bool hf_token_list(const struct hf_vocabulary *vocabulary, uint64_t n_tokens, st
         token_list_set(ret_list, id, text, length, 0, TOKEN_NORMAL);
     }
     bool keeps = vocabulary->keeps_added,
-         blocks = !keeps && decodes_blocks(json_get(vocabulary->files->tokenizer, "decoder"), 0);
+         blocks = !keeps && decodes_blocks(json_get(vocabulary->files->tokenizer, "decoder"), 0),
+         bytes = !keeps && decodes_bytes(vocabulary);
     for (size_t i = 0; i < vocabulary->n_added; i++) {
         const struct added_token *added = &vocabulary->added[i];
         size_t length = added->length;
-        const char *text = blocks && !added->normalized ? decoded(ret_list, added->text, &length) : added->text;
+        const char *text = added->text;
+        if (blocks && !added->normalized)
+            text = decoded(ret_list, text, &length);
+        else if (bytes && !added->normalized)
+            text = decoded_bytes(ret_list, text, &length);
         bool control = added->special || (!keeps && token_looks_special(text, length));
         if (!control && !keeps)
             text = token_plain_spaces(ret_list, text, &length);

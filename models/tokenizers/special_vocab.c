@@ -375,13 +375,15 @@ static bool alphanumeric(char c)
 
 enum { TEMPLATE_KEY_BYTES = 256 };
 
-/* tokenizer.chat_template.NAME, with '_' for what is neither letter nor digit. Returns where the name begins in it. */
+/* tokenizer.chat_template.NAME, with '_' for each character that is neither letter nor digit. Returns where the name
+ * begins in it. */
 static const char *template_key(char key[TEMPLATE_KEY_BYTES], const char *name, size_t length)
 {
     static const char prefix[] = "tokenizer.chat_template.";
     char *to = stpcpy(key, prefix);
     for (size_t i = 0; i < length && to < key + TEMPLATE_KEY_BYTES - 1; i++)
-        *to++ = alphanumeric(name[i]) ? name[i] : '_';
+        if (((unsigned char)name[i] & 0xc0) != 0x80)
+            *to++ = alphanumeric(name[i]) ? name[i] : '_';
     *to = '\0';
     return key + sizeof prefix - 1;
 }
@@ -404,9 +406,11 @@ static void add_named_templates(struct gguf_kvs *kvs, const struct json *templat
         }
         char key[TEMPLATE_KEY_BYTES];
         const char *cleaned = template_key(key, name, name_length);
+        if (gguf_kvs_find(kvs, key) == NULL) {
+            gguf_append_string(&names, cleaned, strlen(cleaned));
+            count++;
+        }
         gguf_set_string(kvs, key, text, length);
-        gguf_append_string(&names, cleaned, strlen(cleaned));
-        count++;
     }
     gguf_set_array(kvs, "tokenizer.chat_templates", GGUF_STRING, count, &names);
     size_t length;

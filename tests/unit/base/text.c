@@ -1,5 +1,7 @@
 #include "base/text.h"
 
+#include "base/buffer.h"
+
 #include "tests/unit/check.h"
 
 #include <ctype.h>
@@ -93,9 +95,31 @@ static void printable(void)
     CHECK_TEXT(out, "\xc2\xa0\xe2\x80\x8d\xd7\x90");
 }
 
+/* As Python's bytes.decode("utf-8", "replace") has it. */
+static void made_valid(void)
+{
+    static const char *const rows[][2] = {
+        {"na\xefve", "na\ufffdve"},
+        {"a\xe4\xb8", "a\ufffd"},
+        {"\xf0\x9f\x98x", "\ufffdx"},
+        {"\xed\xa0\x80", "\ufffd\ufffd\ufffd"},
+        {"\xe0\x80\x80", "\ufffd\ufffd\ufffd"},
+        {"\xc3\xa9\xff\xf4\x90\x80", "\u00e9\ufffd\ufffd\ufffd\ufffd"},
+        {"\xf0\x90\x80\xe4\xb8\xad\xc3", "\ufffd\u4e2d\ufffd"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct buffer out = {0};
+        text_append_valid(rows[i][0], strlen(rows[i][0]), &out);
+        buffer_append(&out, "", 1);
+        CHECK_TEXT((const char *)out.bytes, rows[i][1]);
+        buffer_free(&out);
+    }
+}
+
 int main(void)
 {
     characters();
+    made_valid();
     CHECK(text_valid_prefix("0123456789\xc3\xa9\xff", 13) == 12);
     CHECK(text_valid_prefix("0123456789abcdef", 16) == 16);
     hex_digits();

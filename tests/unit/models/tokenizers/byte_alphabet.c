@@ -18,6 +18,15 @@ int main(void)
         size_t length = byte_character(rows[i].byte, out);
         CHECK(length == strlen(rows[i].character));
         CHECK_TEXT(out, rows[i].character);
+        unsigned char byte[1];
+        size_t n_bytes;
+        CHECK(byte_characters_decode(out, length, byte, &n_bytes) && n_bytes == 1 && byte[0] == rows[i].byte);
+    }
+    static const char *const others[] = {" ", "\n", "\u00ad", "\u0144", "\u4e2d", "\xff"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        unsigned char bytes[4];
+        size_t n_bytes;
+        CHECK(!byte_characters_decode(others[i], strlen(others[i]), bytes, &n_bytes));
     }
     return check_done();
 }

@@ -65,11 +65,47 @@ static void older_files(void)
     }
 }
 
+/* A token of tokenizer.json that is not special is, once a file names it with flags of its own, but not where it is
+ * named alone; and one whose characters are bytes in that alphabet is what they decode to. */
+static void named_tokens(void)
+{
+    static const char *const files[] = {"tokenizer.json", "tokenizer_config.json", NULL};
+    static const int types[] = {1, 3, 4, 4};
+    struct arena *arena = arena_new();
+    struct gguf_array array;
+    struct error error;
+    size_t length;
+    files_write_text("tokenizer.json", "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":[]},"
+                                       "\"decoder\":{\"type\":\"ByteLevel\"},\"added_tokens\":["
+                                       "{\"id\":1,\"content\":\"<x>\",\"normalized\":false},"
+                                       "{\"id\":2,\"content\":\"<y>\",\"normalized\":false},"
+                                       "{\"id\":3,\"content\":\"na\u00efve\",\"normalized\":false}]}");
+    files_write_text(
+        "tokenizer_config.json",
+        "{\"tokenizer_class\":\"PreTrainedTokenizerFast\",\"added_tokens_decoder\":{},\"bos_token\":"
+        "{\"__type\":\"AddedToken\",\"content\":\"<x>\",\"normalized\":false},\"eos_token\":\"<y>\","
+        "\"chat_template\":[{\"name\":\"a-\u00e9\",\"template\":\"T\"},{\"name\":\"a_ \",\"template\":\"U\"}]}");
+    struct gguf_kvs kvs = keys_of(files);
+    CHECK(gguf_get_array(&kvs, "tokenizer.ggml.token_type", arena, &array, &error) && array.count == 4);
+    for (uint64_t i = 0; i < 4; i++) {
+        int64_t type;
+        CHECK(gguf_array_i64(&array, i, &type) && type == types[i]);
+    }
+    CHECK(gguf_get_array(&kvs, "tokenizer.ggml.tokens", arena, &array, &error) && array.count == 4);
+    const char *text = gguf_array_string(&array, 3, &length);
+    CHECK(text != NULL && length == 7 && memcmp(text, "na\ufffdve", 7) == 0);
+    CHECK(gguf_get_array(&kvs, "tokenizer.chat_templates", arena, &array, &error) && array.count == 1);
+    CHECK_TEXT(gguf_get_string(&kvs, "tokenizer.chat_template.a__", arena, &length, &error), "U");
+    gguf_kvs_free(&kvs);
+    arena_free(arena);
+}
+
 int main(void)
 {
     files_begin();
     flags();
     older_files();
+    named_tokens();
     files_remove();
     return check_done();
 }

@@ -2,7 +2,6 @@
 #include "base/buffer.h"
 #include "base/sort.h"
 #include "base/text.h"
-#include "formats/json_write.h"
 #include "formats/torch/tensors.h"
 
 #include <inttypes.h>
@@ -18,7 +17,6 @@ enum {
 
     MAX_DEPTH = 256, /* of what holds tensors */
     MAX_DEPTH_IN_ALL = 1000000,
-    MAX_KEY_TEXT = 64, /* of a key that is not text */
     /* a pickle names each of its nodes in at least one byte; shared ones are visited again */
     VISITS_PER_BYTE = 2,
     VISITS_CONSTANT = 1 << 16, /* for small pickles */
@@ -266,47 +264,6 @@ static bool mark_holders(struct walk *walk, struct pickle_node *root)
 }
 
 /* Paths. */
-
-void torch_append_key(struct buffer *path, const struct pickle_node *key)
-{
-    char number[JSON_FLOAT_TEXT];
-    switch (key->kind) {
-    case PICKLE_TEXT:
-    case PICKLE_BYTES:
-        buffer_append(path, key->text.bytes, key->text.length);
-        break;
-    case PICKLE_INTEGER:
-        buffer_printf(path, "%" PRId64, key->integer);
-        break;
-    case PICKLE_FLOAT:
-        buffer_append_text(path, json_f64_text(key->number, number));
-        break;
-    case PICKLE_TRUE:
-        buffer_append_text(path, "True");
-        break;
-    case PICKLE_FALSE:
-        buffer_append_text(path, "False");
-        break;
-    case PICKLE_NONE:
-        buffer_append_text(path, "None");
-        break;
-    case PICKLE_GLOBAL:
-        buffer_printf(path, "%.*s", MAX_KEY_TEXT, key->global.name);
-        break;
-    case PICKLE_TUPLE: /* of plain keys: as Python shows it, but without quotes */
-        buffer_append_text(path, "(");
-        for (uint32_t i = 0; i < key->items.n && i < MAX_KEY_TEXT && path->length <= TENSOR_MAX_NAME; i++) {
-            if (i > 0)
-                buffer_append_text(path, ", ");
-            if (key->items.nodes[i]->kind != PICKLE_TUPLE)
-                torch_append_key(path, key->items.nodes[i]);
-        }
-        buffer_append_text(path, ")");
-        break;
-    default:
-        buffer_append_text(path, "?");
-    }
-}
 
 static bool is_module_part(const struct frame *frame, const struct pickle_node *key)
 {

@@ -107,7 +107,7 @@ bool torch_sizes(const struct pickle_node *node, uint64_t *sizes, unsigned *ret_
 bool torch_add_tensors(const struct torch_container *container, struct pickle *pickle, struct arena *scratch,
                        struct error *error);
 
-/* names.c: appends a key of a dict as names and extras have it: texts and bytes as they are, all others as Python shows
+/* keys.c: appends a key of a dict as names and extras have it: texts and bytes as they are, all others as Python shows
  * them, "(1, a)" without quotes. Not much more than TENSOR_MAX_NAME of a tuple. */
 void torch_append_key(struct buffer *path, const struct pickle_node *key);
 

@@ -167,23 +167,31 @@ void rebuild_bpe_begin_model(const struct pre_row *row, struct json_writer *writ
     json_put_bool(writer, "ignore_merges", row->ignores_merges);
 }
 
+/* The object of tokens, which the merges are about. */
+static bool put_tokens(const struct stored_vocab *vocab, const struct gguf_array *merges, const char *key,
+                       struct json_writer *writer, struct error *error)
+{
+    struct outer_tokens outer;
+    find_outer(vocab, &outer);
+    bool good = want_merged(vocab, merges, &outer, error);
+    json_begin_object(writer, key);
+    put_vocab(vocab, &outer, writer);
+    json_end(writer);
+    text_index_free(&outer.index);
+    return good;
+}
+
 static bool write_model(const struct stored_vocab *vocab, const struct pre_row *row, struct json_writer *writer,
                         struct error *error)
 {
     struct gguf_array merges;
-    struct outer_tokens outer;
     if (!get_merges(vocab, &merges, error))
         return false;
-    find_outer(vocab, &outer);
-    bool good = want_merged(vocab, &merges, &outer, error);
     rebuild_bpe_begin_model(row, writer);
-    json_begin_object(writer, "vocab");
-    put_vocab(vocab, &outer, writer);
+    if (!put_tokens(vocab, &merges, "vocab", writer, error) || !write_array(&merges, writer, error))
+        return false;
     json_end(writer);
-    good = good && write_array(&merges, writer, error);
-    json_end(writer);
-    text_index_free(&outer.index);
-    return good;
+    return true;
 }
 
 static void put_byte_level(const char *key, bool trims_offsets, struct json_writer *writer)
@@ -244,16 +252,7 @@ bool rebuild_bpe_vocab(const struct stored_vocab *vocab, struct buffer *out, str
 {
     struct json_writer writer = {.out = out, .letters = JSON_UTF8, .compact = true};
     struct gguf_array merges;
-    struct outer_tokens outer;
-    if (!get_merges(vocab, &merges, error))
-        return false;
-    find_outer(vocab, &outer);
-    bool good = want_merged(vocab, &merges, &outer, error);
-    json_begin_object(&writer, NULL);
-    put_vocab(vocab, &outer, &writer);
-    json_end(&writer);
-    text_index_free(&outer.index);
-    return good;
+    return get_merges(vocab, &merges, error) && put_tokens(vocab, &merges, NULL, &writer, error);
 }
 
 bool rebuild_bpe_merges(const struct stored_vocab *vocab, struct buffer *out, struct error *error)

@@ -33,6 +33,28 @@ static void print_page(struct tree *tree, bool all, bool json, bool colour)
 
 enum { FLAG_QUANTIZATION, FLAG_ALL, FLAG_JSON, FLAG_ARCHITECTURES, FLAG_COLOUR, FLAG_HTML };
 
+/* When there are to be colours; NULL: that is not said. */
+static const char *colour_word(const struct invocation *invocation)
+{
+    bool is_bare = invocation->flags[FLAG_COLOUR] && invocation->values[FLAG_COLOUR] == NULL;
+    return is_bare ? "always" : invocation->values[FLAG_COLOUR];
+}
+
+/* Whether what was typed makes sense; reports what does not. */
+static bool makes_sense(const struct invocation *invocation)
+{
+    const char *when = colour_word(invocation);
+    if (invocation->n_arguments == 0)
+        report("info: no SOURCE; try 'wfs info --help'");
+    else if (invocation->flags[FLAG_HTML] && !invocation->flags[FLAG_QUANTIZATION])
+        report("info: --html is for --quantization");
+    else if (when != NULL && strcmp(when, "always") != 0 && strcmp(when, "never") != 0 && strcmp(when, "auto") != 0)
+        report("info: --color=%s: not always, never or auto", when);
+    else
+        return true;
+    return false;
+}
+
 static int run(const struct invocation *invocation)
 {
     struct error error;
@@ -41,22 +63,9 @@ static int run(const struct invocation *invocation)
         print_architectures();
         return finish_output(EXIT_SUCCESS);
     }
-    if (invocation->n_arguments == 0) {
-        report("info: no SOURCE; try 'wfs info --help'");
+    if (!makes_sense(invocation))
         return EXIT_MISUSE;
-    }
-    if (invocation->flags[FLAG_HTML] && !invocation->flags[FLAG_QUANTIZATION]) {
-        report("info: --html is for --quantization");
-        return EXIT_MISUSE;
-    }
-    const char *when = invocation->flags[FLAG_COLOUR] && invocation->values[FLAG_COLOUR] == NULL
-                           ? "always"
-                           : invocation->values[FLAG_COLOUR];
-    if (when != NULL && strcmp(when, "always") != 0 && strcmp(when, "never") != 0 && strcmp(when, "auto") != 0) {
-        report("info: --color=%s: not always, never or auto", when);
-        return EXIT_MISUSE;
-    }
-    bool colour = wants_colour(when);
+    bool colour = wants_colour(colour_word(invocation));
     const struct quantization_page quantization_page = {
         .all = invocation->flags[FLAG_ALL],
         .json = invocation->flags[FLAG_JSON],

@@ -22,8 +22,7 @@ struct hparams *hparams_parse(const char *text, size_t length, struct error *err
 void hparams_free(struct hparams *hparams); /* NULL is allowed */
 
 /* Where config.json describes the parts of a multimodal model that see and hear: dotted keys, the first present one
- * counts
- * ("whisper_config|audio_config"); NULL for what it has not. */
+ * counts ("whisper_config|audio_config"); NULL for what it has not. */
 struct tower_config {
     const char *vision, *audio;
 };

@@ -26,12 +26,14 @@ struct gguf_model {
     /* In GGUF's names and the order of the converter's output, each a view: transformed, in the dtype the
      * transformation leaves it in. */
     struct tensor_set *tensors;
-    const struct dtype **forced; /* the type that each has in every output whatever the precision; NULL: as rules say.
-                                  * Of a   model that is a GGUF already the type that each has there */
+    /* the type that each has in every output whatever the precision; NULL: as rules say. Of a model that is a GGUF
+     * already the type that each has there */
+    const struct dtype **forced;
     const struct quantize_outline *outline; /* of the tensors; NULL: not found yet */
     const struct dtype *auto_type;          /* what --outtype auto chooses: F16 or BF16 */
-    uint64_t renumbered_from;  /* layers from here on had other numbers when the converter asked which matrices stay F32
-                                * by their  names, and are not among them; 0: none */
+    /* layers from here on had other numbers when the converter asked which matrices stay F32 by their names, and are
+     * not among them; 0: none */
+    uint64_t renumbered_from;
     uint32_t packed_file_type; /* general.file_type of plain outputs, where the checkpoint is packed; 0: their own */
 
     bool is_repacked;           /* has blocks in the place of packed weights, wherever they decode to the same */

@@ -41,7 +41,7 @@ enum cpu_level cpu_level(void);
 const char *cpu_level_name(enum cpu_level level);
 
 enum dtype_kind {
-    DTYPE_FLOAT,   /* floating point of one element each, F4 and F6 included */
+    DTYPE_FLOAT,   /* floating point, F4 and F6 included */
     DTYPE_INTEGER, /* and BOOL: a byte that is zero or not */
     DTYPE_COMPLEX, /* has no F32 value */
     DTYPE_BLOCK,   /* quantized in blocks along a row: a row holds whole blocks */

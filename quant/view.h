@@ -2,7 +2,7 @@
  *
  * A view has a dtype and a row-major shape, and gives its elements on demand: any run of them, in any order, from
  * any number of threads, computed from just the source bytes it depends on. Views are built on views; a leaf is a
- * stored tensor (formats/checkpoint.h) or a constant. Views are immutable and live in the arena they were made in,
+ * stored tensor (formats/tensor_set.h) or a constant. Views are immutable and live in the arena they were made in,
  * and so do the shapes given to the functions below (they are copied).
  *
  * Elements are counted in *units*: a unit is one block of the dtype, so for most dtypes one element. Along the last

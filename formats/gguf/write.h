@@ -1,6 +1,6 @@
 /* Writing GGUF: version 3, little-endian. Header, keys, records of tensors, data, each aligned to what
- * general.alignment says, or
- * 32. Any keys, any tensors; nothing is read of their values, and a long value that lies in another GGUF stays there.
+ * general.alignment says, or 32. Any keys, any tensors; nothing is read of their values, and a long value that lies in
+ * another GGUF stays there.
  */
 #pragma once
 
@@ -39,6 +39,6 @@ struct gguf_layout {
     uint64_t data, size; /* where the data begins; of the whole file: each tensor's data is padded with zeros */
 };
 
-/* Sets the offsets of the places, and makes the header in `arena`, which the plan outlives or is outlived by, as it
- * likes; the values that the plan's keys borrow must live as long as the layout. Fails where sizes overflow. */
+/* Sets the offsets of the places, and makes the header in `arena`, which may be freed before the plan or after it;
+ * the values that the plan's keys borrow must live as long as the layout. Fails where sizes overflow. */
 bool gguf_lay_out(struct gguf_plan *plan, struct arena *arena, struct gguf_layout *ret_layout, struct error *error);

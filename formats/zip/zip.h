@@ -10,7 +10,7 @@
  *   entry has, not even after folding ASCII case (torch looks names up without regard to case);
  * - its local header says the same: name, method, flags, and CRC and sizes unless a data descriptor follows them;
  * - no two entries overlap, and a deflated one is at most 1032 times smaller than what it says it holds, 64 times where
- * that is large.
+ *   that is large.
  *
  * Layout: APPNOTE.TXT 6.3.10, and what the miniz of torch makes of it: local headers of "streamed" entries hold zeros,
  * and their zip64 field may hold fewer numbers than the standard says.

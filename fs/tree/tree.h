@@ -54,9 +54,8 @@ bool tree_attributes(struct tree *tree, node_id id, struct node_attributes *ret_
 bool tree_lookup(struct tree *tree, node_id directory, const char *name, struct node_attributes *ret_attributes);
 node_id tree_parent(struct tree *tree, node_id id);
 
-/* The node of a path such as "tensors/a.weight/f32"; slashes at either end or doubled, and
- * parts that are ".", are ignored. The error says which
- * part is missing, and why where that is known. */
+/* The node of a path such as "tensors/a.weight/f32"; slashes at either end or doubled, and parts that are
+ * ".", are ignored. The error says which part is missing, and why where that is known. */
 bool tree_walk(struct tree *tree, const char *path, struct node_attributes *ret_attributes, struct error *error);
 
 /* Calls `emit` for the entries from number `first` on, until it returns false; entry numbers are stable. `name` is

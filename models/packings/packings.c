@@ -14,12 +14,25 @@ extern const struct packing aqlm_packing, awq_packing, bitnet_packing, bitsandby
     mlx_packing, modelopt_int4_packing, mxfp4_packed_packing, mxfp4_packing, nvfp4_packing, pack_quantized_packing,
     quanto_packing, scaled_packing, torchao_packing;
 
-/* clang-format off: one row a line */
+/* One row a line. */
+/* clang-format off */
 const struct packing *const packings[] = {
-    &scaled_packing, &pack_quantized_packing, &gptq_packing,         &nvfp4_packing,
-    &bitnet_packing, &mxfp4_packing,          &mxfp4_packed_packing, &modelopt_int4_packing,
-    &awq_packing,    &bitsandbytes_packing,   &hqq_packing,          &mlx_packing,
-    &quanto_packing, &torchao_packing,        &aqlm_packing,         NULL,
+    &scaled_packing,
+    &pack_quantized_packing,
+    &gptq_packing,
+    &nvfp4_packing,
+    &bitnet_packing,
+    &mxfp4_packing,
+    &mxfp4_packed_packing,
+    &modelopt_int4_packing,
+    &awq_packing,
+    &bitsandbytes_packing,
+    &hqq_packing,
+    &mlx_packing,
+    &quanto_packing,
+    &torchao_packing,
+    &aqlm_packing,
+    NULL,
 };
 /* clang-format on */
 

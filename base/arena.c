@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHUNK_BYTES = 64 * 1024, ALIGNMENT = 16 };
+enum { CHUNK_BYTES = 64 * 1024, ALIGNMENT = 8 };
 
 struct chunk {
     struct chunk *previous;

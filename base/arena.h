@@ -1,6 +1,7 @@
 /* An arena: memory that is freed all at once.
  *
- * Whoever creates an arena owns everything allocated from it. Memory is zeroed and aligned for any type.
+ * Whoever creates an arena owns everything allocated from it. Memory is zeroed and aligned for any type of at most 8
+ * bytes, and what is made of such.
  * Running out of memory ends the attempt (base/attempt.h) that the thread makes, and the process where it makes none,
  * with a message, in the log where there is no terminal. Nothing may be asked for here whose size a file merely names:
  * a reader bounds it first, by the size of the file, by a limit or by a budget that it states (tokenizers/work.h is

@@ -23,6 +23,14 @@ static const char *const dtype_names[] = {
     "F6_E3M2", "I8",  "I16", "I32", "I64",     "U8",      "U16",     "U32",         "U64",         "BOOL", "C64",
 };
 
+/* Tensors near each other have few shapes: these are shared. */
+enum { RECENT_SHAPES = 8 };
+
+struct shape {
+    const uint64_t *sizes;
+    unsigned rank;
+};
+
 /* One file while it is read. `tensors` are in the order of the header, then `order` is the order wanted. */
 struct reader {
     struct checkpoint *checkpoint;
@@ -32,6 +40,7 @@ struct reader {
     struct tensor *tensors;
     uint32_t *order;
     size_t n_tensors;
+    struct shape shapes[RECENT_SHAPES]; /* of tensors before, the last one first */
 };
 
 /* Puts the place before an error. */
@@ -76,6 +85,22 @@ static bool parse_sizes(const struct json *value, const char *what, size_t most,
     return true;
 }
 
+/* The shape, in the checkpoint's arena. */
+static const uint64_t *keep_shape(struct reader *reader, const uint64_t *sizes, unsigned rank)
+{
+    struct shape kept = {.sizes = NULL};
+    size_t at = 0, bytes = rank * sizeof *sizes;
+    for (; at < RECENT_SHAPES && kept.sizes == NULL; at++)
+        if (reader->shapes[at].rank == rank && reader->shapes[at].sizes != NULL &&
+            memcmp(reader->shapes[at].sizes, sizes, bytes) == 0)
+            kept = reader->shapes[at];
+    if (kept.sizes == NULL)
+        kept = (struct shape){arena_copy(reader->checkpoint->arena, sizes, bytes), rank};
+    memmove(reader->shapes + 1, reader->shapes, (at - 1) * sizeof *reader->shapes);
+    reader->shapes[0] = kept;
+    return kept.sizes;
+}
+
 static bool parse_fields(struct reader *reader, const struct json *entry, struct tensor *tensor, struct error *error)
 {
     uint64_t shape[LAYOUT_MAX_RANK], range[2];
@@ -93,14 +118,8 @@ static bool parse_fields(struct reader *reader, const struct json *entry, struct
     tensor->rank = (uint8_t)json_count(shape_value);
     tensor->offset = range[0];
     tensor->length = range[1] - range[0];
-
-    /* One block for shape and name: 100,000 tensors are ordinary. */
-    size_t shape_bytes = tensor->rank * sizeof *shape;
-    unsigned char *block = arena_alloc(reader->checkpoint->arena, shape_bytes + tensor->name_length + 1);
-    memcpy(block, shape, shape_bytes);
-    memcpy(block + shape_bytes, tensor->name, tensor->name_length);
-    tensor->shape = (const uint64_t *)(void *)block;
-    tensor->name = (const char *)block + shape_bytes;
+    tensor->shape = keep_shape(reader, shape, tensor->rank);
+    tensor->name = arena_strndup(reader->checkpoint->arena, tensor->name, tensor->name_length);
     return true;
 }
 

@@ -341,6 +341,34 @@ static void order(void)
     checkpoint_close(checkpoint);
 }
 
+/* Shapes are told apart however many there are; the tensors near each other that have the same one share it. */
+static void shapes(void)
+{
+    enum { N_TENSORS = 60, MOST_SHAPES = 12 };
+    for (unsigned n_shapes = 1; n_shapes <= MOST_SHAPES; n_shapes++) {
+        char header[8192] = "{", *out = header + 1;
+        struct error error = {""};
+        for (unsigned i = 0; i < N_TENSORS; i++)
+            out += sprintf(out, "%s\"%02u\":{\"dtype\":\"U8\",\"shape\":[%s0,%u],\"data_offsets\":[0,0]}",
+                           i > 0 ? "," : "", i, i % n_shapes % 3 == 0 ? "1," : "", i % n_shapes);
+        strcpy(out, "}");
+        files_write_safetensors("model.safetensors", header, strlen(header), 0);
+        struct checkpoint *checkpoint = checkpoint_open("model.safetensors", &strict, &error);
+        if (!CHECK(checkpoint != NULL && checkpoint->tensors->n_tensors == N_TENSORS))
+            return;
+        bool right = true, shared = true;
+        for (unsigned i = 0; i < N_TENSORS; i++) {
+            const struct tensor *tensor = &checkpoint->tensors->tensors[i];
+            unsigned rank = i % n_shapes % 3 == 0 ? 3 : 2;
+            right &= tensor->rank == rank && tensor->shape[rank - 1] == i % n_shapes && tensor->shape[rank - 2] == 0 &&
+                     (rank == 2 || tensor->shape[0] == 1);
+            shared &= i < n_shapes || tensor->shape == tensor[-(ptrdiff_t)n_shapes].shape;
+        }
+        CHECK(right && (shared || n_shapes > 4));
+        checkpoint_close(checkpoint);
+    }
+}
+
 /* Every dtype of the format, with 8 elements. */
 static void dtypes_accepted(void)
 {
@@ -369,6 +397,7 @@ int main(void)
     limits();
     trailing();
     order();
+    shapes();
     dtypes_accepted();
     files_remove();
     return check_done();

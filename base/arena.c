@@ -8,6 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
 
 enum { CHUNK_BYTES = 64 * 1024, ALIGNMENT = 8 };
 
@@ -58,6 +61,16 @@ void *memory_resize(void *memory, size_t size)
     if (resized == NULL)
         memory_exhausted(size);
     return resized;
+}
+
+void memory_trim(void)
+{
+#if defined(__GLIBC__)
+    enum { LARGE = 16 * 1024 * 1024 }; /* larger blocks than reads need are not kept when they are freed */
+    mallopt(M_MMAP_THRESHOLD, LARGE);
+    mallopt(M_TRIM_THRESHOLD, LARGE);
+    malloc_trim(0);
+#endif
 }
 
 /* The part is what an arena begins with. */

@@ -35,5 +35,9 @@ void *memory_resize(void *memory, size_t size);
 char *memory_strdup(const char *text);
 char *memory_strndup(const char *text, size_t length);
 
+/* Gives back to the system what has been freed, and would else be kept for what is allocated next: for a process that
+ * lives on after work that took much. */
+void memory_trim(void);
+
 /* What these do where there is no memory: for what others have failed to allocate. */
 _Noreturn void memory_exhausted(size_t size);

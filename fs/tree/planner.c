@@ -56,6 +56,16 @@ void planner_free(struct planner *planner)
     free(planner);
 }
 
+/* What plans needed besides is given back when none is being made any more: the lock is let go meanwhile. */
+static void trim_after_last(struct planner *planner)
+{
+    if (planner->n_unfinished > 0)
+        return;
+    pthread_mutex_unlock(&planner->lock);
+    memory_trim();
+    pthread_mutex_lock(&planner->lock);
+}
+
 static void *run_work(void *context)
 {
     struct planner *planner = context;
@@ -65,6 +75,7 @@ static void *run_work(void *context)
         work->task(work->context, work->item);
         pthread_mutex_lock(&planner->lock);
         planner->n_unfinished--;
+        trim_after_last(planner);
     }
     planner->n_threads--;
     pthread_cond_broadcast(&planner->thread_left);

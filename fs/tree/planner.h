@@ -1,6 +1,6 @@
 /* Threads for work that may take long: one for each piece, as far as there are threads to be had, so that a slow piece
  * holds up only those who wait for it. Threads start with the first piece, so after any fork of the daemon, and end
- * when there is nothing left. */
+ * when there is nothing left; what the work has allocated and freed goes back to the system then. */
 #pragma once
 
 #include <stdbool.h>

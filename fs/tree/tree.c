@@ -244,6 +244,7 @@ struct tree *tree_new(const struct checkpoint *checkpoint, const struct content_
             tree_free(tree);
             return NULL;
         }
+    memory_trim();
     return tree;
 }
 

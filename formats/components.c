@@ -7,7 +7,7 @@
 
 static const char pipeline_list[] = "model_index.json", modules_list[] = "modules.json";
 
-enum { MAX_MODULES = 1024 }; /* entries of a list that are looked at: a model has ten */
+enum { MAX_MODULES = 64 }; /* entries of a list that are looked at: a model has ten */
 
 struct finding {
     struct checkpoint *checkpoint;

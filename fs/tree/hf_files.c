@@ -10,6 +10,7 @@
 #include "fs/tree/safetensors_file.h"
 #include "fs/tree/side_files.h"
 
+#include "base/text.h"
 #include "formats/components.h"
 #include "formats/documents.h"
 #include "models/adapter.h"
@@ -35,6 +36,15 @@ struct hf_files {
 static const char *weights_name(const struct tree *tree)
 {
     return adapter_is_source(tree_checkpoint(tree)) ? "adapter_model.safetensors" : "model.safetensors";
+}
+
+/* Diffusers looks for its own name, which model.safetensors is found by, too, where that was the source's. */
+static void add_name_of_diffusers(struct tree *tree, node_id directory)
+{
+    static const char stem[] = "diffusion_pytorch_model";
+    const struct checkpoint *checkpoint = tree_checkpoint(tree);
+    if (text_starts_with(source_name(checkpoint->sources[0]), stem))
+        tree_add_alias(tree, directory, weights_name(tree), "diffusion_pytorch_model.safetensors");
 }
 
 struct hf_shard {
@@ -356,6 +366,8 @@ static bool add(struct tree *tree, struct error *error)
     tree_add_file(tree, TREE_ROOT, weights_name(tree), plan_whole, files);
     node_id directory = tree_add_directory(tree, TREE_ROOT, "hf");
     add_weights(files, directory);
+    add_name_of_diffusers(tree, TREE_ROOT);
+    add_name_of_diffusers(tree, directory);
     add_side_files(tree, directory, checkpoint->components);
     if (gguf_is_source(checkpoint))
         add_rebuilt(files, directory);

@@ -138,11 +138,15 @@ static uint32_t add_node(struct tree *tree, uint32_t parent, const char *name, b
     return index;
 }
 
+static bool is_called(const struct node *node, const char *name)
+{
+    return strcmp(node->name, name) == 0 || (node->alias != NULL && strcmp(node->alias, name) == 0);
+}
+
 static uint32_t find_child(const struct tree *tree, const struct node *directory, const char *name)
 {
     for (uint32_t child = directory->first_child; child != 0; child = tree->nodes[child]->next_sibling)
-        if (strcmp(tree->nodes[child]->name, name) == 0 ||
-            (tree->nodes[child]->alias != NULL && strcmp(tree->nodes[child]->alias, name) == 0))
+        if (is_called(tree->nodes[child], name))
             return child;
     return 0;
 }
@@ -531,7 +535,7 @@ bool tree_prepare(struct tree *tree, node_id directory, const char *name)
         return true;
     for (uint32_t child = node->first_child; child != 0; child = tree->nodes[child]->next_sibling) {
         struct node *planned = tree->nodes[child];
-        if (!planned->directory && (name == NULL ? !planned->certain : strcmp(planned->name, name) == 0))
+        if (!planned->directory && (name == NULL ? !planned->certain : is_called(planned, name)))
             prepared &= prepare_node(tree, planned);
     }
     return prepared;

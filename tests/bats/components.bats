@@ -38,6 +38,9 @@ make_pipeline() {
     done
     cmp "$PIPELINE/model_index.json" "$MNT/model_index.json"
     cmp "$PIPELINE/scheduler/scheduler_config.json" "$MNT/scheduler/scheduler_config.json"
+    cmp "$PIPELINE/unet/diffusion_pytorch_model.safetensors" "$MNT/unet/diffusion_pytorch_model.safetensors"
+    cmp "$MNT/vae/hf/model.safetensors" "$MNT/vae/hf/diffusion_pytorch_model.safetensors"
+    [ ! -e "$MNT/text_encoder/diffusion_pytorch_model.safetensors" ]
     diff <(cd "$MNT" && ls) <(printf '%s\n' metadata.json model_index.json scheduler text_encoder unet vae)
     "$WFS" umount "$MNT"
 }

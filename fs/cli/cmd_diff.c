@@ -4,6 +4,7 @@
 #include "fs/cli/command.h"
 #include "fs/cli/match.h"
 #include "models/canonical.h"
+#include "models/from_gguf.h"
 #include "models/model.h"
 
 #include <inttypes.h>
@@ -224,8 +225,9 @@ static int run(const struct invocation *invocation)
     struct open_options options = invocation->options->open;
     int status = EXIT_TROUBLE;
     bool opened = open_side(&a, invocation->arguments[0], &options, &error);
-    if (opened && options.name == NULL)
-        options.name = a.checkpoint->model_name; /* that of a directory is not a difference between models */
+    /* that of a directory is not a difference between models; a GGUF has the name of its model among its keys */
+    if (opened && options.name == NULL && !gguf_is_source(a.checkpoint))
+        options.name = a.checkpoint->model_name;
     if (opened && open_side(&b, invocation->arguments[1], &options, &error))
         status = diff(&a, &b, invocation->flags[FLAG_BRIEF], arena, &error);
     if (status == EXIT_TROUBLE)

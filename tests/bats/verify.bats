@@ -87,6 +87,8 @@ differs() {
     differs 1 "$WFS" diff "$llama" "$OUT/f32.gguf"
     [[ $output == *"tensor token_embd.weight: F16 in A, F32 in B; the values are equal"* ]]
     [ "${lines[-1]}" = "20 of 21 tensors (0 in their values) and 0 keys differ" ]
+    differs 1 "$WFS" diff "$OUT/f32.gguf" "$llama"
+    [ "${lines[-1]}" = "20 of 21 tensors (0 in their values) and 0 keys differ" ]
     differs 1 "$WFS" diff "$llama" "$OUT/q8_0.gguf"
     [[ ${lines[0]} == "compared by GGUF's names and layout" ]]
     grep -qE '^tensor blk\.0\.ffn_up\.weight: .* in A, Q8_0 in B; [0-9]+ of [0-9]+ values differ, by .* \(0\.00[0-9]+ of A' <<<"$output"

@@ -2,8 +2,29 @@
  * conversion/minimax.py. */
 #include "models/families/minimax.h"
 
+/* The last is what transformers calls the text half alone, which the converter does not know. */
 static const struct family_name names[] = {
-    {"MiniMaxM3SparseForCausalLM"}, {"MiniMaxM3SparseForConditionalGeneration"}, {0}};
+    {"MiniMaxM3SparseForCausalLM"}, {"MiniMaxM3SparseForConditionalGeneration"}, {"MiniMaxM3VLForCausalLM"}, {0}};
+
+#define EXPERTS "model.layers.{}.mlp.experts."
+#define SHARED  "model.layers.{}.mlp.shared_experts."
+#define INDEXER "model.layers.{}.self_attn.indexer."
+
+/* Of that text half, whose names are not those of what is released. */
+static const struct relation_row text_tensors[] = {
+    {"model.layers.{}.mlp.gate_up_proj.weight", "blk.{}.ffn_gate.weight, blk.{}.ffn_up.weight", GATE_UP, "gate up"},
+    {EXPERTS "gate_up_proj", "blk.{}.ffn_gate_exps.weight, blk.{}.ffn_up_exps.weight", GATE_UP, "gate up"},
+    {EXPERTS "down_proj", "blk.{}.ffn_down_exps.weight", .parallel = "column"},
+    {SHARED "gate_up_proj.weight", "blk.{}.ffn_gate_shexp.weight, blk.{}.ffn_up_shexp.weight", GATE_UP, "gate up"},
+    {SHARED "down_proj", "blk.{}.ffn_down_shexp", .parallel = "column"},
+    {"model.layers.{}.mlp.gate.weight", "blk.{}.ffn_gate_inp.weight"},
+    {"model.layers.{}.mlp.gate.e_score_correction_bias", "blk.{}.exp_probs_b.bias"},
+    {INDEXER "q_proj", "blk.{}.indexer.q_proj"},
+    {INDEXER "k_proj", "blk.{}.indexer.k_proj"},
+    {INDEXER "q_norm", "blk.{}.indexer.q_norm", .map = &plus_one},
+    {INDEXER "k_norm", "blk.{}.indexer.k_norm", .map = &plus_one},
+    {0},
+};
 
 static const struct relation_row tensors[] = {
     {"model.norm", "output_norm", .map = &plus_one},
@@ -46,11 +67,37 @@ static const struct key_row keys[] = {
     {0},
 };
 
+static const struct config_row config_rows[] = {
+    {"hidden_act", FROM_TEXT, .text = "'silu'"},
+    {"head_dim", FROM_KEY, "attention.key_length"},
+    {"num_local_experts", FROM_KEY, "expert_count"},
+    {"dense_intermediate_size", FROM_KEY, "feed_forward_length"},
+    {"intermediate_size", FROM_KEY, "expert_feed_forward_length"},
+    {"shared_intermediate_size", FROM_KEY, "expert_feed_forward_length"},
+    {"scoring_func", .make = config_gating_function, .text = "'sigmoid'"},
+    {"moe_layer_freq", FROM_LAYERS, "blk.{}.ffn_gate_inp.weight", "1|0"},
+    {"layer_types", FROM_LAYERS, "blk.{}.indexer.q_proj.weight", "'minimax_m3_sparse'|'full_attention'"},
+    {"sparse_attention_config", FROM_TEXT,
+     .text = "{\n    'sparse_block_size': <attention.indexer.block_size>,"
+             "\n    'sparse_index_dim': <attention.indexer.key_length>,"
+             "\n    'sparse_local_block': <attention.indexer.local_blocks>,"
+             "\n    'sparse_num_index_heads': <attention.indexer.head_count>,"
+             "\n    'sparse_topk_blocks': <attention.indexer.top_k>\n  }"},
+    {0},
+};
+
+static const struct config_form forms[] = {
+    {"MiniMaxM3VLForCausalLM", "minimax_m3_vl_text", NULL, config_rows,
+     "the text half alone, as a class of its own: its weights are all that the GGUF has"},
+    {0},
+};
+
 const struct family minimax_m3_family = {
     .name = "minimax-m3",
     .summary = "MiniMax M3",
     .hf = names,
-    .tensors = {tensors, minimax_tensors, sparse_moe_tensors, decoder_tensors},
+    .tensors = {text_tensors, tensors, minimax_tensors, sparse_moe_tensors, decoder_tensors},
+    .forms = forms,
     .keys = {base_keys, minimax_keys, keys},
     .vocabs = {&bpe_vocab},
 };

@@ -58,6 +58,10 @@ RELEASED = {
         "hybrid_layer_pattern": [0, 1, 1, 0], "swa_num_attention_heads": 4, "swa_num_key_value_heads": 4, "swa_head_dim": 16, "swa_v_head_dim": 8,
         "sliding_window": 8, "sliding_window_size": 8, "layernorm_epsilon": 1e-5, "topk_method": "noaux_tc", "rope_parameters": None,
         "rope_theta": 1e6, "swa_rope_theta": 1e4, "partial_rotary_factor": 0.5},
+    "MiniMaxM3VLForCausalLM": {
+        "n_shared_experts": 1, "moe_layer_freq": [0, 1, 1], "scoring_func": "sigmoid",
+        "sparse_attention_config": {"sparse_num_index_heads": 2, "sparse_index_dim": 16, "sparse_topk_blocks": 2, "sparse_block_size": 4,
+                                    "sparse_local_block": 1}},
     "DeepseekV4ForCausalLM": {"compress_ratios": [0, 4, 128, 4], "num_hash_layers": 1, "qk_rope_head_dim": 8},
 }  # fmt: skip
 
@@ -154,6 +158,10 @@ MODELS = [
                                       "mlp_layer_types": ["hash_moe", "moe", "moe", "moe"], "partial_rotary_factor": 0.5}, []),
     ("Mistral4ForCausalLM", "bpe", {**LATENT, "head_dim": 24, "routed_scaling_factor": 1.5,
                                     "rope_parameters": {**YARN, "partial_rotary_factor": 1 / 3}}, []),
+    ("MiniMaxM3VLForCausalLM", "bpe", {"num_hidden_layers": 3, "intermediate_size": 32, "dense_intermediate_size": 96, "rotary_dim": 8,
+                                       "shared_intermediate_size": 32, "index_n_heads": 2, "index_head_dim": 16, "index_block_size": 4,
+                                       "index_topk_blocks": 2, "layer_types": ["full_attention"] + ["minimax_m3_sparse"] * 2,
+                                       "mlp_layer_types": ["dense", "sparse", "sparse"]}, []),
     ("JinaEmbeddingsV3Model", "unigram", {"max_position_embeddings": 66, "rope_parameters": ROPE}, ["pooler"]),
     ("Qwen2_5_VLForConditionalGeneration", "bpe", {"rope_scaling": {"type": "mrope", "mrope_section": [2, 3, 3]}}, []),
     ("Qwen3VLForConditionalGeneration", "bpe", {"rope_scaling": {"rope_type": "default", "mrope_section": [4, 2, 2]}}, []),

@@ -337,6 +337,22 @@ bool config_number_of_layer(const struct config_material *material, const char *
     return true;
 }
 
+const char *config_number_of_first(const struct config_material *material, const char *mark, bool is_marked,
+                                   const char *key)
+{
+    struct layer_marks marks;
+    double number;
+    const char *name = arena_printf(material->arena, "%s.%s", material->architecture, mark);
+    if (!layer_marks_of_key(material->kvs, name, material->n_layers, material->arena, &marks))
+        return NULL;
+    uint64_t layer = 0;
+    while (layer < marks.n && marks.marked[layer] != is_marked)
+        layer++;
+    if (layer == marks.n || !config_number_of_layer(material, key, layer, &number))
+        return NULL;
+    return arena_printf(material->arena, "%.0f", number);
+}
+
 static const char *made(struct config_draft *draft, const struct config_row *row)
 {
     return row->make(&(struct config_material){

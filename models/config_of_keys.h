@@ -50,6 +50,11 @@ struct config_material {
 bool config_number_of_layer(const struct config_material *material, const char *key, uint64_t layer,
                             double *ret_number);
 
+/* The number of `key` for the first layer that the key `mark` marks, or does not; NULL where there is none. Each key is
+ * read once, however many layers there are. */
+const char *config_number_of_first(const struct config_material *material, const char *mark, bool is_marked,
+                                   const char *key);
+
 /* One line of config.json. Keys go without the architecture's name, tensors with their suffix. */
 struct config_row {
     const char *name; /* "rope_scaling.type": a member of that line, where there is one */

@@ -170,28 +170,16 @@ static bool add_rope_factors(struct draft *draft, struct error *error)
     return true;
 }
 
-/* What hundreds of layers have alike: the first layer of a kind tells. */
-static const char *number_of_first(const struct config_material *material, const char *key, bool slides)
-{
-    double number, window;
-    for (uint64_t i = 0; i < material->n_layers && i < MAX_LISTED_LAYERS; i++) {
-        if (!config_number_of_layer(material, "attention.sliding_window_pattern", i, &window) ||
-            !config_number_of_layer(material, key, i, &number))
-            return NULL;
-        if ((window != 0) == slides)
-            return arena_printf(material->arena, "%.0f", number);
-    }
-    return NULL;
-}
+static const char window_pattern[] = "attention.sliding_window_pattern";
 
 static const char *make_kv_heads(const struct config_material *material)
 {
-    return number_of_first(material, "attention.head_count_kv", true);
+    return config_number_of_first(material, window_pattern, true, "attention.head_count_kv");
 }
 
 static const char *make_global_kv_heads(const struct config_material *material)
 {
-    return number_of_first(material, "attention.head_count_kv", false);
+    return config_number_of_first(material, window_pattern, false, "attention.head_count_kv");
 }
 
 static const char *make_width(const struct config_material *material)

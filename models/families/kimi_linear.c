@@ -75,16 +75,14 @@ static const struct key_row keys[] = {
 };
 
 /* Layers are numbered from 1 on. */
-static void put_layers(struct buffer *out, const struct config_material *material, bool has_latent)
+static void put_layers(struct buffer *out, const struct layer_marks *latent, bool has_latent)
 {
     const char *comma = "";
-    double kv_heads;
-    for (uint64_t i = 0; i < material->n_layers && i < MAX_LISTED_LAYERS; i++) {
-        if (!config_number_of_layer(material, "attention.head_count_kv", i, &kv_heads) || (kv_heads != 0) != has_latent)
-            continue;
-        buffer_append_text(out, arena_printf(material->arena, "%s%" PRIu64, comma, i + 1));
-        comma = ", ";
-    }
+    for (uint64_t i = 0; i < latent->n; i++)
+        if (latent->marked[i] == has_latent) {
+            buffer_printf(out, "%s%" PRIu64, comma, i + 1);
+            comma = ", ";
+        }
 }
 
 /* The delta attention's heads: the rows of what weighs them. */
@@ -106,19 +104,19 @@ static uint64_t count_heads(const struct config_material *material)
 static const char *make_linear_attention(const struct config_material *material)
 {
     struct buffer out = {0};
+    struct layer_marks latent;
     double head_dim, kernel;
-    if (!config_number_of_layer(material, "kda.head_dim", 0, &head_dim) ||
+    const char *key = arena_printf(material->arena, "%s.attention.head_count_kv", material->architecture);
+    if (!layer_marks_of_key(material->kvs, key, material->n_layers, material->arena, &latent) ||
+        !config_number_of_layer(material, "kda.head_dim", 0, &head_dim) ||
         !config_number_of_layer(material, "ssm.conv_kernel", 0, &kernel))
         return NULL;
     buffer_append_text(&out, "{\n    \"full_attn_layers\": [");
-    put_layers(&out, material, true);
-    buffer_append_text(&out,
-                       arena_printf(material->arena, "],\n    \"head_dim\": %.0f,\n    \"kda_layers\": [", head_dim));
-    put_layers(&out, material, false);
-    buffer_append_text(&out,
-                       arena_printf(material->arena,
-                                    "],\n    \"num_heads\": %" PRIu64 ",\n    \"short_conv_kernel_size\": %.0f\n  }",
-                                    count_heads(material), kernel));
+    put_layers(&out, &latent, true);
+    buffer_printf(&out, "],\n    \"head_dim\": %.0f,\n    \"kda_layers\": [", head_dim);
+    put_layers(&out, &latent, false);
+    buffer_printf(&out, "],\n    \"num_heads\": %" PRIu64 ",\n    \"short_conv_kernel_size\": %.0f\n  }",
+                  count_heads(material), kernel);
     const char *object = arena_strndup(material->arena, (const char *)out.bytes, out.length);
     buffer_free(&out);
     return object;

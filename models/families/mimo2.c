@@ -101,25 +101,16 @@ static void add_facts(struct facts *facts, const struct hparams *hparams)
     nextn_set(facts, N_PREDICTING);
 }
 
-/* Heads of keys and values in the first layer that looks at a window, or the first that does not. */
-static const char *kv_heads(const struct config_material *material, bool slides)
-{
-    double window, n;
-    for (uint64_t i = 0; i < material->n_layers && i < MAX_LISTED_LAYERS; i++)
-        if (config_number_of_layer(material, "attention.sliding_window_pattern", i, &window) &&
-            (window != 0) == slides && config_number_of_layer(material, "attention.head_count_kv", i, &n))
-            return arena_printf(material->arena, "%.0f", n);
-    return NULL;
-}
+static const char window_pattern[] = "attention.sliding_window_pattern";
 
 static const char *make_kv_heads(const struct config_material *material)
 {
-    return kv_heads(material, false);
+    return config_number_of_first(material, window_pattern, false, "attention.head_count_kv");
 }
 
 static const char *make_window_kv_heads(const struct config_material *material)
 {
-    return kv_heads(material, true);
+    return config_number_of_first(material, window_pattern, true, "attention.head_count_kv");
 }
 
 static const char *make_rope(const struct config_material *material)

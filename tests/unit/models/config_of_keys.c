@@ -201,6 +201,32 @@ static void test_no_form(void)
     arena_free(arena);
 }
 
+/* However many layers there are, each array is read once. */
+static void test_first(void)
+{
+    enum { MANY = 1 << 16 };
+    struct arena *arena = arena_new();
+    struct gguf_kvs kvs = {0};
+    struct buffer marks = {0}, numbers = {0};
+    const struct config_material material = {
+        .architecture = "a", .kvs = &kvs, .tensors = make_tensors(arena), .n_layers = MANY, .arena = arena};
+    buffer_append_zeros(&marks, MANY);
+    buffer_append_zeros(&numbers, (size_t)4 * MANY);
+    numbers.bytes[0] = 2;
+    numbers.bytes[4 * (MANY - 1)] = 4;
+    gguf_set_array(&kvs, "a.number", GGUF_I32, MANY, &numbers);
+    gguf_set_array(&kvs, "a.none", GGUF_BOOL, MANY, &marks);
+    buffer_append_zeros(&marks, MANY - 1);
+    buffer_append_le(&marks, 1, 1);
+    gguf_set_array(&kvs, "a.last", GGUF_BOOL, MANY, &marks);
+    CHECK(config_number_of_first(&material, "none", true, "number") == NULL);
+    CHECK_TEXT(config_number_of_first(&material, "none", false, "number"), "2");
+    CHECK_TEXT(config_number_of_first(&material, "last", true, "number"), "4");
+    CHECK(config_number_of_first(&material, "absent", true, "number") == NULL);
+    gguf_kvs_free(&kvs);
+    arena_free(arena);
+}
+
 static bool is_json(const char *text)
 {
     struct error error;
@@ -254,6 +280,7 @@ int main(void)
 {
     test_rows();
     test_no_form();
+    test_first();
     test_families();
     return check_done();
 }

@@ -28,6 +28,7 @@ static const struct {
     {".txt", LARGE},
     {".jinja", LARGE},
     {".model", LARGE},
+    {".tiktoken", LARGE},
 };
 
 struct document {

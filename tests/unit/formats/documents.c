@@ -141,6 +141,7 @@ int main(void)
     threads(checkpoint, &shared);
     errors(checkpoint);
     CHECK(document_limit("1_Pooling/config.json") == 16 << 20 && document_limit("tokenizer.json") == 256 << 20);
+    CHECK(document_limit("qwen.tiktoken") == 256 << 20);
     CHECK(document_limit("x.safetensors.index.json") == 256 << 20 && document_limit("modules.json") == 1 << 20);
     checkpoint_close(checkpoint);
     return check_done();

@@ -55,6 +55,7 @@ extern const struct family granitemoe_family;
 extern const struct family grovemoe_family;
 extern const struct family hunyuan_dense_family;
 extern const struct family hunyuan_moe_family;
+extern const struct family hunyuan_vl_family;
 extern const struct family hy_v3_family;
 extern const struct family internlm2_family;
 extern const struct family internlm3_family;
@@ -189,6 +190,7 @@ const struct family *const families[] = {
     &grovemoe_family,
     &hunyuan_dense_family,
     &hunyuan_moe_family,
+    &hunyuan_vl_family,
     &hy_v3_family,
     &internlm2_family,
     &internlm3_family,

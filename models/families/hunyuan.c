@@ -8,6 +8,7 @@
 
 static const struct family_name names[] = {{"HunYuanDenseV1ForCausalLM"}, {0}};
 static const struct family_name moe_names[] = {{"HunYuanMoEV1ForCausalLM"}, {0}};
+static const struct family_name vl_names[] = {{"HunYuanVLForConditionalGeneration"}, {0}};
 static const struct family_name hy3_names[] = {{"HYV3ForCausalLM"}, {0}};
 
 static const struct relation_row tensors[] = {
@@ -68,6 +69,30 @@ static bool emit_rope(struct draft *draft, struct error *error)
     return compute_head_dim(draft, &head_dim, error) && scale_rope(draft, head_dim, alpha, error);
 }
 
+/* Of the model that sees the rope turns by four positions, whose shares of the dimensions are listed; newer releases of
+ * transformers call that dynamic, too. */
+static bool emit_vl_rope(struct draft *draft, struct error *error)
+{
+    static const struct key_row rows[] = {
+        {"rope.freq_base", GGUF_F32, REQUIRED, "rope.rope_theta"},
+        {"rope.scaling.type", GGUF_STRING, ALWAYS, .text = "none"},
+        {"rope.scaling.factor", GGUF_F32, OR_DEFAULT, "rope.factor", 1},
+        {"rope.scaling.alpha", GGUF_F32, REQUIRED, "rope.alpha"},
+        {"rope.scaling.original_context_length", GGUF_U32, REQUIRED, "max_position_embeddings"},
+        {"context_length", GGUF_U32, REQUIRED, "max_position_embeddings"},
+        {0},
+    };
+    const struct json *type = hparams_rope(draft->model->hparams, "rope_type");
+    bool is_renamed = json_string_is(type, "dynamic") && hparams_rope(draft->model->hparams, "mrope_section") != NULL;
+    const struct key_row section[] = {
+        {"rope.dimension_sections", GGUF_U32, REQUIRED, is_renamed ? "rope.mrope_section" : "rope.xdrope_section"},
+        {0}};
+    if (!is_renamed && !json_string_is(type, "xdrope"))
+        return emit_rope(draft, error);
+    gguf_kvs_remove(&draft->model->kvs, draft_key(draft, "expert_count"));
+    return draft_emit(draft, rows, error) && draft_emit(draft, section, error);
+}
+
 static bool emit_moe_rope(struct draft *draft, struct error *error)
 {
     const double alpha = 1000, head_dim = 128;
@@ -93,6 +118,7 @@ static bool emit_experts(struct draft *draft, struct error *error)
 }
 
 static const struct key_row keys[] = {{.emit = emit_rope}, {0}};
+static const struct key_row vl_keys[] = {{.emit = emit_vl_rope}, {0}};
 
 static const struct key_row moe_layer_keys[] = {
     {"expert_shared_feed_forward_length", GGUF_U32, REQUIRED, "intermediate_size"},
@@ -177,6 +203,17 @@ const struct family hunyuan_dense_family = {
     .tensors = {tensors, decoder_tensors},
     .forms = forms,
     .keys = {base_keys, keys},
+    .vocabs = {&hunyuan_vocab, &hunyuan_ranks_vocab},
+    .add_facts = add_facts,
+};
+
+const struct family hunyuan_vl_family = {
+    .name = "hunyuan-vl",
+    .architecture = "hunyuan_vl",
+    .summary = "HunyuanOCR and its kin: the text half",
+    .hf = vl_names,
+    .tensors = {tensors, decoder_tensors},
+    .keys = {base_keys, vl_keys},
     .vocabs = {&hunyuan_vocab, &hunyuan_ranks_vocab},
     .add_facts = add_facts,
 };

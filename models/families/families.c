@@ -65,6 +65,7 @@ extern const struct family jina_bert_v2_family;
 extern const struct family jina_bert_v3_family;
 extern const struct family kimi_k3_family;
 extern const struct family kimi_linear_family;
+extern const struct family laguna_family;
 extern const struct family lfm2_family;
 extern const struct family lfm2moe_family;
 extern const struct family llada_family;
@@ -200,6 +201,7 @@ const struct family *const families[] = {
     &jina_bert_v3_family,
     &kimi_k3_family,
     &kimi_linear_family,
+    &laguna_family,
     &lfm2_family,
     &lfm2moe_family,
     &llada_family,

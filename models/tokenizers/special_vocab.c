@@ -356,8 +356,7 @@ static bool add_merges(struct gguf_kvs *kvs, const struct checkpoint *checkpoint
 
 /* Chat templates. */
 
-/* Text as Python reads it: every line ends in \n. */
-static size_t unify_newlines(char *text, size_t length)
+size_t unify_newlines(char *text, size_t length)
 {
     size_t to = 0;
     for (size_t i = 0; i < length; i++)

@@ -19,6 +19,9 @@ void tokenizer_files_free(struct tokenizer_files *files);
 /* A token given as a string or as an object with its "content"; NULL for anything else. */
 const char *token_content(const struct json *token, size_t *ret_length);
 
+/* Makes of text what Python reads: every line ends in \n. Returns the length that is left. */
+size_t unify_newlines(char *text, size_t length);
+
 /* The end of every tokenizer block: merges, special ids, add_*_token, chat template, normalizer. */
 bool special_vocab_write(struct gguf_kvs *kvs, const struct vocab_input *input, const struct tokenizer_files *files,
                          const struct special_vocab_options *options, struct error *error);

@@ -5,6 +5,7 @@ const struct vocab *const vocabs[] = {
     &llama_hf_vocab,
     &bpe_vocab,
     &plain_bpe_vocab,
+    &laguna_vocab,
     &wordpiece_vocab,
     &t5_vocab,
     &xlmr_vocab,

@@ -1,0 +1,27 @@
+/* Laguna's byte-level BPE: what ends the assistant's turn is a control token, which the files do not say.
+ * conversion/laguna.py. */
+#include "models/tokenizers/bpe.h"
+
+#include <string.h>
+
+static bool write_keys(struct gguf_kvs *kvs, const struct vocab_input *input, const struct hf_vocabulary *vocabulary,
+                       struct error *error)
+{
+    static const char turn_end[] = "</assistant>";
+    struct hf_vocabulary marked = *vocabulary;
+    size_t size = marked.n_added * sizeof *marked.added;
+    marked.added = memcpy(arena_array(marked.arena, marked.n_added + 1, sizeof *marked.added), vocabulary->added, size);
+    for (size_t i = 0; i < marked.n_added; i++) {
+        struct added_token *token = &marked.added[i];
+        if (token->length == sizeof turn_end - 1 && memcmp(token->text, turn_end, token->length) == 0)
+            token->special = true;
+    }
+    return bpe_write(kvs, input, &marked, NULL, 0, error);
+}
+
+static enum vocab_result add(struct gguf_kvs *kvs, const struct vocab_input *input, struct error *error)
+{
+    return hf_vocabulary_add(kvs, input, NULL, write_keys, error);
+}
+
+const struct vocab laguna_vocab = {.name = "byte-level BPE of Laguna", .file = "tokenizer.json", .add = add};

@@ -108,6 +108,7 @@ extern const struct family phi2_family;
 extern const struct family phi3_family;
 extern const struct family phimoe_family;
 extern const struct family plm_family;
+extern const struct family qwen_family;
 extern const struct family qwen2_family;
 extern const struct family qwen2moe_family;
 extern const struct family qwen2vl_family;
@@ -244,6 +245,7 @@ const struct family *const families[] = {
     &phi3_family,
     &phimoe_family,
     &plm_family,
+    &qwen_family,
     &qwen2_family,
     &qwen2moe_family,
     &qwen2vl_family,

@@ -86,14 +86,18 @@ static bool write_keys(struct gguf_kvs *kvs, const struct vocab_input *input, co
                        const struct tiktoken *tiktoken, const struct tokenizer_files *files, struct error *error)
 {
     struct token_list list;
+    struct special_id ids[SPECIAL_IDS];
+    struct special_vocab_options options = {.ids = ids};
     if (!make_list(&list, input, kind, tiktoken, files, error))
         return false;
+    if (kind->list_ids != NULL)
+        options.n_ids = kind->list_ids(input, files, tiktoken_count(tiktoken), ids);
     gguf_set_text(kvs, "tokenizer.ggml.model", "gpt2");
     gguf_set_text(kvs, "tokenizer.ggml.pre", kind->pre);
     token_list_write(&list, false, kvs);
     add_merges(kvs, tiktoken);
     bool written =
-        special_vocab_write(kvs, input, files, &(struct special_vocab_options){0}, error) &&
+        special_vocab_write(kvs, input, files, &options, error) &&
         (kind->end == NULL || set_end(kvs, &list, tiktoken_count(tiktoken), files->config, kind->end, error));
     token_list_free(&list);
     return written;

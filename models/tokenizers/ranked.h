@@ -19,6 +19,11 @@ struct ranked_kind {
     /* What ends a text unless tokenizer_config.json has an eos_token, whatever config.json says; NULL: what that says
      */
     const char *end;
+
+    /* Ids after those that the files give, at most SPECIAL_IDS; `first` is that of the first special token. NULL: none
+     */
+    size_t (*list_ids)(const struct vocab_input *input, const struct tokenizer_files *files, uint64_t first,
+                       struct special_id *ret_ids);
 };
 
 /* What vocab->add() of these kinds does. */

@@ -6,6 +6,7 @@ const struct vocab *const vocabs[] = {
     &bpe_vocab,
     &plain_bpe_vocab,
     &laguna_vocab,
+    &qwen_vocab,
     &wordpiece_vocab,
     &t5_vocab,
     &xlmr_vocab,

@@ -2,8 +2,9 @@
  * the same files beside small checkpoints. */
 #include "tests/unit/models/tokenizers/kinds.h"
 
-static const char *const side_files[] = {"tiktoken.model",         "hy.tiktoken", "tokenizer_config.json",
-                                         "generation_config.json", "config.json", NULL};
+static const char *const side_files[] = {
+    "tiktoken.model", "hy.tiktoken", "qwen.tiktoken", "tokenizer_config.json", "generation_config.json",
+    "config.json",    NULL};
 
 static const char merges[] = "a b|b c|ab c|\u00ff \u0120|c ab|";
 
@@ -67,6 +68,37 @@ static void hunyuan(void)
     }
 }
 
+/* Its 208 special tokens come after the ranks, and the first of them begins and ends texts unless the files say what
+ * does. */
+static void qwen(void)
+{
+    enum { FIRST = 8, N_EXTRA = 205 };
+    static const struct {
+        const char *config;
+        uint64_t end;
+        bool begins;
+    } kinds[] = {{"{\"vocab_size\":216}", FIRST, true}, {"{\"vocab_size\":216,\"eos_token_id\":10}", 10, false}};
+    struct buffer tokens = {0};
+    buffer_append_text(&tokens, "a|b|c|ab|bc|abc|\u00ff\u0120|cab|<|endoftext|>|<|im_start|>|<|im_end|>|");
+    for (int i = 0; i < N_EXTRA; i++)
+        buffer_printf(&tokens, "<|extra_%d|>|", i);
+    buffer_append(&tokens, "", 1);
+    files_write_text("qwen.tiktoken", "YQ== 0\nYg== 1\nYw== 2\nYWI= 3\nYmM= 4\nYWJj 5\n/yA= 6\nY2Fi 7\n");
+    files_write_text("tokenizer_config.json", "{}");
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        struct gguf_kvs kvs = {0};
+        struct error error = {""};
+        CHECK_NAMED(kinds_add(&qwen_vocab, side_files, kinds[i].config, &kvs, &error), error.message);
+        kinds_check_array(&kvs, "tokenizer.ggml.tokens", (const char *)tokens.bytes);
+        kinds_check_array(&kvs, "tokenizer.ggml.merges", merges);
+        kinds_check_id(&kvs, "tokenizer.ggml.eos_token_id", kinds[i].end);
+        kinds_check_id(&kvs, "tokenizer.ggml.unknown_token_id", FIRST);
+        CHECK((gguf_kvs_find(&kvs, "tokenizer.ggml.bos_token_id") != NULL) == kinds[i].begins);
+        gguf_kvs_free(&kvs);
+    }
+    buffer_free(&tokens);
+}
+
 int main(void)
 {
     files_begin();
@@ -74,6 +106,7 @@ int main(void)
         files_write_text(side_files[i], "{}");
     kimi();
     hunyuan();
+    qwen();
     files_remove();
     return check_done();
 }

@@ -476,8 +476,9 @@ static void encode_stretch(const struct k_format *format, const float *values, c
         zero[b] =
             !shares && !store_scales(format, &found, importance != NULL, b, blocks + (size_t)b * format->block_bytes);
     for (int b = 0; b < n_blocks; b++)
-        format->load_scales(blocks + (size_t)b * format->block_bytes, found.scales + b * n_sub,
-                            found.minimums + b * n_sub);
+        if (!zero[b])
+            format->load_scales(blocks + (size_t)b * format->block_bytes, found.scales + b * n_sub,
+                                found.minimums + b * n_sub);
     for (int b = 0; b < n_blocks; b++, values += K_ELEMENTS, blocks += format->block_bytes) {
         if (zero[b]) {
             memset(blocks, 0, format->block_bytes);

@@ -111,7 +111,7 @@ bool gguf_plan_converter(const struct gguf_model *model, const char *outtype_nam
     bool packed = model->packed_file_type != 0 && outtype->is_plain;
     if (gguf_kvs_find(&plan.kvs, "general.file_type") != NULL)
         gguf_set_u32(&plan.kvs, "general.file_type", packed ? model->packed_file_type : outtype->file_type);
-    gguf_edit(&plan.kvs, model->edits);
+    gguf_edit(&plan.kvs, model->edits, model->chat_template_place);
     *ret_plan = plan;
     return true;
 }

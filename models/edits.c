@@ -79,12 +79,21 @@ bool gguf_edits_are_none(const struct gguf_edits *edits)
     return edits == NULL || (edits->chat_template == NULL && edits->override_kvs == NULL);
 }
 
-void gguf_edit(struct gguf_kvs *kvs, const struct gguf_edits *edits)
+static void set_chat_template(struct gguf_kvs *kvs, const struct gguf_edits *edits, size_t place)
+{
+    static const char key[] = "tokenizer.chat_template";
+    bool is_new = gguf_kvs_find(kvs, key) == NULL;
+    gguf_set_string(kvs, key, edits->chat_template, edits->chat_template_length);
+    if (is_new && place > 0)
+        gguf_kvs_move_last(kvs, place);
+}
+
+void gguf_edit(struct gguf_kvs *kvs, const struct gguf_edits *edits, size_t template_place)
 {
     if (edits == NULL)
         return;
     if (edits->chat_template != NULL)
-        gguf_set_string(kvs, "tokenizer.chat_template", edits->chat_template, edits->chat_template_length);
+        set_chat_template(kvs, edits, template_place);
     for (const char *const *override_kv = edits->override_kvs; override_kv != NULL && *override_kv != NULL;
          override_kv++) {
         const char *value;

@@ -19,5 +19,6 @@ bool gguf_override_check(const char *override_kv, struct error *error);
 
 bool gguf_edits_are_none(const struct gguf_edits *edits);
 
-/* Changes the keys of a file. The overrides have been checked. NULL: nothing is changed. */
-void gguf_edit(struct gguf_kvs *kvs, const struct gguf_edits *edits);
+/* Changes the keys of a file. The overrides have been checked. NULL: nothing is changed. A chat template that was not
+ * there is the key of number `template_place` then; 0: the last one. */
+void gguf_edit(struct gguf_kvs *kvs, const struct gguf_edits *edits, size_t template_place);

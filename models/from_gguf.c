@@ -64,6 +64,6 @@ void gguf_plan_whole(const struct gguf_model *model, struct gguf_plan *ret_plan)
         gguf_kvs_remove(&plan.kvs, "split.count");
         gguf_set_u16(&plan.kvs, "split.count", 0);
     }
-    gguf_edit(&plan.kvs, model->edits);
+    gguf_edit(&plan.kvs, model->edits, 0);
     *ret_plan = plan;
 }

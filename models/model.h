@@ -36,6 +36,8 @@ struct gguf_model {
     uint64_t renumbered_from;
     uint32_t packed_file_type; /* general.file_type of plain outputs, where the checkpoint is packed; 0: their own */
 
+    size_t chat_template_place; /* among the keys, of the one that the converter alone knows; 0: there is none */
+
     bool is_repacked;           /* has blocks in the place of packed weights, wherever they decode to the same */
     bool is_gguf, is_quantized; /* the source is a GGUF, of blocks */
     /* for whoever made the model to set: changes to the keys of every output; NULL: none */

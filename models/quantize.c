@@ -207,7 +207,7 @@ static void plan_keys(const struct gguf_model *model, const struct mix *mix, con
         gguf_kvs_remove(&plan->kvs, dropped[i]);
     gguf_set_u32(&plan->kvs, "general.quantization_version", QUANTIZATION_VERSION);
     gguf_set_u32(&plan->kvs, "general.file_type", mix->file_type);
-    gguf_edit(&plan->kvs, model->edits);
+    gguf_edit(&plan->kvs, model->edits, model->chat_template_place);
     add_imatrix_keys(options, &plan->kvs);
 }
 

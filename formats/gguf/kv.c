@@ -153,3 +153,11 @@ void gguf_kvs_remove(struct gguf_kvs *kvs, const char *key)
     kvs->n_kvs--;
     index_all(kvs);
 }
+
+void gguf_kvs_move_last(struct gguf_kvs *kvs, size_t place)
+{
+    struct gguf_kv last = kvs->kvs[kvs->n_kvs - 1];
+    memmove(kvs->kvs + place + 1, kvs->kvs + place, (kvs->n_kvs - 1 - place) * sizeof last);
+    kvs->kvs[place] = last;
+    index_all(kvs);
+}

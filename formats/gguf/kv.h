@@ -86,6 +86,9 @@ void gguf_set_array(struct gguf_kvs *kvs, const char *key, enum gguf_type elemen
 const struct gguf_kv *gguf_kvs_find(const struct gguf_kvs *kvs, const char *key);
 void gguf_kvs_remove(struct gguf_kvs *kvs, const char *key); /* takes as long as making all the others anew */
 
+/* The last entry becomes the one of that number, of those that are there; takes as long. */
+void gguf_kvs_move_last(struct gguf_kvs *kvs, size_t place);
+
 /* Adds an entry after the others, and takes its memory; false where the key is there already. */
 bool gguf_kvs_add(struct gguf_kvs *kvs, const struct gguf_kv *kv);
 

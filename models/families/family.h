@@ -206,6 +206,7 @@ const char *config_gating_function(const struct config_material *material);
 bool add_rope_freqs(struct draft *draft, struct error *error);
 
 /* For families to whose models the converter gives a chat template of its own, which is not known here: add_extras
- * keeps its place among the keys for that of the files, and after_vocab says so where they have none. */
+ * keeps its place among the keys for that of the files; where they have none after_vocab says so, and leaves the place
+ * to the user's. */
 bool hold_chat_template(struct draft *draft, struct error *error);
 bool release_chat_template(struct draft *draft, const struct vocab_input *input, struct error *error);

@@ -305,11 +305,12 @@ bool release_chat_template(struct draft *draft, const struct vocab_input *input,
     struct gguf_kvs *kvs = &draft->model->kvs;
     const struct gguf_kv *kv = gguf_kvs_find(kvs, template_key);
     (void)error;
-    if (kv != NULL && kv->type == GGUF_STRING)
+    if (kv == NULL || kv->type == GGUF_STRING)
         return true;
+    draft->model->chat_template_place = (size_t)(kv - kvs->kvs);
     gguf_kvs_remove(kvs, template_key);
     checkpoint_note(input->checkpoint,
-                    "model.gguf: the files have no chat template, and the one that the converter has "
-                    "for this model is not known here: it has none");
+                    "model.gguf: the files have no chat template, and the one that the converter has for this model is "
+                    "not known here: it has none; -o chat-template=FILE puts one in its place");
     return true;
 }

@@ -30,14 +30,32 @@ static void edits(void)
     gguf_set_u32(&kvs, "z", 2);
     struct gguf_kvs copy = gguf_kvs_copy(&kvs);
     CHECK(gguf_edits_are_none(NULL) && gguf_edits_are_none(&(struct gguf_edits){0}) && !gguf_edits_are_none(&changes));
-    gguf_edit(&copy, NULL);
+    gguf_edit(&copy, NULL, 0);
     CHECK_TEXT(shown(&copy), "a u32 1, tokenizer.chat_template string \"old\", z u32 2");
-    gguf_edit(&copy, &changes);
+    gguf_edit(&copy, &changes, 1);
     CHECK_TEXT(shown(&copy), "tokenizer.chat_template string \"{{ x }}\", z u32 2, a u32 5, f f32 0.1, b bool false, "
                              "s string \"x=y:z\", e string \"\", c bool true, n u32 123");
     CHECK_TEXT(shown(&kvs), "a u32 1, tokenizer.chat_template string \"old\", z u32 2");
     gguf_kvs_free(&copy);
     gguf_kvs_free(&kvs);
+}
+
+/* What was not there is the last key, or in the place that the converter has for it. */
+static void new_template(void)
+{
+    static const char *const expected[] = {"a u32 1, b u32 2, tokenizer.chat_template string \"{{ x }}\"",
+                                           "a u32 1, tokenizer.chat_template string \"{{ x }}\", b u32 2"};
+    const struct gguf_edits changes = {.chat_template = "{{ x }}", .chat_template_length = 7};
+    for (size_t place = 0; place < 2; place++) {
+        struct gguf_kvs kvs = {0};
+        gguf_set_u32(&kvs, "a", 1);
+        gguf_set_u32(&kvs, "b", 2);
+        gguf_edit(&kvs, &changes, place);
+        CHECK_TEXT(shown(&kvs), expected[place]);
+        gguf_set_u32(&kvs, "b", 3); /* each is found where it is */
+        CHECK(kvs.n_kvs == 3 && gguf_kvs_find(&kvs, "b")->type == GGUF_U32);
+        gguf_kvs_free(&kvs);
+    }
 }
 
 static void refusals(void)
@@ -72,6 +90,7 @@ static void refusals(void)
 int main(void)
 {
     edits();
+    new_template();
     refusals();
     return check_done();
 }

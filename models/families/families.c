@@ -38,6 +38,7 @@ extern const struct family gemma2_family;
 extern const struct family gemma3_family;
 extern const struct family gemma3n_family;
 extern const struct family gemma4_family;
+extern const struct family gemma4_assistant_family;
 extern const struct family gemma_embedding_family;
 extern const struct family glm4_family;
 extern const struct family glm4moe_family;
@@ -175,6 +176,7 @@ const struct family *const families[] = {
     &gemma3_family,
     &gemma3n_family,
     &gemma4_family,
+    &gemma4_assistant_family,
     &gemma_embedding_family,
     &glm4_family,
     &glm4moe_family,

@@ -6,7 +6,8 @@
 extern const struct relation_row gemma_tensors[];  /* of all: norms are stored less one, the output is the embedding */
 extern const struct relation_row gemma2_tensors[]; /* of the second on: norms after attention and feed-forward, too */
 extern const struct relation_row gemma3_tensors[]; /* of the third: norms of queries and keys */
-extern const struct key_row gemma_keys[], gemma3_keys[];
+extern const struct relation_row gemma4_tensors[];
+extern const struct key_row gemma_keys[], gemma3_keys[], gemma4_keys[];
 
 #define GEMMA3_CONFIG_ROWS                                                                                             \
     {"hidden_activation", FROM_TEXT, .text = "'gelu_pytorch_tanh'"}, {"head_dim", FROM_KEY, "attention.key_length"},   \
@@ -24,3 +25,7 @@ bool gemma3_after_vocab(struct draft *draft, const struct vocab_input *input, st
 
 /* Rows of the embedding after the last token are padding, which llama.cpp does not expect. */
 bool gemma3_count_tokens(struct draft *draft, struct error *error);
+
+/* rope_freqs.weight: only the first part of a head is rotated, and the frequencies of the rest are divided by a huge
+ * number. */
+bool gemma4_add_rope_factors(struct draft *draft, struct error *error);

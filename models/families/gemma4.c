@@ -17,7 +17,7 @@ static const struct family_name names[] = {
 
 #define LAYER "model.layers.{}."
 
-static const struct relation_row tensors[] = {
+const struct relation_row gemma4_tensors[] = {
     {"model.embed_tokens", "token_embd", "(token + unused) c -> token c", "row"},
     {"model.embed_tokens_per_layer", "per_layer_token_embd", .parallel = "row"},
     {"model.per_layer_model_projection", "per_layer_model_proj", .parallel = "row"},
@@ -133,7 +133,7 @@ static bool emit_suppressed(struct draft *draft, struct error *error)
     return true;
 }
 
-static const struct key_row keys[] = {
+const struct key_row gemma4_keys[] = {
     {"attention.shared_kv_layers", GGUF_U32, REQUIRED, "num_kv_shared_layers"},
     {"embedding_length_per_layer_input", GGUF_U32, OR_DEFAULT, "hidden_size_per_layer_input", 0},
     {.emit = emit_sliding_layers},
@@ -150,8 +150,7 @@ static const struct key_row keys[] = {
     {0},
 };
 
-/* Only the first part of a head is rotated: the frequencies of the rest are divided by a huge number. */
-static bool add_rope_factors(struct draft *draft, struct error *error)
+bool gemma4_add_rope_factors(struct draft *draft, struct error *error)
 {
     double size = 0, factor;
     if (!json_string_is(hparams_rope(draft->model->hparams, "rope_type"), "proportional"))
@@ -277,10 +276,10 @@ const struct family gemma4_family = {
     .name = "gemma4",
     .summary = "Gemma 4, the text model",
     .hf = names,
-    .tensors = {tensors, decoder_tensors},
+    .tensors = {gemma4_tensors, decoder_tensors},
     .forms = forms,
-    .keys = {base_keys, gemma3_keys, keys},
+    .keys = {base_keys, gemma3_keys, gemma4_keys},
     .vocabs = {&gemma4_vocab},
-    .add_extras = add_rope_factors,
+    .add_extras = gemma4_add_rope_factors,
     .adjust = gemma3_count_tokens,
 };

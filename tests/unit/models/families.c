@@ -104,6 +104,7 @@ static bool is_whole(const char *name)
         "attn_kv_a_mqa",
         "indexer.",
         "nextn.eh_proj",
+        "_projection",
         "ffn_latent_",
         "hc_",
         "compressor_",

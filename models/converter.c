@@ -45,7 +45,7 @@ static const char *const f32_names[] = {
 
 /* Matrices that are F32 in all outputs but that of F16. */
 static const char *const f16_or_f32_names[] = {"v.patch_embd.weight", "v.patch_embd.weight.1",
-                                               "mm.patch_merger.weight"};
+                                               "v.sam.patch_embd.weight", "mm.patch_merger.weight"};
 
 /* Matrices that ternary outputs keep as F16. */
 static const char *const f16_names[] = {"token_embd.weight", "per_layer_token_embd.weight", "output.weight"};

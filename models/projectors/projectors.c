@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+extern const struct family deepseek_ocr_projector;
+extern const struct family deepseek_ocr2_projector;
 extern const struct family dots_ocr_projector;
 extern const struct family gemma3_projector;
 extern const struct family gemma3n_projector;
@@ -33,6 +35,8 @@ extern const struct family voxtral_projector;
 /* One row a line. */
 /* clang-format off */
 const struct family *const projectors[] = {
+    &deepseek_ocr_projector,
+    &deepseek_ocr2_projector,
     &dots_ocr_projector,
     &gemma3_projector,
     &gemma3n_projector,

@@ -1,0 +1,164 @@
+/* DeepSeek-OCR, Unlimited-OCR and DeepSeek-OCR 2: what sees, a SAM with a CLIP after it, or with layers of Qwen2.
+ * conversion/deepseek.py, DeepseekOCRVisionModel and DeepseekOCR2VisionModel. */
+#include "models/projectors/projector.h"
+#include "quant/dtype.h"
+
+#include <math.h>
+
+static const struct family_name first_names[] = {{"DeepseekOCRForCausalLM"}, {"UnlimitedOCRForCausalLM"}, {0}};
+static const struct family_name second_names[] = {{"DeepseekOCR2ForCausalLM"}, {0}};
+
+static const struct relation_row sam_tensors[] = {
+    {"model.sam_model.pos_embed", "v.sam.pos_embd.weight"},
+    {"model.sam_model.patch_embed.proj", "v.sam.patch_embd"},
+    {"model.sam_model.blocks.{}.norm1", "v.sam.blk.{}.pre_ln"},
+    {"model.sam_model.blocks.{}.norm2", "v.sam.blk.{}.post_ln"},
+    {"model.sam_model.blocks.{}.attn.rel_pos_h", "v.sam.blk.{}.attn.pos_h.weight"},
+    {"model.sam_model.blocks.{}.attn.rel_pos_w", "v.sam.blk.{}.attn.pos_w.weight"},
+    {"model.sam_model.blocks.{}.attn.qkv", "v.sam.blk.{}.attn.qkv"},
+    {"model.sam_model.blocks.{}.attn.proj", "v.sam.blk.{}.attn.out"},
+    {"model.sam_model.blocks.{}.mlp.lin1", "v.sam.blk.{}.mlp.lin1"},
+    {"model.sam_model.blocks.{}.mlp.lin2", "v.sam.blk.{}.mlp.lin2"},
+    {"model.sam_model.neck.{}", "v.sam.neck.{}"},
+    {"model.sam_model.net_2", "v.sam.net_2"},
+    {"model.sam_model.net_3", "v.sam.net_3"},
+    {"model.projector.layers", "mm.model.fc"},
+    {"model.view_seperator", "v.view_seperator", "c -> 1 c"},
+    {"model.image_newline", "v.image_newline"},
+    {0},
+};
+
+static const struct relation_row clip_tensors[] = {
+    {"model.vision_model.embeddings.class_embedding", "v.class_embd"},
+    {"model.vision_model.embeddings.patch_embedding", "v.patch_embd"},
+    {"model.vision_model.embeddings.position_embedding", "v.position_embd"},
+    {"model.vision_model.pre_layrnorm", "v.pre_ln"},
+    {"model.vision_model.transformer.layers.{}.layer_norm1", "v.blk.{}.ln1"},
+    {"model.vision_model.transformer.layers.{}.layer_norm2", "v.blk.{}.ln2"},
+    {"model.vision_model.transformer.layers.{}.self_attn.qkv_proj", "v.blk.{}.attn_qkv"},
+    {"model.vision_model.transformer.layers.{}.self_attn.out_proj", "v.blk.{}.attn_out"},
+    {"model.vision_model.transformer.layers.{}.mlp.fc1", "v.blk.{}.ffn_up"},
+    {"model.vision_model.transformer.layers.{}.mlp.fc2", "v.blk.{}.ffn_down"},
+    {0},
+};
+
+static const struct relation_row qwen2_tensors[] = {
+    {"model.qwen2_model.query_768", "v.resample_query_768"},
+    {"model.qwen2_model.query_1024", "v.resample_query_1024"},
+    {"model.qwen2_model.model.model.norm", "v.post_ln"},
+    {"model.qwen2_model.model.model.layers.{}.input_layernorm", "v.blk.{}.ln1"},
+    {"model.qwen2_model.model.model.layers.{}.post_attention_layernorm", "v.blk.{}.ln2"},
+    {"model.qwen2_model.model.model.layers.{}.self_attn.q_proj", "v.blk.{}.attn_q"},
+    {"model.qwen2_model.model.model.layers.{}.self_attn.k_proj", "v.blk.{}.attn_k"},
+    {"model.qwen2_model.model.model.layers.{}.self_attn.v_proj", "v.blk.{}.attn_v"},
+    {"model.qwen2_model.model.model.layers.{}.self_attn.o_proj", "v.blk.{}.attn_out"},
+    {"model.qwen2_model.model.model.layers.{}.mlp.gate_proj", "v.blk.{}.ffn_gate"},
+    {"model.qwen2_model.model.model.layers.{}.mlp.up_proj", "v.blk.{}.ffn_up"},
+    {"model.qwen2_model.model.model.layers.{}.mlp.down_proj", "v.blk.{}.ffn_down"},
+    {0},
+};
+
+/* What the CLIP says counts before what is said of the whole; the converter has four times the heads as the width of
+ * the inner layers. */
+static bool adjust_first(struct draft *draft, struct error *error)
+{
+    static const char *const names[][2] = {{"width.clip-l-14-224.image_size", "image_size"},
+                                           {"width.clip-l-14-224.patch_size", "patch_size"},
+                                           {"width.clip-l-14-224.layers", "layers"},
+                                           {"width.clip-l-14-224.width|width", "hidden_size"},
+                                           {"width.clip-l-14-224.heads|heads", "num_heads"}};
+    struct hparams *hparams = draft->model->hparams;
+    uint64_t value, n_heads;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (json_u64(hparams_find(hparams, names[i][0]), &value) &&
+            !hparams_override(hparams, names[i][1], value, error))
+            return false;
+    tower_count_layers(&draft->facts, hparams);
+    return !json_u64(hparams_find(hparams, "width.clip-l-14-224.heads|heads"), &n_heads) || n_heads > UINT32_MAX ||
+           hparams_override(hparams, "intermediate_size", n_heads * 4, error);
+}
+
+/* Its layers are those of Qwen2 0.5B, whatever config.json leaves out. */
+static bool adjust_second(struct draft *draft, struct error *error)
+{
+    struct hparams *hparams = draft->model->hparams;
+    uint64_t width;
+    return hparams_default(hparams,
+                           "{'layers': 24, 'patch_size': 16, 'intermediate_size': 4864, 'num_attention_heads': 14}",
+                           error) &&
+           adjust_first(draft, error) && hparams_count(hparams, "width.qwen2-0-5b.dim", 1, UINT32_MAX, &width, error) &&
+           hparams_override(hparams, "hidden_size", width, error);
+}
+
+/* How many patches of a side become one, where they are not the usual four. */
+static bool emit_scale_factor(struct draft *draft, struct error *error)
+{
+    double length, image, patch;
+    if (!draft_number(draft, "preprocessor.image_seq_length", 256, &length, error) ||
+        !draft_number(draft, "image_size", 0, &image, error) || !draft_number(draft, "patch_size", 0, &patch, error))
+        return false;
+    if (!(length >= 1 && patch >= 1))
+        return error_set(error, "config.json: patch_size is %.17g, and image_seq_length of the preprocessor %.17g",
+                         patch, length);
+    double factor = floor(floor(image / patch) / floor(sqrt(length)));
+    const struct key_row rows[] = {{"vision.projector.scale_factor", GGUF_U32, ALWAYS, .value = factor}, {0}};
+    return factor <= 0 || factor == 4 || draft_emit(draft, rows, error);
+}
+
+static const struct key_row first_type[] = {PROJECTOR_TYPE("deepseekocr"), {0}};
+static const struct key_row second_type[] = {PROJECTOR_TYPE("deepseekocr2"), {0}};
+
+static const struct key_row keys[] = {
+    {"vision.attention.layer_norm_epsilon", GGUF_F32, OR_DEFAULT, "layer_norm_eps", 1e-6},
+    FLAG("use_gelu"),
+    {.emit = emit_scale_factor},
+    {"vision.window_size", GGUF_U32, OR_DEFAULT, "window_size", 14},
+    {"vision.sam.block_count", GGUF_U32, REQUIRED, "width.sam_vit_b.layers"},
+    {"vision.sam.embedding_length", GGUF_U32, REQUIRED, "width.sam_vit_b.width"},
+    {"vision.sam.head_count", GGUF_U32, REQUIRED, "width.sam_vit_b.heads"},
+    {0},
+};
+
+static const struct key_row second_keys[] = {{"vision.attention.head_count_kv", GGUF_U32, ALWAYS, .value = 2}, {0}};
+
+static const struct stored_type stored_types[] = {
+    {"v.patch_embd.weight", &f32_dtype},
+    {"v.sam.pos_embd.weight", &f32_dtype},
+    {"v.sam.blk.{}.attn.pos_h.weight", &f32_dtype},
+    {"v.sam.blk.{}.attn.pos_w.weight", &f32_dtype},
+    {"v.sam.neck.{}.weight", &f32_dtype},
+    {"v.sam.net_2.weight", &f32_dtype},
+    {"v.sam.net_3.weight", &f32_dtype},
+    {0},
+};
+
+static const char *const parts[] = {"model.sam_model.",
+                                    "model.vision_model.",
+                                    "model.qwen2_model.",
+                                    "model.projector.",
+                                    "model.view_seperator",
+                                    "model.image_newline",
+                                    NULL};
+static const struct tower tower = {.config = {.vision = "vision_config"}, .parts = parts, .stored_types = stored_types};
+
+const struct family deepseek_ocr_projector = {
+    .name = "deepseekocr",
+    .architecture = "clip",
+    .summary = "the vision tower of DeepSeek-OCR",
+    .hf = first_names,
+    .tensors = {clip_tensors, sam_tensors},
+    .keys = {tower_keys, vision_keys, first_type, keys},
+    .tower = &tower,
+    .adjust = adjust_first,
+};
+
+const struct family deepseek_ocr2_projector = {
+    .name = "deepseekocr2",
+    .architecture = "clip",
+    .summary = "the vision tower of DeepSeek-OCR 2",
+    .hf = second_names,
+    .tensors = {qwen2_tensors, sam_tensors},
+    .keys = {tower_keys, vision_keys, second_type, keys, second_keys},
+    .tower = &tower,
+    .adjust = adjust_second,
+};

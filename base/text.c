@@ -160,8 +160,10 @@ void text_guess_try(struct text_guess *guess, const char *word)
 {
     static const struct costs letters = {1, 1, 1}, likeness = {4, 2, 1};
     size_t length = strlen(guess->typed);
-    if (length > LONGEST_GUESS || strlen(word) > LONGEST_GUESS ||
-        distance_of(guess->typed, word, &letters) > (length + 2) / 3)
+    if (length > LONGEST_GUESS || strlen(word) > LONGEST_GUESS)
+        return;
+    size_t n_changes = distance_of(guess->typed, word, &letters);
+    if (n_changes > (length + 2) / 3 || (n_changes > 0 && n_changes == length))
         return;
     size_t distance = distance_of(guess->typed, word, &likeness);
     if (guess->best != NULL && distance >= guess->distance)

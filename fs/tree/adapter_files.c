@@ -72,8 +72,10 @@ static void close_base(void *context)
 static bool add(struct tree *tree, struct error *error)
 {
     (void)error;
-    if (!adapter_is_source(tree_checkpoint(tree)))
+    if (!adapter_is_source(tree_checkpoint(tree))) {
+        tree_add_hint(tree, "adapter.gguf", "the source is not a LoRA adapter");
         return true;
+    }
     struct adapter_files *adapter = arena_alloc(tree_arena(tree), sizeof *adapter);
     *adapter = (struct adapter_files){.tree = tree};
     tree_on_free(tree, close_base, adapter); /* called after the model is freed */

@@ -287,8 +287,10 @@ static void add_mixes(struct gguf_files *files, node_id directory, node_id split
 static bool add(struct tree *tree, struct error *error)
 {
     (void)error;
-    if (adapter_is_source(tree_checkpoint(tree)))
+    if (adapter_is_source(tree_checkpoint(tree))) {
+        tree_add_hint(tree, "model.gguf", "the source is a LoRA adapter, which becomes adapter.gguf");
         return true;
+    }
     struct gguf_files *files = arena_alloc(tree_arena(tree), sizeof *files);
     *files = (struct gguf_files){.tree = tree};
     lazy_init(&files->model);
@@ -309,6 +311,8 @@ static bool add(struct tree *tree, struct error *error)
                                                "the values of the layer that had its new number");
     if (split_is_asked(tree) || keeps_split(tree))
         split = tree_add_directory(tree, directories[GGUF], "split");
+    else
+        tree_add_hint(tree, "gguf/split", "-o split=SIZE|N shows GGUF files in parts");
     if (gguf_is_source(tree_checkpoint(tree))) {
         add_output(files, TREE_ROOT, split, "model.gguf", NULL, NULL);
         add_mixes(files, directories[GGUF], split, plain_mixes);

@@ -220,6 +220,7 @@ static void add_rebuilt(struct hf_files *files, node_id directory)
     struct tree *tree = files->tree;
     const struct checkpoint *checkpoint = tree_checkpoint(tree);
     tree_add_file(tree, directory, "config.json", plan_config, files);
+    tree_add_hint(tree, "config.json", "it is made of the keys of the GGUF, as hf/config.json");
     tree_add_file(tree, directory, "generation_config.json", plan_generation_config, files);
     add_key_file(tree, directory, "README.md", general_write_card);
     if (pooling_is_known(&checkpoint->metadata)) {
@@ -238,6 +239,8 @@ static void add_rebuilt(struct hf_files *files, node_id directory)
         struct tokenizer_file *tokenizer = arena_alloc(tree_arena(tree), sizeof *tokenizer);
         *tokenizer = (struct tokenizer_file){checkpoint, file};
         tree_add_file(tree, directory, file->name, plan_tokenizer, tokenizer);
+        tree_add_hint(tree, file->name,
+                      arena_printf(tree_arena(tree), "it is made of the keys of the GGUF, as hf/%s", file->name));
     }
 }
 
@@ -285,6 +288,7 @@ static bool plan_shards(struct hf_files *files)
         shards_plan(files->model.value, limit, tree_arena(tree), &files->shards, &error))
         return true;
     checkpoint_note(tree_checkpoint(tree), "hf/: the weights are left out: %s", error.message);
+    tree_add_hint(tree, "hf/model.safetensors", arena_strdup(tree_arena(tree), error.message));
     return false;
 }
 

@@ -117,8 +117,10 @@ static bool add(struct tree *tree, struct error *error)
 {
     const struct content_options *options = tree_options(tree);
     struct layouts_tree *files = arena_alloc(tree_arena(tree), sizeof *files);
-    if (options->layouts.count == 0)
+    if (options->layouts.count == 0) {
+        tree_add_hint(tree, "layouts", "-o layout=NAME or -o shards=ENGINE asks for one");
         return true;
+    }
     *files = (struct layouts_tree){.tree = tree, .model = canonical_model_new(tree_checkpoint(tree), NULL, error)};
     if (files->model == NULL)
         return error_prefix(error, "layouts");

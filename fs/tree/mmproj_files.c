@@ -40,8 +40,10 @@ static void *make_model(void *tree, struct error *error)
 static bool add(struct tree *tree, struct error *error)
 {
     (void)error;
-    if (!gguf_has_projector(tree_checkpoint(tree)))
+    if (!gguf_has_projector(tree_checkpoint(tree))) {
+        tree_add_hint(tree, "mmproj.gguf", "wfs knows of no part of this model that sees or hears");
         return true;
+    }
     struct converter_files *files = arena_alloc(tree_arena(tree), sizeof *files);
     *files = (struct converter_files){
         .tree = tree, .make = make_model, .context = tree, .left_out = "mmproj.gguf and gguf/mmproj-* are"};

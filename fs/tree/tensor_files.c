@@ -98,6 +98,12 @@ static bool file_at(const void *context, uint64_t item, unsigned slot, char name
     return true;
 }
 
+static const char *refusal(const void *context, uint64_t item, const char *name)
+{
+    const struct tensor_files *files = context;
+    return tensor_file_refusal(files->shown, item, files->options, name);
+}
+
 static struct origin origin(const void *context, uint64_t item)
 {
     const struct tensor_files *files = context;
@@ -241,6 +247,7 @@ static bool add(struct tree *tree, struct error *error)
         .find = find,
         .n_slots = tensor_slots,
         .file = file_at,
+        .refusal = refusal,
         .origin = origin,
         .plan = plan,
         .xattrs = xattrs,

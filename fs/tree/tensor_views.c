@@ -1,5 +1,6 @@
 #include "fs/tree/tensor_views.h"
 
+#include "base/text.h"
 #include "formats/json_write.h"
 #include "formats/layout.h"
 #include "formats/numpy/write.h"
@@ -31,15 +32,24 @@ static struct view outline(const struct tensor *tensor)
     };
 }
 
-bool tensor_file_at(const struct shown *shown, size_t index, const struct content_options *options, unsigned slot,
-                    struct tensor_file *ret_file)
+static bool wants_importance(const struct dtype *dtype)
+{
+    struct kernels kernels = dtype_kernels(dtype);
+    return kernels.encode == NULL && kernels.encode_weighted != NULL;
+}
+
+/* Fills in the file of a slot; says why where there is none. */
+static const char *fill_in(const struct shown *shown, size_t index, const struct content_options *options,
+                           unsigned slot, struct tensor_file *ret_file)
 {
     const char *reason;
     struct tensor room;
     const struct tensor *tensor =
         slot < SLOT_FIRST_DTYPE ? shown_stored(shown, index) : shown_tensor(shown, index, &room);
-    if (tensor == NULL || tensor->refusal != NULL)
-        return false;
+    if (tensor == NULL)
+        return "the weight is packed: nothing is stored under its own name";
+    if (tensor->refusal != NULL)
+        return tensor->refusal;
     struct tensor_file file = {*tensor, "raw", encoding_of(tensor->dtype), .numpy = slot == SLOT_RAW_NPY};
     if (slot >= SLOT_FIRST_DTYPE) {
         file.encoding.dtype = dtypes[(slot - SLOT_FIRST_DTYPE) / 2];
@@ -51,16 +61,51 @@ bool tensor_file_at(const struct shown *shown, size_t index, const struct conten
             file.encoding.importance = shown->importances[index];
     }
     struct view view = outline(tensor);
-    if (file.name == NULL || (file.numpy && file.encoding.dtype->numpy == NULL) ||
-        !convert_possible(&view, file.encoding, &reason))
-        return false;
+    if (file.name == NULL)
+        return "nothing is shown as this type";
+    if (!convert_possible(&view, file.encoding, &reason))
+        return options->quantize.imatrix == NULL && wants_importance(file.encoding.dtype)
+                   ? "it takes an importance matrix: -o imatrix=FILE"
+                   : reason;
+    if (file.numpy && file.encoding.dtype->numpy == NULL)
+        return "numpy has no such type";
     char header[NUMPY_HEADER_MAX];
     file.stored = file.encoding.dtype == tensor->dtype && tensor_is_stored(tensor);
     file.size = convert_bytes(&view, file.encoding.dtype);
     if (file.numpy)
         file.size += numpy_header(file.encoding.dtype, tensor->shape, tensor->rank, header);
     *ret_file = file;
-    return true;
+    return NULL;
+}
+
+bool tensor_file_at(const struct shown *shown, size_t index, const struct content_options *options, unsigned slot,
+                    struct tensor_file *ret_file)
+{
+    return fill_in(shown, index, options, slot, ret_file) == NULL;
+}
+
+/* The slot of the file of that name, of whatever tensor has one; 0, which is that of metadata.json, where none is. */
+static unsigned slot_of_name(const char *name)
+{
+    size_t length = strlen(name);
+    bool numpy = text_ends_with(name, ".npy");
+    length -= numpy ? strlen(".npy") : 0;
+    if (length == strlen("raw") && memcmp(name, "raw", length) == 0)
+        return numpy ? SLOT_RAW_NPY : SLOT_RAW;
+    for (unsigned i = 0; dtypes[i] != NULL; i++) {
+        const char *view_name = dtypes[i]->view_name;
+        if (view_name != NULL && strlen(view_name) == length && memcmp(view_name, name, length) == 0)
+            return SLOT_FIRST_DTYPE + 2 * i + numpy;
+    }
+    return SLOT_METADATA;
+}
+
+const char *tensor_file_refusal(const struct shown *shown, size_t index, const struct content_options *options,
+                                const char *name)
+{
+    struct tensor_file unused;
+    unsigned slot = slot_of_name(name);
+    return slot != SLOT_METADATA ? fill_in(shown, index, options, slot, &unused) : NULL;
 }
 
 static void put_list(struct json_writer *writer, const char *key, const uint64_t *values, unsigned n_values)

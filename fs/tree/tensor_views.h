@@ -26,6 +26,10 @@ unsigned tensor_slots(void);
 bool tensor_file_at(const struct shown *shown, size_t index, const struct content_options *options, unsigned slot,
                     struct tensor_file *ret_file);
 
+/* Why tensor number `index` has no file of that name; NULL where it has, or none of any tensor is called so. */
+const char *tensor_file_refusal(const struct shown *shown, size_t index, const struct content_options *options,
+                                const char *name);
+
 /* Appends the JSON object that describes tensor number `index` of those shown and its files: what is in its
  * metadata.json and, once for each tensor, in the one at the top. Without a newline. */
 void tensor_metadata(const struct shown *shown, size_t index, const struct content_options *options,

@@ -50,6 +50,11 @@ struct tree_branch {
     node_id root;      /* the directory there */
 };
 
+struct hint {
+    const char *path, *text;
+    const struct hint *next;
+};
+
 struct release {
     void (*release)(void *context);
     void *context;
@@ -68,6 +73,7 @@ struct tree {
     size_t n_collections;
     struct tree_branch **branches; /* as nodes, they never move */
     size_t n_branches;
+    const struct hint *hints;
     struct release *releases;
     size_t n_releases;
     struct planner *planner;
@@ -186,6 +192,13 @@ void tree_add_alias(struct tree *tree, node_id parent, const char *name, const c
     uint32_t child = find_child(tree, find_node(tree, parent), name);
     if (child != 0)
         tree->nodes[child]->alias = arena_strdup(tree->arena, alias);
+}
+
+void tree_add_hint(struct tree *tree, const char *path, const char *text)
+{
+    struct hint *hint = arena_alloc(tree->arena, sizeof *hint);
+    *hint = (struct hint){path, text, tree->hints};
+    tree->hints = hint;
 }
 
 void tree_add_collection(struct tree *tree, node_id parent, const char *name, const struct collection *collection,
@@ -709,24 +722,42 @@ static bool is_about_directory(const char *note, const char *path)
     return false;
 }
 
-/* Why a file is absent, where a note or the list of what is not shown says it; else NULL. */
-static const char *reason_of_absence(const struct tree *tree, const char *path)
+/* What a note says of a path that is not there. What one says of a directory explains only the absence of what the tree
+ * could have there. */
+static const char *reason_in_notes(const struct checkpoint *checkpoint, const char *path, bool known)
 {
-    const struct checkpoint *checkpoint = tree->checkpoint;
-    path += text_starts_with(path, "./") ? 2 : 0;
-    path += strspn(path, "/");
     size_t n_notes = checkpoint_notes(checkpoint);
     for (size_t i = 0; i < n_notes; i++)
         if (is_about(checkpoint_note_text(checkpoint, i), path) ||
             is_about_group(checkpoint_note_text(checkpoint, i), path))
             return checkpoint_note_text(checkpoint, i);
-    for (size_t i = 0; i < n_notes; i++)
+    for (size_t i = 0; known && i < n_notes; i++)
         if (is_about_directory(checkpoint_note_text(checkpoint, i), path))
             return checkpoint_note_text(checkpoint, i);
-    for (size_t i = 0; i < checkpoint->n_hidden; i++)
+    return NULL;
+}
+
+/* Why just this is absent, where that is known: by a note, by who computes the directory, by the list of what is not
+ * shown. */
+static const char *reason_of_absence(struct tree *tree, node_id directory, const char *name, const char *path,
+                                     struct arena *arena)
+{
+    const struct checkpoint *checkpoint = tree->checkpoint;
+    struct computed computed;
+    const struct node *node = find_node(tree, directory);
+    uint32_t child = node != NULL ? find_child(tree, node, name) : 0;
+    if (child != 0)
+        path = tree_path(tree, (node_id)child + 1, arena);
+    const char *reason = reason_in_notes(checkpoint, path, child != 0);
+    if (reason == NULL && find_computed(tree, directory, &computed) && computed.slot < 0)
+        reason = computed.owner->collection->refusal(computed.owner->context, computed.item, name);
+    for (size_t i = 0; i < checkpoint->n_hidden && reason == NULL; i++)
         if (strcmp(checkpoint->hidden[i].name, path) == 0)
-            return checkpoint->hidden[i].reason;
-    return checkpoint->failure;
+            reason = checkpoint->hidden[i].reason;
+    for (const struct hint *hint = tree->hints; hint != NULL && reason == NULL; hint = hint->next)
+        if (strcmp(hint->path, path) == 0)
+            reason = hint->text;
+    return reason;
 }
 
 struct nearest {
@@ -746,14 +777,17 @@ static bool guess_name(void *context, uint64_t index, const char *name, const st
     return true;
 }
 
-/* What may be meant by a name that is not in the directory: text to add to the message. */
-static const char *hint_at(struct tree *tree, node_id directory, const char *name, struct arena *arena)
+/* What may be meant by the last part of a path, which is not in the directory: text to add to the message. */
+static const char *hint_at(struct tree *tree, node_id directory, const char *name, const char *path,
+                           struct arena *arena)
 {
     struct nearest nearest = {.guess.typed = name};
     const char *hint = "";
     tree_list_names(tree, directory, 0, guess_name, &nearest);
     if (*nearest.best != '\0')
-        return arena_printf(arena, "; did you mean %s?", nearest.best);
+        return arena_printf(arena, "; did you mean '%.*s%s'?", (int)(strlen(path) - strlen(name)), path, nearest.best);
+    if (tree->checkpoint->failure != NULL)
+        return arena_printf(arena, ": %s", tree->checkpoint->failure);
     for (size_t i = 0; tree->checkpoint->n_sources == 0 && i < tree->n_branches; i++)
         hint = arena_printf(arena, "%s%s%s", i == 0 ? "; the components are " : hint, i == 0 ? "" : ", ",
                             tree->nodes[tree->branches[i]->node]->name);
@@ -762,18 +796,20 @@ static const char *hint_at(struct tree *tree, node_id directory, const char *nam
 
 /* Of a name that is not in the directory: why, or which one may be meant. `length` is that of the path up to its end.
  */
-static bool is_absent(struct tree *tree, node_id directory, const char *name, const char *path, size_t length,
+static bool is_absent(struct tree *tree, node_id directory, const char *name, const char *whole, size_t length,
                       struct error *error)
 {
-    const char *reason = reason_of_absence(tree, path), *from = path + strspn(path, "./");
-    if (reason != NULL && *from != '\0' && text_starts_with(reason, from))
-        return error_set(error, "%s", reason);
-    if (reason != NULL)
-        return error_set(error, "%s: there is no '%.*s': %s", path, (int)length, path, reason);
     struct arena *arena = arena_new();
-    bool is_whole = path[length] == '\0';
-    error_set(error, "%s%sthere is no '%.*s'%s", is_whole ? "" : path, is_whole ? "" : ": ", (int)length, path,
-              hint_at(tree, directory, name, arena));
+    const char *path = arena_strndup(arena, whole, length), *from = path;
+    while (*from == '/' || (from[0] == '.' && from[1] == '/'))
+        from++;
+    const char *reason = reason_of_absence(tree, directory, name, from, arena);
+    if (reason != NULL && text_starts_with(reason, from))
+        error_set(error, "%s", reason);
+    else if (reason != NULL)
+        error_set(error, "there is no '%s': %s", path, reason);
+    else
+        error_set(error, "there is no '%s'%s", path, hint_at(tree, directory, name, path, arena));
     arena_free(arena);
     return false;
 }
@@ -800,7 +836,7 @@ static bool walk_branch(struct tree *tree, node_id top, const char *path, const 
 static bool walk(struct tree *tree, node_id from, const char *path, struct node_attributes *ret_attributes,
                  struct error *error)
 {
-    struct node_attributes at;
+    struct node_attributes at, next;
     tree_attributes(tree, from, &at);
     const char *part = path;
     for (;;) {
@@ -817,8 +853,9 @@ static bool walk(struct tree *tree, node_id from, const char *path, struct node_
             memcpy(name, part, length);
         if (!at.directory)
             return error_set(error, "%s: '%.*s' is not a directory", path, (int)(part - path), path);
-        if (!tree_lookup(tree, at.id, name, &at))
+        if (!tree_lookup(tree, at.id, name, &next))
             return is_absent(tree, at.id, name, path, (size_t)(part - path) + length, error);
+        at = next;
         part += length;
         if (at.branch)
             return walk_branch(tree, at.id, path, part, ret_attributes, error);

@@ -118,6 +118,10 @@ bool tree_add_certain_file(struct tree *tree, node_id parent, const char *name, 
 /* Another name that a file of the directory is found by, but not listed under. */
 void tree_add_alias(struct tree *tree, node_id parent, const char *name, const char *alias);
 
+/* What to say to whoever asks for a path that is not in the tree: what it takes, or where the like of it is. Both texts
+ * live as long as the tree. */
+void tree_add_hint(struct tree *tree, const char *path, const char *hint);
+
 /* A directory that is the root of another tree. open(context, error) makes that tree, once, when somebody looks into
  * the directory, on any thread; this tree frees it, before what tree_on_free() has been given. It has no branches
  * itself. A failure leaves an empty directory, and becomes a note. False where the name is taken, or there are too many
@@ -140,6 +144,8 @@ struct collection {
     unsigned (*n_slots)(void);
     /* The name and size of a file; false where the item has none in that slot. */
     bool (*file)(const void *context, uint64_t item, unsigned slot, char name[TREE_MAX_NAME + 1], uint64_t *ret_size);
+    /* Why an item has no file of that name; NULL where that is not known. */
+    const char *(*refusal)(const void *context, uint64_t item, const char *name);
     struct origin (*origin)(const void *context, uint64_t item);
     bool (*plan)(const void *context, uint64_t item, unsigned slot, struct arena *arena, struct vfile *ret_file,
                  struct error *error);

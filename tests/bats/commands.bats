@@ -160,8 +160,15 @@ tensors/u8
     local llama=$HERE/../data/gguf/models/llama-tiny
     fails 1 "gguf/model-Q4_0.gguf is left out: tensor 'blk.0.ffn_down.weight': a row of 48" "$WFS" cat "$llama" ./gguf/model-Q4_0.gguf
     fails 1 "'gguf/model-Q4_0.gguf': gguf/: nothing is quantized, since no family is known" "$WFS" cp "$LARGE" gguf/model-Q4_0.gguf "$OUT"
-    fails 1 "there is no 'metadata.jsn'; did you mean metadata.json?" "$WFS" cat "$llama" metadata.jsn
-    fails 1 "there is no 'gguf/model-q6_k.gguf'; did you mean model-Q6_K.gguf?" "$WFS" cat "$llama" gguf/model-q6_k.gguf
+    fails 1 "there is no 'metadata.jsn'; did you mean 'metadata.json'?" "$WFS" cat "$llama" metadata.jsn
+    fails 1 "there is no 'gguf/model-q6_k.gguf'; did you mean 'gguf/model-Q6_K.gguf'?" "$WFS" cat "$llama" gguf/model-q6_k.gguf
+    fails 1 "there is no 'gguf/model-Q2_K.ggu'; did you mean 'gguf/model-Q2_K.gguf'?" "$WFS" cat "$llama" gguf/model-Q2_K.ggu
+    fails 1 "'tensors/i8/q4_k': its row length is not a multiple of 256" "$WFS" cat "$SOURCE" tensors/i8/q4_k
+    fails 1 "'tensors/f32/iq1_s': it takes an importance matrix: -o imatrix=FILE" "$WFS" cat "$SOURCE" tensors/f32/iq1_s
+    fails 1 "'tensors/f32/bf16.npy': numpy has no such type" "$WFS" cat "$SOURCE" tensors/f32/bf16.npy
+    fails 1 "'tensors/f32/F16'; did you mean 'tensors/f32/f16'?" "$WFS" cat "$SOURCE" tensors/f32/F16
+    fails 1 "there is no 'gguf/split': -o split=SIZE|N" "$WFS" cat "$llama" gguf/split/model-00001-of-00002.gguf
+    fails 1 "there is no 'adapter.gguf': the source is not a LoRA adapter" "$WFS" cat "$llama" adapter.gguf
     fails 2 "unknown command 'muont'; did you mean 'mount'?" "$WFS" muont
     fails 2 "did you mean 'tensor-type'?" "$WFS" ls -o tensor_tpye=a=f32 "$llama"
     fails 2 "'Q4_KM' is not a type to quantize to (known: F32 " "$WFS" ls -o token-embedding-type=Q4_KM "$llama"

@@ -183,7 +183,7 @@ END
     fails 1 "a pipeline of 3 models" "$WFS" info --quantization "$PIPELINE"
     fails 2 "a pipeline of 3 models" "$WFS" diff "$PIPELINE" "$PIPELINE/unet"
     fails 1 "there is no 'model.gguf'; the components are text_encoder, unet, vae" "$WFS" cat "$PIPELINE" model.gguf
-    fails 1 "unet: there is no 'tensor'; did you mean tensors?" "$WFS" ls "$PIPELINE" unet/tensor
+    fails 1 "unet: there is no 'tensor'; did you mean 'tensors'?" "$WFS" ls "$PIPELINE" unet/tensor
 }
 
 @test "programs see a pipeline by exec" {

@@ -35,7 +35,7 @@ nothing_remains() {
 @test "why a file that is named is not there" {
     run --separate-stderr "$WFS" exec "$SOURCE" -- test -e {}/gguf/model-Q4_0.gguf
     [ "$status" -eq 1 ]
-    [[ $stderr == "wfs: note: gguf/model-Q4_0.gguf: there is no 'gguf/model-Q4_0.gguf': gguf/: nothing is quantized"* ]]
+    [[ $stderr == "wfs: note: there is no 'gguf/model-Q4_0.gguf': gguf/: nothing is quantized"* ]]
     nothing_remains
 }
 

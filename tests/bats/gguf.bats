@@ -76,6 +76,9 @@ fails() {
 @test "what is quantized already is quantized again only when asked to" {
     run ! "$WFS" cat "$SOURCE" gguf/model-Q4_0.gguf
     "$WFS" info "$SOURCE" | grep -F 'gguf/: the source is quantized already; -o requantize shows it quantized again'
+    fails 1 "there is no 'gguf/model-Q4_0.gguf': gguf/: the source is quantized already" "$WFS" cat "$SOURCE" gguf/model-Q4_0.gguf
+    fails 1 "there is no 'config.json': it is made of the keys of the GGUF, as hf/config.json" "$WFS" cat "$SOURCE" config.json
+    fails 1 "there is no 'hf/confg.json'; did you mean 'hf/config.json'?" "$WFS" cat "$SOURCE" hf/confg.json
     "$WFS" cat -o requantize -o pure "$SOURCE" gguf/model-Q4_0.gguf | head -c 4 | grep -q GGUF
 }
 

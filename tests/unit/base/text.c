@@ -49,7 +49,7 @@ static void beginnings_and_endings(void)
 
 static const char *guess(const char *typed)
 {
-    static const char *const words[] = {"mount", "umount", "ls", "cat", "tensor-type", "Q4_0", "Q4_K_M", NULL};
+    static const char *const words[] = {"mount", "umount", "ls", "cat", "a", "tensor-type", "Q4_0", "Q4_K_M", NULL};
     struct text_guess guess = {.typed = typed};
     for (const char *const *word = words; *word != NULL; word++)
         text_guess_try(&guess, *word);
@@ -66,6 +66,7 @@ static void guesses(void)
     CHECK_TEXT(guess("q4_K"), "Q4_K_M");
     CHECK_TEXT(guess("verify"), "none");
     CHECK_TEXT(guess(""), "none");
+    CHECK_TEXT(guess("x"), "none");
     CHECK_TEXT(guess("mountmountmountmountmountmountmountmountmount"), "none");
 }
 

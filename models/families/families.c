@@ -10,6 +10,7 @@ extern const struct family bailingmoe_family;
 extern const struct family bailingmoe2_family;
 extern const struct family bailingmoe3_family;
 extern const struct family bert_family;
+extern const struct family bitnet_family;
 extern const struct family bloom_family;
 extern const struct family chatglm_family;
 extern const struct family codeshell_family;
@@ -148,6 +149,7 @@ const struct family *const families[] = {
     &bailingmoe2_family,
     &bailingmoe3_family,
     &bert_family,
+    &bitnet_family,
     &bloom_family,
     &chatglm_family,
     &codeshell_family,

@@ -2,6 +2,7 @@
 #include "models/model.h"
 
 #include "base/text.h"
+#include "models/families/family.h"
 #include "models/pattern.h"
 #include "quant/convert.h"
 
@@ -43,9 +44,9 @@ static const char *const f32_names[] = {
     "blk.{}.indexer.k_proj.weight",
 };
 
-/* Matrices that are F32 in all outputs but that of F16. */
-static const char *const f16_or_f32_names[] = {"v.patch_embd.weight", "v.patch_embd.weight.1",
-                                               "v.sam.patch_embd.weight", "mm.patch_merger.weight"};
+/* Matrices that are F32 in all outputs but that of F16, as those are that a projector names. */
+static const char *const patch_names[] = {"v.patch_embd.weight", "v.patch_embd.weight.1", "v.sam.patch_embd.weight",
+                                          "mm.patch_merger.weight"};
 
 /* Matrices that ternary outputs keep as F16. */
 static const char *const f16_names[] = {"token_embd.weight", "per_layer_token_embd.weight", "output.weight"};
@@ -61,8 +62,17 @@ static bool is_one_of(const char *name, const char *const *patterns, size_t n_pa
     return false;
 }
 
+static bool is_f16_or_f32(const struct family *family, const char *name)
+{
+    const char *const *own = family != NULL && family->tower != NULL ? family->tower->f16_or_f32_names : NULL;
+    size_t n_own = 0;
+    while (own != NULL && own[n_own] != NULL)
+        n_own++;
+    return is_one_of(name, patch_names, COUNT(patch_names), 0) || is_one_of(name, own, n_own, 0);
+}
+
 static const struct dtype *tensor_type(const struct tensor *tensor, const struct dtype *forced,
-                                       const struct outtype *outtype, uint64_t renumbered_from)
+                                       const struct outtype *outtype, const struct gguf_model *model)
 {
     const char *name = tensor->name, *reason;
     bool is_weight =
@@ -70,9 +80,9 @@ static const struct dtype *tensor_type(const struct tensor *tensor, const struct
     if (forced != NULL)
         return forced;
     if (tensor->view->rank <= 1 || text_ends_with(name, "_norm.weight") ||
-        is_one_of(name, f32_names, COUNT(f32_names), renumbered_from))
+        is_one_of(name, f32_names, COUNT(f32_names), model->renumbered_from))
         return &f32_dtype;
-    if (is_one_of(name, f16_or_f32_names, COUNT(f16_or_f32_names), 0))
+    if (is_f16_or_f32(model->family, name))
         return strcmp(outtype->name, "f16") == 0 ? &f16_dtype : &f32_dtype;
     if (!is_weight)
         return &f32_dtype;
@@ -105,7 +115,7 @@ bool gguf_plan_converter(const struct gguf_model *model, const char *outtype_nam
     };
     for (size_t i = 0; i < set->n_tensors; i++) {
         const struct tensor *tensor = &set->tensors[i];
-        const struct dtype *type = tensor_type(tensor, model->forced[i], outtype, model->renumbered_from);
+        const struct dtype *type = tensor_type(tensor, model->forced[i], outtype, model);
         plan.places[i] = (struct gguf_place){tensor, encoding_of(type), 0};
     }
     bool packed = model->packed_file_type != 0 && outtype->is_plain;

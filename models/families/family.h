@@ -60,6 +60,7 @@ struct tower {
     const char *const *parts;    /* what the names of its tensors begin with, up to a NULL */
     const char *const *borrowed; /* names of tensors of the text model that it takes something of; NULL: none */
     const struct stored_type *stored_types; /* up to a NULL name; NULL: none */
+    const char *const *f16_or_f32_names;    /* patterns of matrices that are F32 in all outputs but that of F16; NULL */
     bool type_of_all; /* --outtype auto goes by other tensors, too: all but those with "language_model." in the name */
 };
 

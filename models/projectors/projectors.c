@@ -10,6 +10,7 @@ extern const struct family gemma3n_projector;
 extern const struct family gemma4_projector;
 extern const struct family gemma4_unified_projector;
 extern const struct family glm4v_projector;
+extern const struct family hunyuanvl_projector;
 extern const struct family internvl_projector;
 extern const struct family janus_projector;
 extern const struct family kimik25_projector;
@@ -43,6 +44,7 @@ const struct family *const projectors[] = {
     &gemma4_projector,
     &gemma4_unified_projector,
     &glm4v_projector,
+    &hunyuanvl_projector,
     &internvl_projector,
     &janus_projector,
     &kimik25_projector,

@@ -1,0 +1,65 @@
+/* HunyuanVL and HunyuanOCR: what sees. conversion/hunyuan.py, HunyuanVLVisionModel. */
+#include "models/projectors/projector.h"
+
+static const struct family_name names[] = {{"HunYuanVLForConditionalGeneration"}, {0}};
+
+static const struct relation_row tensors[] = {
+    {"vit.embeddings.patch_embedding", "v.patch_embd"},
+    {"vit.embeddings.position_embedding.weight", "v.position_embd.weight", "(padding + row) c -> row c"},
+    {"vit.layers.{}.input_layernorm", "v.blk.{}.ln1"},
+    {"vit.layers.{}.post_attention_layernorm", "v.blk.{}.ln2"},
+    {"vit.layers.{}.self_attn.q_proj", "v.blk.{}.attn_q"},
+    {"vit.layers.{}.self_attn.k_proj", "v.blk.{}.attn_k"},
+    {"vit.layers.{}.self_attn.v_proj", "v.blk.{}.attn_v"},
+    {"vit.layers.{}.self_attn.o_proj", "v.blk.{}.attn_out"},
+    {"vit.layers.{}.mlp.dense_h_to_4h", "v.blk.{}.ffn_up"},
+    {"vit.layers.{}.mlp.dense_4h_to_h", "v.blk.{}.ffn_down"},
+    {"vit.perceive.before_rms", "mm.pre_norm"},
+    {"vit.perceive.proj.{}", "mm.{}"},
+    {"vit.perceive.mlp", "mm.model.fc"},
+    {"vit.perceive.after_rms", "mm.post_norm"},
+    {"vit.perceive.image_newline", "v.image_newline"},
+    {"vit.perceive.image_sep", "v.view_seperator"},
+    {"vit.perceive.image_begin", "mm.image_begin"},
+    {"vit.perceive.image_end", "mm.image_end"},
+    {0},
+};
+
+/* The first position is that of a class, which nothing asks for. */
+static bool adjust(struct draft *draft, struct error *error)
+{
+    struct hparams *hparams = draft->model->hparams;
+    double size;
+    facts_set(&draft->facts, "padding", 1);
+    if (!draft_number(draft, "image_size|max_image_size", 2048, &size, error))
+        return false;
+    if (!(size >= 0 && size <= UINT32_MAX))
+        return error_set(error, "config.json: max_image_size is %.17g", size);
+    return hparams_override(hparams, "image_size", (uint64_t)size, error);
+}
+
+static const struct key_row keys[] = {
+    PROJECTOR_TYPE("hunyuanvl"),
+    FLAG("use_gelu"),
+    {"vision.attention.layer_norm_epsilon", GGUF_F32, OR_DEFAULT, "rms_norm_eps", 1e-5},
+    {"vision.spatial_merge_size", GGUF_U32, OR_DEFAULT, "spatial_merge_size", 2},
+    {"vision.image_min_pixels", GGUF_U32, REQUIRED, "preprocessor.min_pixels"},
+    {"vision.image_max_pixels", GGUF_U32, REQUIRED, "preprocessor.max_pixels"},
+    {0},
+};
+
+static const char *const parts[] = {"vit.", NULL};
+static const char *const f16_or_f32_names[] = {"mm.0.weight", "mm.2.weight", NULL};
+static const struct tower tower = {
+    .config = {.vision = "vision_config"}, .parts = parts, .f16_or_f32_names = f16_or_f32_names};
+
+const struct family hunyuanvl_projector = {
+    .name = "hunyuanvl",
+    .architecture = "clip",
+    .summary = "the vision tower of HunyuanVL",
+    .hf = names,
+    .tensors = {tensors},
+    .keys = {tower_keys, vision_keys, keys},
+    .tower = &tower,
+    .adjust = adjust,
+};

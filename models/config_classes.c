@@ -515,6 +515,10 @@ static const struct config_class classes[] = {
                       " 'num_key_value_heads': 8, 'max_position_embeddings': 131072, 'rms_norm_eps': 1e-05,"
                       " 'rope_theta': 100000000.0, 'head_dim': 128}",
      .audio_class = "voxtral_encoder"},
+    {.model_type = "granite_speech",
+     .defaults = "{'downsample_rate': 5, 'window_size': 15}",
+     .text_class = "granite",
+     .audio_class = "granite_speech_encoder"},
     {.model_type = "janus", .defaults = "{}", .text_class = "llama", .vision_class = "janus_vision_model"},
     {.model_type = "smolvlm", .defaults = SMOLVLM_DEFAULTS, .text_class = "llama", .vision_class = "smolvlm_vision"},
     {.model_type = "idefics3", .defaults = SMOLVLM_DEFAULTS, .text_class = "llama", .vision_class = "idefics3_vision"},
@@ -792,6 +796,10 @@ static const struct config_class classes[] = {
      .defaults = "{'hidden_size': 1280, 'intermediate_size': 5120, 'num_hidden_layers': 32,"
                  " 'num_attention_heads': 20, 'num_mel_bins': 128}",
      .aliases = voxtral_encoder_aliases,
+     .is_tower = true},
+    {.model_type = "granite_speech_encoder",
+     .defaults = "{'input_dim': 160, 'num_layers': 10, 'hidden_dim': 1024, 'feedforward_mult': 4, 'num_heads': 8,"
+                 " 'context_size': 200, 'max_pos_emb': 512, 'conv_kernel_size': 15}",
      .is_tower = true},
     /* Not of transformers: what the converter makes of params.json. */
     {.model_type = "MistralMoeModel",

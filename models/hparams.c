@@ -475,6 +475,11 @@ static const struct json *find_tower(const struct json *raw, const char *paths)
     return NULL;
 }
 
+bool hparams_has_tower(const struct hparams *text, const struct tower_config *configs)
+{
+    return find_tower(text->raw, configs->vision) != NULL || find_tower(text->raw, configs->audio) != NULL;
+}
+
 static bool add_parts(struct hparams *hparams, const struct checkpoint *checkpoint, const struct tower_config *configs,
                       struct error *error)
 {

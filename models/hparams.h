@@ -34,6 +34,9 @@ struct tower_config {
 struct hparams *hparams_of_tower(struct hparams *text, const struct checkpoint *checkpoint,
                                  const struct tower_config *configs, struct error *error);
 
+/* Whether config.json describes one of them. */
+bool hparams_has_tower(const struct hparams *text, const struct tower_config *configs);
+
 /* The architecture that chooses the projector, which vision_config may name; NULL where none is named. */
 const char *hparams_tower_architecture(const struct hparams *text);
 

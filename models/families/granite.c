@@ -1,9 +1,23 @@
 /* Granite 3, dense. conversion/granite.py. */
 #include "models/families/granite.h"
 
+#include "base/text.h"
+#include "models/families/granite_vision.h"
 #include "models/families/llama.h"
 
+#include <string.h>
+
 static const struct family_name names[] = {{"GraniteForCausalLM"}, {0}};
+
+const char *granite_without_towers(struct arena *arena, const struct facts *facts, enum direction direction,
+                                   const char *name)
+{
+    (void)arena;
+    (void)facts;
+    bool is_of_tower = text_starts_with(name, "encoder.") || strstr(name, "image_") != NULL ||
+                       strstr(name, "layerwise_projectors") != NULL || strstr(name, "spatial_projectors") != NULL;
+    return direction == FORWARD && is_of_tower ? NULL : name;
+}
 
 /* Heads have no size of their own: takes back what config.json says of it. */
 static bool forget_head_dim(struct draft *draft, struct error *error)
@@ -30,6 +44,7 @@ const struct key_row granite_keys[] = {
     {"embedding_scale", GGUF_F32, IF_TRUE, "embedding_multiplier"},
     {"residual_scale", GGUF_F32, IF_TRUE, "residual_multiplier"},
     {"logit_scale", GGUF_F32, IF_TRUE, "logits_scaling"},
+    {.emit = emit_deepstack_mapping},
     {0},
 };
 
@@ -56,6 +71,7 @@ const struct family granite_family = {
     .keys = {base_keys, granite_keys},
     .vocabs = {&spm_vocab, &llama_hf_vocab, &bpe_vocab},
     .add_extras = add_rope_freqs,
+    .rename = granite_without_towers,
     .before_vocab = llama_before_vocab,
     .after_vocab = llama_after_vocab,
 };

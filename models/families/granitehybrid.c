@@ -193,7 +193,8 @@ static const struct config_form forms[] = {
     .hf = names,                                                                                                       \
     .tensors = {bamba_tensors, tensors, mamba2_layer_tensors, granite_moe_tensors, llama_tensors, decoder_tensors},    \
     .keys = {base_keys, granite_keys, granite_moe_keys, keys}, .vocabs = {&spm_vocab, &bpe_vocab},                     \
-    .add_facts = add_facts, .add_extras = add_rope_freqs, .before_vocab = pad_vocabulary
+    .add_facts = add_facts, .add_extras = add_rope_freqs, .rename = granite_without_towers,                            \
+    .before_vocab = pad_vocabulary
 
 const struct family granitehybrid_family = {
     .name = "granitehybrid",

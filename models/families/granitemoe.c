@@ -39,6 +39,7 @@ const struct family granitemoe_family = {
     .keys = {base_keys, granite_keys, granite_moe_keys},
     .vocabs = {&spm_vocab, &llama_hf_vocab, &bpe_vocab},
     .add_extras = add_rope_freqs,
+    .rename = granite_without_towers,
     .before_vocab = llama_before_vocab,
     .after_vocab = llama_after_vocab,
 };

@@ -81,6 +81,16 @@ const char *rename_deepstack(struct arena *arena, const struct facts *facts, enu
                              const char *name);
 bool emit_deepstack(struct draft *draft, struct error *error);
 
+/* Rows of a batch norm: its statistics are one vector, a.blk.{}.conv_norm.statistics, until fold_batch_norms(), a
+ * family.arrange, makes a factor and a summand of each. Bit-exact with torch. */
+void fold_batch_norms(struct draft *draft);
+#define BATCH_NORM(name)                                                                                               \
+    {name ".weight, " name ".bias, " name ".running_mean, " name ".running_var", "a.blk.{}.conv_norm.statistics",      \
+     "weight, bias, mean, var -> (weight + bias + mean + var)"},                                                       \
+    {                                                                                                                  \
+        name ".num_batches_tracked", NULL                                                                              \
+    }
+
 /* A key that is `true`. */
 #define FLAG(name)                                                                                                     \
     {                                                                                                                  \

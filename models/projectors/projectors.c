@@ -10,6 +10,8 @@ extern const struct family gemma3n_projector;
 extern const struct family gemma4_projector;
 extern const struct family gemma4_unified_projector;
 extern const struct family glm4v_projector;
+extern const struct family granite4_vision_projector;
+extern const struct family granite_speech_projector;
 extern const struct family hunyuanvl_projector;
 extern const struct family internvl_projector;
 extern const struct family janus_projector;
@@ -44,6 +46,8 @@ const struct family *const projectors[] = {
     &gemma4_projector,
     &gemma4_unified_projector,
     &glm4v_projector,
+    &granite4_vision_projector,
+    &granite_speech_projector,
     &hunyuanvl_projector,
     &internvl_projector,
     &janus_projector,
@@ -88,10 +92,13 @@ bool projector_is_described(const struct hparams *text)
 {
     static const char *const keys[] = {"vision_config",  "audio_config",  "thinker_config", "vision_encoder",
                                        "whisper_config", "speech_config", "vision_tower"};
+    const struct family_name *name;
+    struct error unused;
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (json_is(json_get(hparams_raw(text), keys[i]), JSON_OBJECT))
             return true;
-    return false;
+    const struct family *projector = projector_find(text, &name, &unused);
+    return projector != NULL && hparams_has_tower(text, &projector->tower->config);
 }
 
 void tower_count_layers(struct facts *facts, const struct hparams *hparams)

@@ -1,7 +1,8 @@
 /* mmproj.gguf of every projector, to the last byte: small checkpoints described in lines. Expected values: SHA-256 of
  * what convert_hf_to_gguf.py --mmproj of llama.cpp f5b9bd39b wrote for the same files; for Llama 4 without the row in
  * its table of names that takes ln2 for another, for Qwen2.5-Omni and Qwen3-Omni with "thinker." taken off names before
- * they are looked at, and with a.position_embd of numpy, by sines and cosines in F64. */
+ * they are looked at, and with a.position_embd of numpy, by sines and cosines in F64; for conformers with square roots
+ * that are rounded correctly, and for Granite Speech with the name that batch norms have in the others. */
 #include "base/sha256.h"
 #include "fs/tree/content_options.h"
 #include "fs/tree/tree.h"
@@ -10,7 +11,7 @@
 #include "tests/unit/notes.h"
 
 /* Tensors, one a line: "NAME 32x48", a [0-3] in the name for every number from 0 to 3; a '*' at its end is for a
- * .weight of that shape and a .bias of its rows. All are BF16. */
+ * .weight of that shape and a .bias of its rows, a '+' after a shape for values above 0. All are BF16. */
 struct tower_case {
     const char *name, *config, *preprocessor, *processor, *tokenizer, *tensors; /* files may be NULL */
     const char *as_stored, *f16, *q8_0;                                         /* NULL: not compared */
@@ -24,12 +25,13 @@ struct file {
     uint32_t state; /* of the values */
 };
 
-/* Values between 2^-7 and 2 of both signs. */
-static void add_values(struct file *file, uint64_t count)
+/* Values between 2^-7 and 2 of both signs, or of one. */
+static void add_values(struct file *file, uint64_t count, bool is_positive)
 {
     for (uint64_t i = 0; i < count; i++) {
         file->state = file->state * 1664525 + 1013904223;
-        buffer_append_le(&file->data, (0x3c00 + (file->state >> 22)) | (file->state >> 6 & 0x8000), 2);
+        uint64_t sign = is_positive ? 0 : file->state >> 6 & 0x8000;
+        buffer_append_le(&file->data, (0x3c00 + (file->state >> 22)) | sign, 2);
     }
 }
 
@@ -46,7 +48,7 @@ static void add_tensor(struct file *file, const char *name, const char *suffix, 
         count *= size;
         at = is_last ? "" : end + 1;
     }
-    add_values(file, count);
+    add_values(file, count, strchr(shape, '+') != NULL);
     buffer_printf(&file->header, "],\"data_offsets\":[%zu,%zu]}", (size_t)begin, file->data.length);
 }
 

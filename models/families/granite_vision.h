@@ -1,0 +1,29 @@
+/* Granite 4 Vision: at which layers of the text model what is seen comes in.
+ *
+ * deepstack_layer_map and spatial_target_layers of config.json name a projector for each of them. A GGUF counts all
+ * projectors in the order of those layers; the first one's result takes the place of tokens, the others' are added
+ * later. Source: conversion/granite.py, get_normalized_projector_map(). */
+#pragma once
+
+#include "models/families/family.h"
+
+enum { GRANITE_VISION_KINDS = 2, GRANITE_VISION_MOST = 8, GRANITE_VISION_ALL = 16 }; /* projectors of a kind, of both */
+
+enum granite_vision_kind { GRANITE_LAYERWISE, GRANITE_SPATIAL };
+
+struct granite_projector {
+    uint64_t vision_layer, text_layer; /* whose result goes where */
+    enum granite_vision_kind kind;
+    unsigned number; /* among those of its kind */
+};
+
+struct granite_projectors {
+    struct granite_projector list[GRANITE_VISION_ALL]; /* as a GGUF counts them */
+    unsigned n;
+};
+
+/* Fails where a layer is not one of the model's, or where there are more than GRANITE_VISION_MOST of a kind. */
+bool granite_projectors_read(const struct json *config, struct granite_projectors *ret_projectors, struct error *error);
+
+/* For families of Granite: deepstack_mapping of the text model, where config.json names such layers. */
+bool emit_deepstack_mapping(struct draft *draft, struct error *error);

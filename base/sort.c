@@ -1,7 +1,10 @@
 #include "base/sort.h"
 
 #include "base/arena.h"
+#include "base/text.h"
 
+#include <endian.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -67,4 +70,105 @@ void sort_indices(uint32_t *indices, size_t n, sort_compare *compare, const void
         memcpy(indices, from, n * sizeof *indices);
     free(other);
     free(sorting.starts);
+}
+
+/* Texts. */
+
+enum { KEY_BYTES = 8, FEW_TEXTS = 16 };
+
+/* Those that are equal up to `depth`, at places [first, first + n). */
+struct alike {
+    size_t first, n, depth;
+    bool may_end; /* before `depth`: then numbers do not tell them apart */
+};
+
+struct text_sorting {
+    sort_text *text;
+    const void *context;
+    uint32_t *indices, *sorted; /* `sorted`: room for as many */
+    uint32_t *order;            /* of the places of those that are alike */
+    uint64_t *keys;             /* of each place, the bytes after those that are alike */
+    struct alike *left;         /* to be sorted yet */
+    size_t n_left;
+};
+
+static int compare_texts(const void *context, uint32_t a, uint32_t b)
+{
+    const struct text_sorting *sorting = context;
+    size_t length, other_length;
+    const char *text = sorting->text(sorting->context, a, &length);
+    const char *other = sorting->text(sorting->context, b, &other_length);
+    return text_compare(text, length, other, other_length);
+}
+
+static int compare_keys(const void *context, uint32_t a, uint32_t b)
+{
+    const uint64_t *keys = context;
+    return (keys[a] > keys[b]) - (keys[a] < keys[b]);
+}
+
+/* The next bytes of each as a number, with zeros after the end. */
+static void read_keys(struct text_sorting *sorting, const struct alike *alike)
+{
+    for (size_t i = 0; i < alike->n; i++) {
+        uint64_t bytes = 0;
+        size_t length;
+        const char *text = sorting->text(sorting->context, sorting->indices[alike->first + i], &length);
+        size_t n_left = length > alike->depth ? length - alike->depth : 0;
+        if (n_left > 0)
+            memcpy(&bytes, text + alike->depth, n_left < KEY_BYTES ? n_left : KEY_BYTES);
+        sorting->keys[i] = be64toh(bytes);
+        sorting->order[i] = (uint32_t)i;
+    }
+}
+
+/* Sorts by the next bytes, and leaves those that are alike in these too for later. */
+static void sort_by_keys(struct text_sorting *sorting, const struct alike *alike)
+{
+    uint32_t *indices = sorting->indices + alike->first, *order = sorting->order;
+    read_keys(sorting, alike);
+    sort_indices(order, alike->n, compare_keys, sorting->keys);
+    for (size_t i = 0; i < alike->n; i++)
+        sorting->sorted[i] = indices[order[i]];
+    memcpy(indices, sorting->sorted, alike->n * sizeof *indices);
+    for (size_t first = 0, end; first < alike->n; first = end) {
+        uint64_t key = sorting->keys[order[first]];
+        for (end = first + 1; end < alike->n && sorting->keys[order[end]] == key;)
+            end++;
+        bool may_end = (key & 0xff) == 0;
+        if (end - first > 1)
+            sorting->left[sorting->n_left++] =
+                (struct alike){alike->first + first, end - first, alike->depth + KEY_BYTES, may_end};
+    }
+}
+
+static bool is_sorted(const struct text_sorting *sorting, size_t n)
+{
+    size_t i = 1;
+    while (i < n && compare_texts(sorting, sorting->indices[i - 1], sorting->indices[i]) <= 0)
+        i++;
+    return i >= n;
+}
+
+void sort_texts(uint32_t *indices, size_t n, sort_text *text, const void *context)
+{
+    struct text_sorting sorting = {.text = text, .context = context, .indices = indices};
+    if (is_sorted(&sorting, n))
+        return;
+    sorting.sorted = memory_alloc(n * sizeof *sorting.sorted);
+    sorting.order = memory_alloc(n * sizeof *sorting.order);
+    sorting.keys = memory_alloc(n * sizeof *sorting.keys);
+    sorting.left = memory_alloc((n / 2 + 1) * sizeof *sorting.left);
+    sorting.left[sorting.n_left++] = (struct alike){.n = n};
+    while (sorting.n_left > 0) {
+        struct alike alike = sorting.left[--sorting.n_left];
+        if (alike.n < FEW_TEXTS || alike.may_end)
+            sort_indices(indices + alike.first, alike.n, compare_texts, &sorting);
+        else
+            sort_by_keys(&sorting, &alike);
+    }
+    free(sorting.sorted);
+    free(sorting.order);
+    free(sorting.keys);
+    free(sorting.left);
 }

@@ -186,10 +186,16 @@ static int on_end_array(void *context)
     return 1;
 }
 
-static int compare_members(const void *context, uint32_t a, uint32_t b)
+static const char *key_of(const void *context, uint32_t index, size_t *ret_length)
 {
-    const struct json *object = context, *x = object + a, *y = object + b;
-    return text_compare(x->key, x->key_length, y->key, y->key_length);
+    const struct json *object = context, *member = object + index;
+    *ret_length = member->key_length;
+    return member->key;
+}
+
+static bool same_key(const struct json *a, const struct json *b)
+{
+    return text_compare(a->key, a->key_length, b->key, b->key_length) == 0;
 }
 
 static int refuse_duplicate(struct parser *parser, const struct json *member)
@@ -206,16 +212,16 @@ static int on_end_object(void *context)
     if (object->count < INDEXED_MEMBERS) {
         for (const struct json *member = json_first(object); member != NULL; member = json_next(member))
             for (const struct json *other = json_first(object); other != member; other = json_next(other))
-                if (text_compare(member->key, member->key_length, other->key, other->key_length) == 0)
+                if (same_key(member, other))
                     return refuse_duplicate(parser, member);
         return 1;
     }
     uint32_t *order = arena_array(parser->document->arena, object->count, sizeof *order), n = 0;
     for (const struct json *member = json_first(object); member != NULL; member = json_next(member))
         order[n++] = (uint32_t)(member - object);
-    sort_indices(order, n, compare_members, object);
+    sort_texts(order, n, key_of, object);
     for (uint32_t i = 1; i < n; i++)
-        if (compare_members(object, order[i - 1], order[i]) == 0)
+        if (same_key(object + order[i - 1], object + order[i]))
             return refuse_duplicate(parser, object + order[i]);
     object->order = order;
     return 1;

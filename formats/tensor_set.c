@@ -45,10 +45,20 @@ void tensor_set_add_view(struct tensor_set *set, const char *name, const struct 
     tensor_set_add(set, &tensor);
 }
 
-static int compare_tensors(const void *context, uint32_t a, uint32_t b)
+static const char *name_of(const void *context, uint32_t index, size_t *ret_length)
 {
-    const struct tensor *tensors = context, *x = &tensors[a], *y = &tensors[b];
-    return text_compare(x->name, x->name_length, y->name, y->name_length);
+    const struct tensor *tensors = context;
+    *ret_length = tensors[index].name_length;
+    return tensors[index].name;
+}
+
+uint32_t *tensors_by_name(const struct tensor *tensors, size_t n_tensors)
+{
+    uint32_t *by_name = memory_alloc(n_tensors * sizeof *by_name);
+    for (size_t i = 0; i < n_tensors; i++)
+        by_name[i] = (uint32_t)i;
+    sort_texts(by_name, n_tensors, name_of, tensors);
+    return by_name;
 }
 
 static bool refuse_twins(const struct tensor *first, const struct tensor *second, struct error *error)
@@ -64,10 +74,7 @@ bool tensor_set_seal(struct tensor_set *set, struct error *error)
     size_t n = set->n_tensors;
     if (set->by_name != NULL)
         return true;
-    uint32_t *by_name = memory_alloc(n * sizeof *by_name);
-    for (size_t i = 0; i < n; i++)
-        by_name[i] = (uint32_t)i;
-    sort_indices(by_name, n, compare_tensors, set->tensors);
+    uint32_t *by_name = tensors_by_name(set->tensors, n);
     for (size_t i = 1; i < n; i++) {
         const struct tensor *first = &set->tensors[by_name[i - 1]], *second = &set->tensors[by_name[i]];
         if (text_compare(first->name, first->name_length, second->name, second->name_length) == 0) {

@@ -53,6 +53,9 @@ void tensor_set_add(struct tensor_set *set, const struct tensor *tensor);
 /* Adds a tensor that is the view. `name` is NUL-terminated and, like the view, not copied. */
 void tensor_set_add_view(struct tensor_set *set, const char *name, const struct view *view);
 
+/* The places of tensors in the order of their names; of one name, in their own. To be given back with free(). */
+uint32_t *tensors_by_name(const struct tensor *tensors, size_t n_tensors);
+
 /* Sorts the index, so that tensors can be found; refuses a name that is there twice. Sealing again does nothing. */
 bool tensor_set_seal(struct tensor_set *set, struct error *error);
 

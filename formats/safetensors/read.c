@@ -193,13 +193,6 @@ static int compare_offsets(const void *tensors, uint32_t a, uint32_t b)
     return (x->length > y->length) - (x->length < y->length);
 }
 
-/* Code points sort as the bytes of UTF-8 do. */
-static int compare_names(const void *tensors, uint32_t a, uint32_t b)
-{
-    const struct tensor *x = (const struct tensor *)tensors + a, *y = (const struct tensor *)tensors + b;
-    return text_compare(x->name, x->name_length, y->name, y->name_length);
-}
-
 /* Whether the tensor begins at `offset`, where the one before it ends, and is as long as its dtype and shape say. */
 static bool check_tensor(const struct tensor *tensor, uint64_t offset, struct error *error)
 {
@@ -279,6 +272,18 @@ static struct json_document *read_header(const struct source *source, uint64_t l
     return header;
 }
 
+/* Code points sort as the bytes of UTF-8 do. Offsets in the header count from `data`. */
+static void add_by_name(const struct reader *reader, uint64_t data)
+{
+    uint32_t *by_name = tensors_by_name(reader->tensors, reader->n_tensors);
+    for (size_t i = 0; i < reader->n_tensors; i++) {
+        struct tensor *tensor = &reader->tensors[by_name[i]];
+        tensor->offset += data;
+        tensor_set_add(reader->set, tensor);
+    }
+    free(by_name);
+}
+
 static bool safetensors_read_file(struct checkpoint *checkpoint, struct source *file, struct tensor_set *tensors,
                                   const struct open_options *options, struct error *error)
 {
@@ -297,12 +302,7 @@ static bool safetensors_read_file(struct checkpoint *checkpoint, struct source *
         valid = check_data(&reader, source_size(file) - data, options, error);
     }
     if (valid)
-        sort_indices(reader.order, reader.n_tensors, compare_names, reader.tensors);
-    for (size_t i = 0; valid && i < reader.n_tensors; i++) {
-        struct tensor *tensor = &reader.tensors[reader.order[i]];
-        tensor->offset += data;
-        tensor_set_add(tensors, tensor);
-    }
+        add_by_name(&reader, data);
     free(reader.tensors);
     free(reader.order);
     return valid;

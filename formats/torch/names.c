@@ -398,12 +398,6 @@ static void strip_module(const struct walk *walk)
     }
 }
 
-static int compare_tensors(const void *context, uint32_t a, uint32_t b)
-{
-    const struct tensor *tensors = context, *x = &tensors[a], *y = &tensors[b];
-    return text_compare(x->name, x->name_length, y->name, y->name_length);
-}
-
 struct wanted_name {
     const struct tensor *tensors;
     const uint32_t *sorted;
@@ -435,13 +429,10 @@ static void tell_apart(const struct walk *walk)
 {
     size_t n;
     struct tensor *tensors = tensors_of(walk, &n);
-    uint32_t *sorted = memory_alloc(n * sizeof *sorted);
+    uint32_t *sorted = tensors_by_name(tensors, n);
     const char **names = memory_alloc(n * sizeof *names);
-    for (size_t i = 0; i < n; i++) {
-        sorted[i] = (uint32_t)i;
+    for (size_t i = 0; i < n; i++)
         names[i] = NULL;
-    }
-    sort_indices(sorted, n, compare_tensors, tensors);
     for (size_t i = 1, number = 1; i < n; i++) {
         const struct tensor *tensor = &tensors[sorted[i]], *before = &tensors[sorted[i - 1]];
         if (text_compare(tensor->name, tensor->name_length, before->name, before->name_length) != 0) {

@@ -225,10 +225,11 @@ static void unpack(const struct packing_input *input, const struct tensor *key, 
         unpacked->name = key->name;
 }
 
-static int compare_names(const void *context, uint32_t a, uint32_t b)
+static const char *name_of(const void *context, uint32_t index, size_t *ret_length)
 {
     const struct unpacked *weights = context;
-    return strcmp(weights[a].name, weights[b].name);
+    *ret_length = strlen(weights[index].name);
+    return weights[index].name;
 }
 
 /* Of two weights of one name, or of one besides a plain one, neither can be told to be the right one. */
@@ -237,7 +238,7 @@ static void refuse_twins(const struct packing_input *input, struct unpacked_weig
     uint32_t *sorted = memory_alloc(found->n_weights * sizeof *sorted);
     for (size_t i = 0; i < found->n_weights; i++)
         sorted[i] = (uint32_t)i;
-    sort_indices(sorted, found->n_weights, compare_names, found->weights);
+    sort_texts(sorted, found->n_weights, name_of, found->weights);
     for (size_t i = 1; i < found->n_weights; i++) {
         struct unpacked *first = &found->weights[sorted[i - 1]], *second = &found->weights[sorted[i]];
         if (strcmp(first->name, second->name) != 0)
@@ -418,13 +419,7 @@ static bool add_place(struct unpacking *unpacking, enum packing_place place, con
     return true;
 }
 
-static int compare_plain(const void *context, uint32_t a, uint32_t b)
-{
-    const struct tensor *tensors = context;
-    return text_compare(tensors[a].name, tensors[a].name_length, tensors[b].name, tensors[b].name_length);
-}
-
-/* Adds all by name: the names of weights are almost in the order of their keys. */
+/* Adds all by name. */
 static bool add_sorted(struct unpacking *unpacking, struct tensor_set *set, struct error *error)
 {
     const struct unpacked **unpacked = unpacking->plain.unpacked;
@@ -434,15 +429,13 @@ static bool add_sorted(struct unpacking *unpacking, struct tensor_set *set, stru
     for (enum packing_place place = BEFORE_ALL; good && place <= AFTER_ALL; place++)
         good = add_place(unpacking, place, unpacking->stored->by_name, unsorted, error);
     size_t n_tensors = unsorted->n_tensors;
-    uint32_t *order = arena_array(scratch, n_tensors, sizeof *order);
-    for (size_t i = 0; i < n_tensors; i++)
-        order[i] = (uint32_t)i;
-    sort_indices(order, n_tensors, compare_plain, unsorted->tensors);
+    uint32_t *order = tensors_by_name(unsorted->tensors, n_tensors);
     unpacking->plain.unpacked = arena_array(unpacking->arena, n_tensors + 1, sizeof *unpacked);
     for (size_t i = 0; i < n_tensors; i++) {
         unpacking->plain.unpacked[i] = unpacked[order[i]];
         tensor_set_add(set, &unsorted->tensors[order[i]]);
     }
+    free(order);
     arena_free(scratch);
     return good;
 }

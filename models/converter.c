@@ -18,30 +18,20 @@ static const struct outtype {
     {"q8_0", "Q8_0", 7, false, false}, {"tq1_0", "TQ1_0", 36, true, false}, {"tq2_0", "TQ2_0", 37, true, false},
 };
 
-/* Matrices that stay F32 in every output. */
+/* Matrices that stay F32 in every output: by their whole name, and by what comes after "blk.{}". */
 static const char *const f32_names[] = {
-    "blk.{}.ffn_gate_inp.weight",
-    "blk.{}.ffn_gate_inp_shexp.weight",
     "position_embd.weight",
     "v.position_embd.weight",
     "a.position_embd.weight",
     "token_types.weight",
-    "blk.{}.ssm_conv1d.weight",
-    "blk.{}.shortconv.conv.weight",
-    "blk.{}.time_mix_first.weight",
-    "blk.{}.time_mix_w1.weight",
-    "blk.{}.time_mix_w2.weight",
-    "blk.{}.time_mix_decay_w1.weight",
-    "blk.{}.time_mix_decay_w2.weight",
-    "blk.{}.time_mix_lerp_fused.weight",
-    "blk.{}.altup_correct_coef.weight",
-    "blk.{}.altup_predict_coef.weight",
-    "blk.{}.ssm_conv1d_q.weight",
-    "blk.{}.ssm_conv1d_k.weight",
-    "blk.{}.ssm_conv1d_v.weight",
-    "blk.{}.indexer.proj.weight",
-    "blk.{}.indexer.q_proj.weight",
-    "blk.{}.indexer.k_proj.weight",
+};
+static const char *const f32_names_in_layers[] = {
+    ".ffn_gate_inp.weight",        ".ffn_gate_inp_shexp.weight", ".ssm_conv1d.weight",
+    ".shortconv.conv.weight",      ".time_mix_first.weight",     ".time_mix_w1.weight",
+    ".time_mix_w2.weight",         ".time_mix_decay_w1.weight",  ".time_mix_decay_w2.weight",
+    ".time_mix_lerp_fused.weight", ".altup_correct_coef.weight", ".altup_predict_coef.weight",
+    ".ssm_conv1d_q.weight",        ".ssm_conv1d_k.weight",       ".ssm_conv1d_v.weight",
+    ".indexer.proj.weight",        ".indexer.q_proj.weight",     ".indexer.k_proj.weight",
 };
 
 /* Matrices that are F32 in all outputs but that of F16, as those are that a projector names. */
@@ -53,22 +43,32 @@ static const char *const f16_names[] = {"token_embd.weight", "per_layer_token_em
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-static bool is_one_of(const char *name, const char *const *patterns, size_t n_patterns, uint64_t renumbered_from)
+static bool is_one_of(const char *name, const char *const *names, size_t n_names)
 {
-    uint64_t numbers[PATTERN_NUMBERS];
-    for (size_t i = 0; i < n_patterns; i++)
-        if (pattern_match(patterns[i], name, strlen(name), numbers))
-            return renumbered_from == 0 || numbers[0] == UINT64_MAX || numbers[0] < renumbered_from;
+    for (size_t i = 0; i < n_names; i++)
+        if (strcmp(names[i], name) == 0)
+            return true;
     return false;
 }
 
-static bool is_f16_or_f32(const struct family *family, const char *name)
+static bool stays_f32(const struct tensor *tensor, uint64_t renumbered_from)
+{
+    uint64_t numbers[PATTERN_NUMBERS];
+    if (!pattern_match("blk.{}.*", tensor->name, tensor->name_length, numbers))
+        return is_one_of(tensor->name, f32_names, COUNT(f32_names));
+    const char *rest = strchr(tensor->name + strlen("blk."), '.');
+    return (renumbered_from == 0 || numbers[0] < renumbered_from) &&
+           is_one_of(rest, f32_names_in_layers, COUNT(f32_names_in_layers));
+}
+
+static bool is_f16_or_f32(const struct family *family, const struct tensor *tensor)
 {
     const char *const *own = family != NULL && family->tower != NULL ? family->tower->f16_or_f32_names : NULL;
-    size_t n_own = 0;
-    while (own != NULL && own[n_own] != NULL)
-        n_own++;
-    return is_one_of(name, patch_names, COUNT(patch_names), 0) || is_one_of(name, own, n_own, 0);
+    uint64_t numbers[PATTERN_NUMBERS];
+    for (; own != NULL && *own != NULL; own++)
+        if (pattern_match(*own, tensor->name, tensor->name_length, numbers))
+            return true;
+    return is_one_of(tensor->name, patch_names, COUNT(patch_names));
 }
 
 static const struct dtype *tensor_type(const struct tensor *tensor, const struct dtype *forced,
@@ -79,15 +79,14 @@ static const struct dtype *tensor_type(const struct tensor *tensor, const struct
         text_ends_with(name, ".weight") || text_ends_with(name, ".lora_a") || text_ends_with(name, ".lora_b");
     if (forced != NULL)
         return forced;
-    if (tensor->view->rank <= 1 || text_ends_with(name, "_norm.weight") ||
-        is_one_of(name, f32_names, COUNT(f32_names), model->renumbered_from))
+    if (tensor->view->rank <= 1 || text_ends_with(name, "_norm.weight") || stays_f32(tensor, model->renumbered_from))
         return &f32_dtype;
-    if (is_f16_or_f32(model->family, name))
+    if (is_f16_or_f32(model->family, tensor))
         return strcmp(outtype->name, "f16") == 0 ? &f16_dtype : &f32_dtype;
     if (!is_weight)
         return &f32_dtype;
     const struct dtype *wanted = dtype_by_name(outtype->dtype);
-    if (outtype->is_ternary && is_one_of(name, f16_names, COUNT(f16_names), 0))
+    if (outtype->is_ternary && is_one_of(name, f16_names, COUNT(f16_names)))
         wanted = &f16_dtype;
     return convert_possible(tensor->view, encoding_of(wanted), &reason) ? wanted : &f16_dtype;
 }

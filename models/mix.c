@@ -74,15 +74,25 @@ static bool is_stacked(const struct tensor *tensor)
     return tensor->rank >= 3 && tensor->shape[tensor->rank - 3] > 1;
 }
 
+/* Where the parts of names that say something can begin at all: at the '.' of "blk.12.attn_q.weight". */
+static const char *after_layer(const char *name)
+{
+    if (!text_starts_with(name, "blk."))
+        return name;
+    size_t length = strlen("blk.");
+    return name + length + strspn(name + length, "0123456789");
+}
+
 static bool may_be_quantized(const struct tensor *tensor)
 {
     if (rank_of(tensor) < 2 || !text_ends_with(tensor->name, "weight"))
         return false;
-    for (const char *const *name = never_names; *name != NULL; name++)
-        if (strcmp(tensor->name, *name) == 0)
+    for (const char *const *never = never_names; *never != NULL; never++)
+        if (strcmp(tensor->name, *never) == 0)
             return false;
+    const char *name = after_layer(tensor->name);
     for (const char *const *part = never_parts; *part != NULL; part++)
-        if (strstr(tensor->name, *part) != NULL)
+        if (strstr(name, *part) != NULL)
             return false;
     return true;
 }
@@ -103,6 +113,7 @@ static enum tensor_role role_of(const char *name)
         return OUTPUT;
     if (strcmp(name, "token_embd.weight") == 0 || strcmp(name, "per_layer_token_embd.weight") == 0)
         return TOKEN_EMBD;
+    name = after_layer(name);
     for (size_t i = 0; i < sizeof roles / sizeof *roles; i++)
         if (strstr(name, roles[i].part) != NULL)
             return roles[i].role;

@@ -29,7 +29,7 @@ struct gguf_model {
     /* the type that each has in every output whatever the precision; NULL: as rules say. Of a model that is a GGUF
      * already the type that each has there */
     const struct dtype **forced;
-    const struct quantize_outline *outline; /* of the tensors; NULL: not found yet */
+    const struct quantize_outline *outline; /* of the tensors; NULL: an adapter */
     const struct dtype *auto_type;          /* what --outtype auto chooses: F16 or BF16 */
     /* layers from here on had other numbers when the converter asked which matrices stay F32 by their names, and are
      * not among them; 0: none */

@@ -1,7 +1,5 @@
 #include "models/pattern.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 static bool is_digit(char c)
@@ -52,21 +50,38 @@ bool pattern_match(const char *pattern, const char *name, size_t name_length, ui
     return at == name_length;
 }
 
+enum { MAX_DIGITS = 20 };
+
+static size_t write_number(char *out, uint64_t number)
+{
+    char digits[MAX_DIGITS];
+    size_t first = sizeof digits;
+    do
+        digits[--first] = (char)('0' + number % 10);
+    while ((number /= 10) > 0);
+    memcpy(out, digits + first, sizeof digits - first);
+    return sizeof digits - first;
+}
+
 char *pattern_fill(struct arena *arena, const char *pattern, const uint64_t numbers[PATTERN_NUMBERS],
                    const char *suffix)
 {
     char text[256];
     size_t used = 0, length;
-    for (unsigned n = 0; *pattern != '\0' && used < sizeof text - 24;) {
+    for (unsigned n = 0; *pattern != '\0' && used < sizeof text - MAX_DIGITS;) {
         length = n < PATTERN_NUMBERS ? placeholder(pattern) : 0;
         if (length > 0) {
-            used += (size_t)snprintf(text + used, sizeof text - used, "%" PRIu64, numbers[n++]);
+            used += write_number(text + used, numbers[n++]);
             pattern += length;
         } else {
             text[used++] = *pattern++;
         }
     }
-    return arena_printf(arena, "%.*s%s", (int)used, text, suffix);
+    size_t suffix_length = strlen(suffix);
+    char *name = arena_alloc(arena, used + suffix_length + 1);
+    memcpy(name, text, used);
+    memcpy(name + used, suffix, suffix_length + 1);
+    return name;
 }
 
 const char *pattern_number_name(const char *pattern, unsigned index, size_t *ret_length)

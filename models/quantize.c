@@ -1,6 +1,7 @@
 #include "models/quantize.h"
 
 #include "base/arena.h"
+#include "base/sort.h"
 #include "models/prune.h"
 
 #include <inttypes.h>
@@ -10,34 +11,24 @@
 
 enum { QUANTIZATION_VERSION = 2 };
 
-struct place_in_order {
-    const char *name;
-    uint64_t layer; /* from 1; 0: none */
-    uint32_t index;
-};
-
-static int compare_by_layer(const void *a, const void *b)
+static int compare_layers(const void *context, uint32_t a, uint32_t b)
 {
-    const struct place_in_order *x = a, *y = b;
-    if (x->layer != y->layer)
-        return x->layer < y->layer ? -1 : 1;
-    return strcmp(x->name, y->name);
+    const uint64_t *layers = context; /* from 1; 0: none */
+    return (layers[a] > layers[b]) - (layers[a] < layers[b]);
 }
 
 static const uint32_t *order_of(const struct tensor_set *set, struct arena *arena)
 {
-    struct place_in_order *places = memory_alloc((set->n_tensors + 1) * sizeof *places);
+    uint64_t *layers = memory_alloc(set->n_tensors * sizeof *layers);
+    uint32_t *order = arena_array(arena, set->n_tensors, sizeof *order);
     for (size_t i = 0; i < set->n_tensors; i++) {
         uint64_t layer;
         bool in_layer = mix_layer_of(set->tensors[i].name, &layer);
-        places[i] =
-            (struct place_in_order){set->tensors[i].name, in_layer ? layer + (layer < UINT64_MAX) : 0, (uint32_t)i};
+        layers[i] = in_layer ? layer + (layer < UINT64_MAX) : 0;
+        order[i] = set->by_name[i];
     }
-    qsort(places, set->n_tensors, sizeof *places, compare_by_layer);
-    uint32_t *order = arena_array(arena, set->n_tensors, sizeof *order);
-    for (size_t i = 0; i < set->n_tensors; i++)
-        order[i] = places[i].index;
-    free(places);
+    sort_indices(order, set->n_tensors, compare_layers, layers);
+    free(layers);
     return order;
 }
 
@@ -154,7 +145,7 @@ size_t quantize_unweighed(const struct gguf_model *model, const struct quantize_
     *ret_n = 0;
     for (size_t i = 0; i < model->tensors->n_tensors; i++) {
         const char *name = model->tensors->tensors[i].name;
-        if (!mix_traits(&model->tensors->tensors[i]).may_be_quantized || !mix_layer_of(name, &layer))
+        if (!model->outline->traits[i].may_be_quantized || !mix_layer_of(name, &layer))
             continue;
         ++*ret_n;
         if (imatrix_find(options->imatrix, &options->filter, name) != NULL)
@@ -216,8 +207,7 @@ static bool plan_tensors(const struct gguf_model *model, const char *architectur
                          const struct quantize_options *options, struct gguf_plan *plan, struct error *error)
 {
     struct kept_tensors kept;
-    const struct quantize_outline *outline =
-        model->outline != NULL ? model->outline : quantize_outline(model->tensors, plan->arena);
+    const struct quantize_outline *outline = model->outline;
     if (!keep_tensors(model, outline->order, options, plan->arena, &kept, error))
         return false;
     const struct tensor **tensors = arena_array(plan->arena, kept.n_items, sizeof *tensors);

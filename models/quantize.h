@@ -10,11 +10,13 @@
 #include "models/mix.h"
 #include "models/model.h"
 
-/* What the tool makes of the tensors' names, for all the dozens of files of a model. */
+/* What the tool makes of the names of tensors, for all the dozens of files of a model. */
 struct quantize_outline {
     const uint32_t *order; /* places in the set: by the layer of "blk.N.", those of no layer first, then by name */
     const struct mix_traits *traits; /* of each tensor of the set */
 };
+
+/* Of a sealed set, in the arena. */
 const struct quantize_outline *quantize_outline(const struct tensor_set *set, struct arena *arena);
 
 /* Whether the tool takes a model that is a GGUF, with the keys that are overridden: the error says why not. */

@@ -323,12 +323,13 @@ bool relation_find(const struct relation *relation, enum direction direction, co
     char skeleton[MAX_SKELETON];
     size_t length = strlen(name);
     const char *suffix = carried_suffix(name);
-    if (pattern_skeleton(name, length, skeleton, sizeof skeleton))
+    if (pattern_skeleton(name, length, skeleton, sizeof skeleton)) {
         look_up(&question, skeleton, name, length, "", &match);
-    length -= strlen(suffix);
-    if (*suffix != '\0' && pattern_skeleton(name, length, skeleton, sizeof skeleton))
-        look_up(&question, skeleton, name, length, suffix, &match);
-    look_up(&question, "", name, strlen(name), "", &match);
+        skeleton[strlen(skeleton) - strlen(suffix)] = '\0'; /* in a suffix nothing becomes a '#' */
+        if (*suffix != '\0')
+            look_up(&question, skeleton, name, length - strlen(suffix), suffix, &match);
+    }
+    look_up(&question, "", name, length, "", &match);
     if (match.entry != NULL)
         *ret_match = match;
     return match.entry != NULL;

@@ -88,14 +88,13 @@ static bool write_member(struct applying *applying, const struct relation_entry 
     const struct relation_job *job = applying->job;
     const struct rearrangement *axes = entry->axes[job->direction];
     const struct view *to[AXES_MAX_TENSORS];
-    struct facts facts = *job->facts;
-    if (n_members > 0 && facts.n_sizes < FACTS_MAX) {
-        facts_set(&facts, entry->member[!job->direction], n_members);
-        for (size_t i = 0; i < facts.n_sizes; i++)
-            if (strcmp(facts.sizes[i].name, entry->member[!job->direction]) == 0)
-                facts.sizes[i].index = member;
+    struct facts of_member;
+    struct axis_sizes sizes = {job->facts->sizes, job->facts->n_sizes};
+    if (n_members > 0 && sizes.n_sizes < FACTS_MAX) {
+        of_member = *job->facts;
+        facts_set_index(&of_member, entry->member[!job->direction], n_members, member);
+        sizes = (struct axis_sizes){of_member.sizes, of_member.n_sizes};
     }
-    const struct axis_sizes sizes = {facts.sizes, facts.n_sizes};
     memcpy(to, from, entry->n_names[job->direction] * sizeof *to);
     if (axes != NULL && !factored_rearrange(job->arena, axes, job->direction, &sizes, from[0], to) &&
         !rearrangement_apply(job->arena, axes, job->direction, &sizes, from, to, applying->error))

@@ -62,8 +62,8 @@ static void note_unweighed(const struct gguf_model *model, const struct quantize
 {
     size_t n;
     const char *first = NULL;
-    size_t n_unweighed = quantize_unweighed(model, options, &n, &first);
-    if (options->imatrix == NULL || n_unweighed == 0)
+    size_t n_unweighed = options->imatrix != NULL ? quantize_unweighed(model, options, &n, &first) : 0;
+    if (n_unweighed == 0)
         return;
     if (n_unweighed == n)
         checkpoint_note(model->checkpoint,

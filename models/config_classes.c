@@ -26,6 +26,11 @@ static const struct config_alias bloom_aliases[] = {
     {"n_embed", "hidden_size"}, {"num_hidden_layers", "n_layer"}, {"num_attention_heads", "n_head"}, {0}};
 static const struct config_alias mpt_aliases[] = {
     {"num_attention_heads", "n_heads"}, {"hidden_size", "d_model"}, {"num_hidden_layers", "n_layers"}, {0}};
+static const struct config_alias dbrx_aliases[] = {{"num_attention_heads", "n_heads"},
+                                                   {"hidden_size", "d_model"},
+                                                   {"num_hidden_layers", "n_layers"},
+                                                   {"max_position_embeddings", "max_seq_len"},
+                                                   {0}};
 static const struct config_alias distilbert_aliases[] = {
     {"hidden_size", "dim"}, {"num_attention_heads", "n_heads"}, {"num_hidden_layers", "n_layers"}, {0}};
 static const struct config_alias t5_aliases[] = {{"hidden_size", "d_model"},
@@ -577,6 +582,31 @@ static const struct config_class classes[] = {
                     " 'max_seq_len': 2048, 'attn_config': {'clip_qkv': null, 'alibi': true, 'alibi_bias_max': 8},"
                     " 'logit_scale': null}",
         .aliases = mpt_aliases,
+    },
+    {
+        .model_type = "dbrx",
+        .defaults = "{'n_layers': 24, 'd_model': 2048, 'n_heads': 16, 'max_seq_len': 2048, 'vocab_size': 32000,"
+                    " 'attn_config': {'clip_qkv': null, 'kv_n_heads': 1, 'rope_theta': 10000.0},"
+                    " 'ffn_config': {'ffn_hidden_size': 3584, 'moe_num_experts': 4, 'moe_top_k': 1},"
+                    " 'tie_word_embeddings': false}",
+        .aliases = dbrx_aliases,
+    },
+    {
+        .model_type = "bitnet",
+        .defaults =
+            "{'num_hidden_layers': 30, 'max_position_embeddings': 2048, 'hidden_size': 2560, 'intermediate_size': 6912,"
+            " 'num_attention_heads': 20, 'num_key_value_heads': 5, 'hidden_act': 'relu2', 'rope_theta': 500000.0,"
+            " 'rms_norm_eps': 1e-05, 'vocab_size': 128256, 'bos_token_id': 128000, 'eos_token_id': 128001,"
+            " 'tie_word_embeddings': false}",
+    },
+    {
+        .model_type = "chameleon",
+        .defaults =
+            "{'num_hidden_layers': 32, 'max_position_embeddings': 4096, 'hidden_size': 4096, 'intermediate_size': "
+            "11008,"
+            " 'num_attention_heads': 32, 'num_key_value_heads': 32, 'rope_theta': 10000.0, 'rope_scaling': null,"
+            " 'rms_norm_eps': 1e-05, 'vocab_size': 65536, 'swin_norm': false, 'bos_token_id': 1, 'eos_token_id': 2,"
+            " 'tie_word_embeddings': false}",
     },
     {
         .model_type = "stablelm",

@@ -51,9 +51,11 @@ static bool is_one_of(const char *name, const char *const *names, size_t n_names
     return false;
 }
 
-static bool stays_f32(const struct tensor *tensor, uint64_t renumbered_from)
+static bool stays_f32(const struct gguf_model *model, const struct tensor *tensor)
 {
-    uint64_t numbers[PATTERN_NUMBERS];
+    uint64_t numbers[PATTERN_NUMBERS], renumbered_from = model->renumbered_from;
+    if (model->family != NULL && model->family->matrices_alike)
+        return false;
     if (!pattern_match("blk.{}.*", tensor->name, tensor->name_length, numbers))
         return is_one_of(tensor->name, f32_names, COUNT(f32_names));
     const char *rest = strchr(tensor->name + strlen("blk."), '.');
@@ -79,7 +81,7 @@ static const struct dtype *tensor_type(const struct tensor *tensor, const struct
         text_ends_with(name, ".weight") || text_ends_with(name, ".lora_a") || text_ends_with(name, ".lora_b");
     if (forced != NULL)
         return forced;
-    if (tensor->view->rank <= 1 || text_ends_with(name, "_norm.weight") || stays_f32(tensor, model->renumbered_from))
+    if (tensor->view->rank <= 1 || text_ends_with(name, "_norm.weight") || stays_f32(model, tensor))
         return &f32_dtype;
     if (is_f16_or_f32(model->family, tensor))
         return strcmp(outtype->name, "f16") == 0 ? &f16_dtype : &f32_dtype;

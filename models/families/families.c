@@ -17,6 +17,7 @@ extern const struct family codeshell_family;
 extern const struct family cohere2_family;
 extern const struct family cohere2moe_family;
 extern const struct family command_r_family;
+extern const struct family dbrx_family;
 extern const struct family deci_family;
 extern const struct family deepseek_family;
 extern const struct family deepseek2_family;
@@ -156,6 +157,7 @@ const struct family *const families[] = {
     &cohere2_family,
     &cohere2moe_family,
     &command_r_family,
+    &dbrx_family,
     &deci_family,
     &deepseek_family,
     &deepseek2_family,

@@ -90,6 +90,7 @@ struct family {
     const struct config_form *forms;
     const char *tokenizer_model, *told_by;
 
+    bool matrices_alike;       /* also those that otherwise stay F32, such as routers, have the output's type */
     bool keeps_mxfp4;          /* packed MXFP4 is written as it is, where the converter reads it of no other family */
     const struct tower *tower; /* NULL: it is a text model */
 

@@ -63,6 +63,10 @@ static const struct {
     {"{\"model_type\":\"mpt\"}", "attn_config.alibi_bias_max", "8"},
     {"{\"model_type\":\"mpt\",\"attn_config\":{\"clip_qkv\":6}}", "attn_config.clip_qkv", "6"},
     {"{\"model_type\":\"mpt\",\"attn_config\":{\"clip_qkv\":6}}", "attn_config.alibi", "true"},
+    {"{\"model_type\":\"dbrx\",\"attn_config\":{\"clip_qkv\":6}}", "attn_config.rope_theta", "10000.0"},
+    {"{\"model_type\":\"dbrx\",\"num_hidden_layers\":3}", "n_layers", "3"},
+    {"{\"model_type\":\"bitnet\"}", "hidden_act", "relu2"},
+    {"{\"model_type\":\"chameleon\"}", "swin_norm", "false"},
     /* text_config lies on top of the whole */
     {"{\"model_type\":\"gemma3\",\"hidden_size\":1,\"text_config\":{\"hidden_size\":2}}", "hidden_size", "2"},
     {"{\"model_type\":\"gemma3\",\"text_config\":{}}", "head_dim", "256"},

@@ -51,6 +51,9 @@ bool input_has(const struct input *input, const char *name);
 /* Whether the directory has a file that only models have, such as config.json. */
 bool input_is_model_directory(const struct input *input);
 
+/* The format of that name; an error that lists them where there is none. */
+const struct format *format_of_name(const char *name, struct error *error);
+
 /* The format of single files that `file` is, by its beginning and, where that leaves it open, its name. NULL with
  * an error where it is of none, could be of two, or cannot be read. */
 const struct format *format_of_file(const struct source *file, struct error *error);

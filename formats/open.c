@@ -40,6 +40,8 @@ static bool open_input(struct arena *arena, struct input *input, struct error *e
                          input->path);
     if (stat(input->path, &identity) != 0)
         return error_set_errno(error, errno, "%s", input->path);
+    if (!S_ISDIR(identity.st_mode) && !S_ISREG(identity.st_mode))
+        return error_set(error, "%s: neither a file nor a directory", input->path);
     if (!S_ISDIR(identity.st_mode)) {
         if (!open_file_input(arena, input, error))
             return false;
@@ -69,11 +71,22 @@ bool input_has(const struct input *input, const char *name)
            bsearch(&name, input->names, input->n_names, sizeof *input->names, compare_names) != NULL;
 }
 
-static const struct format *format_by_name(const char *name)
+const struct format *format_of_name(const char *name, struct error *error)
 {
-    for (const struct format *const *format = formats; *format != NULL; format++)
-        if (strcmp((*format)->name, name) == 0)
+    struct buffer known = {0};
+    struct text_guess guess = {.typed = name};
+    char question[TEXT_QUESTION];
+    for (const struct format *const *format = formats; *format != NULL; format++) {
+        if (strcmp((*format)->name, name) == 0) {
+            buffer_free(&known);
             return *format;
+        }
+        text_guess_try(&guess, (*format)->name);
+        buffer_printf(&known, "%s%s", known.length > 0 ? ", " : "", (*format)->name);
+    }
+    error_set(error, "'%s' is not a format (known: %.*s)%s", name, (int)known.length, (const char *)known.bytes,
+              text_guess_question(&guess, question));
+    buffer_free(&known);
     return NULL;
 }
 
@@ -105,32 +118,15 @@ static const struct format *choose_format(const struct input *input, struct erro
     return best;
 }
 
-static void unknown_format(const char *name, struct error *error)
-{
-    struct buffer known = {0};
-    struct text_guess guess = {.typed = name};
-    char question[TEXT_QUESTION];
-    for (const struct format *const *format = formats; *format != NULL; format++) {
-        text_guess_try(&guess, (*format)->name);
-        buffer_printf(&known, "%s%s", known.length > 0 ? ", " : "", (*format)->name);
-    }
-    error_set(error, "option format: '%s' is not a format (known: %.*s)%s", name, (int)known.length,
-              (const char *)known.bytes, text_guess_question(&guess, question));
-    buffer_free(&known);
-}
-
 /* The format that the user asks for; for a directory that may also be the format of the files in it. */
 static const struct format *choose_wanted_format(const struct input *input, const char *wanted, struct error *error)
 {
-    const struct format *format = format_by_name(wanted);
-    if (format == NULL)
-        unknown_format(wanted, error);
-    else if (format->probe(input) != PROBE_NO)
+    const struct format *format = format_of_name(wanted, error);
+    if (format == NULL || format->probe(input) != PROBE_NO)
         return format;
-    else if (input->file == NULL && format->read_file != NULL)
+    if (input->file == NULL && format->read_file != NULL)
         return choose_format(input, error);
-    else
-        error_set(error, "%s: not of the format %s", input->path, wanted);
+    error_set(error, "%s: not of the format %s", input->path, wanted);
     return NULL;
 }
 

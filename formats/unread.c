@@ -20,6 +20,12 @@ static const struct {
     {0, 4, "\x28\xb5\x2f\xfd", "compressed by zstd; decompress it first"},
     {0, 6, "\xfd\x37zXZ\0", "compressed by xz; decompress it first"},
     {0, 6, "7z\xbc\xaf\x27\x1c", "an archive of 7-Zip; unpack it first"},
+    {0, 4, "lmgg",
+     "GGML of before GGUF, which wfs does not read; convert_llama_ggml_to_gguf.py of llama.cpp converts it"},
+    {0, 4, "fmgg",
+     "GGML of before GGUF, which wfs does not read; convert_llama_ggml_to_gguf.py of llama.cpp converts it"},
+    {0, 4, "tjgg",
+     "GGML of before GGUF, which wfs does not read; convert_llama_ggml_to_gguf.py of llama.cpp converts it"},
 };
 
 static const struct {
@@ -33,11 +39,21 @@ static const struct {
     {".tflite", "TensorFlow Lite, which wfs does not read"},
     {"saved_model.pb", "TensorFlow, which wfs does not read; save it as safetensors"},
     {".pt2", "an exported program of torch, which wfs does not read; save its state_dict"},
-    {".distcp", "a part of a distributed checkpoint of torch; join it by torch.distributed.checkpoint.format_utils"},
+    {".distcp", "a part of a distributed checkpoint of torch; "
+                "'python -m torch.distributed.checkpoint.format_utils dcp_to_torch DIRECTORY FILE.pt' joins it"},
+    {"_states.pt", "a part of a checkpoint of DeepSpeed; zero_to_fp32.py, which is beside such, joins the parts"},
+    {"latest_checkpointed_iteration.txt", "of Megatron, which wfs does not read; save it as safetensors"},
+    {"_CHECKPOINT_METADATA", "of Orbax (JAX), which wfs does not read; save it as safetensors"},
+    {"manifest.ocdbt", "of Orbax (JAX), which wfs does not read; save it as safetensors"},
     {".nemo", "an archive of NeMo; unpack it by tar, the checkpoint is in it"},
     {".pdparams", "Paddle, which wfs does not read; save it as safetensors"},
     {".mlmodel", "Core ML, which wfs does not read"},
+    {".mlpackage", "Core ML, which wfs does not read"},
+    {"openvino_model.xml", "OpenVINO, which wfs does not read; name the checkpoint that it was exported from"},
     {".engine", "an engine of TensorRT, which wfs does not read; name the checkpoint that it was built from"},
+    {".gz", "compressed by gzip; decompress it first"},
+    {".zst", "compressed by zstd; decompress it first"},
+    {".xz", "compressed by xz; decompress it first"},
     {".incomplete", "half a download; let it finish"},
     {".part", "half a download; let it finish"},
     {".crdownload", "half a download; let it finish"},
@@ -70,6 +86,8 @@ static bool is_text(const struct input *input)
 
 bool unread_check_content(const struct input *input, struct error *error)
 {
+    if (input->head_length == 0)
+        return error_set(error, "%s: the file is empty; an interrupted download?", input->path);
     for (size_t i = 0; i < sizeof contents / sizeof *contents; i++)
         if (input->head_length >= contents[i].offset + contents[i].length &&
             memcmp(input->head + contents[i].offset, contents[i].bytes, contents[i].length) == 0)
@@ -123,7 +141,8 @@ static const char *find_unfinished(const struct input *input, struct arena *aren
     return found != NULL ? found : unfinished_of(arena_printf(arena, "%s/..", input->path), basename(path), arena);
 }
 
-bool unread_add_half_download(const struct input *input, struct error *error)
+/* Adds to the error what half download there is; false where there is none. */
+static bool add_half_download(const struct input *input, struct error *error)
 {
     struct error missing = *error;
     struct arena *arena = arena_new();
@@ -138,7 +157,79 @@ bool unread_add_half_download(const struct input *input, struct error *error)
     if (found != NULL)
         error_set(error, "%s; half a download (%s): %s", missing.message, found, advice);
     arena_free(arena);
+    return found != NULL;
+}
+
+bool unread_add_half_download(const struct input *input, struct error *error)
+{
+    add_half_download(input, error);
     return false;
+}
+
+/* What the folders of a directory hold: NULL where that is nothing that is known. */
+struct below {
+    const char *models; /* the folders that have weights: "a, b" */
+    const char *unread; /* a file that is not read, and its kind */
+};
+
+static bool is_weights(const char *name)
+{
+    static const char *const ends[] = {".safetensors", ".gguf", "pytorch_model.bin", "model_index.json", ".00.pth"};
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        if (text_ends_with(name, ends[i]))
+            return true;
+    return false;
+}
+
+static void look_into(const struct input *input, const char *folder, struct arena *arena, struct below *below)
+{
+    const char *const *names;
+    size_t n_names;
+    struct error unused;
+    if (!location_names(input->location, folder, arena, &names, &n_names, &unused))
+        return;
+    bool has_weights = false;
+    for (size_t i = 0; i < n_names; i++) {
+        const char *kind = kind_of_name(names[i]);
+        has_weights |= is_weights(names[i]);
+        if (below->unread == NULL && kind != NULL)
+            below->unread = arena_printf(arena, "%s/%s is %s", folder, names[i], kind);
+    }
+    if (has_weights && below->models != NULL)
+        below->models = arena_printf(arena, "%s, %s", below->models, folder);
+    else if (has_weights)
+        below->models = folder;
+}
+
+static struct below find_below(const struct input *input, struct arena *arena)
+{
+    enum { MOST_FOLDERS = 32 };
+    struct below below = {0};
+    for (size_t i = 0, n_folders = 0; i < input->n_names && n_folders < MOST_FOLDERS; i++)
+        if (*input->names[i] != '.' && location_kind(input->location, input->names[i]) == LOCATION_FOLDER) {
+            look_into(input, input->names[i], arena, &below);
+            n_folders++;
+        }
+    return below;
+}
+
+/* Of a directory in which nothing is known by its name: what may help. */
+static void add_advice(const struct input *input, struct error *error)
+{
+    struct error missing = *error;
+    if (input->n_names == 0) {
+        error_set(error, "%s; it is empty", missing.message);
+        return;
+    }
+    struct arena *arena = arena_new();
+    struct below below = find_below(input, arena);
+    if (below.models != NULL)
+        error_set(error, "%s; name a directory in it: %s", missing.message, below.models);
+    else if (below.unread != NULL)
+        error_set(error, "%s; %s", missing.message, below.unread);
+    else if (input_has(input, "config.json"))
+        error_set(error, "%s, just its config.json; 'hf download ORG/NAME' fetches models whole", missing.message);
+    arena_free(arena);
 }
 
 static bool explain_directory(const struct input *input, struct error *error)
@@ -152,7 +243,9 @@ static bool explain_directory(const struct input *input, struct error *error)
                              input->names[i], kind);
     }
     error_set(error, "%s: no checkpoint that wfs can read is in this directory", input->path);
-    return unread_add_half_download(input, error);
+    if (!add_half_download(input, error))
+        add_advice(input, error);
+    return false;
 }
 
 bool unread_explain(const struct input *input, struct error *error)

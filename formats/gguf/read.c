@@ -224,7 +224,8 @@ static bool place_data(struct reader *reader, struct error *error)
                          "truncated: its data begins at a multiple of %" PRIu64 " after offset %" PRIu64 " of %" PRIu64,
                          reader->alignment, reader->cursor.offset, size);
     if (reader->data_end > size - data)
-        return error_set(error, "truncated: %" PRIu64 " of %" PRIu64 " tensor bytes are missing",
+        return error_set(error,
+                         "truncated: %" PRIu64 " of %" PRIu64 " tensor bytes are missing; an interrupted download?",
                          reader->data_end - (size - data), reader->data_end);
     if (reader->data_length < size - data)
         checkpoint_note(reader->checkpoint, "%s: the %" PRIu64 " bytes after the last tensor are ignored",

@@ -201,7 +201,12 @@ const char *hub_cache_resolve(struct arena *arena, const char *path, struct erro
     bool is_name = is_hub_name(path, length, 1), is_id = is_name && memchr(path, '/', length) != NULL;
     if (is_name && !is_id && revision == NULL) { /* from before models had owners: gpt2 */
         const char *folder = arena_printf(arena, "%s/%s%s", cache_directory(arena), folder_prefix, path);
-        return is_directory(folder) ? find_snapshot(arena, folder, NULL, error) : path;
+        if (is_directory(folder))
+            return find_snapshot(arena, folder, NULL, error);
+        if (strchr(path, '.') != NULL)
+            return path;
+        error_set(error, "%s: no such file or directory, nor is there a %s in the hub cache", path, folder);
+        return NULL;
     }
     if (!is_id || (revision != NULL && !is_hub_name(revision, strlen(revision), MAX_REVISION)))
         return path;

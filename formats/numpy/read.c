@@ -231,7 +231,7 @@ static bool inflate_head(const struct place *place, size_t length, unsigned char
 static bool read_head(const struct place *place, size_t length, unsigned char *out, struct error *error)
 {
     if (place->size < length)
-        return error_set(error, "%s: cut short: there is no header of an array", place->name);
+        return error_set(error, "%s: truncated: there is no header of an array", place->name);
     if (place->deflated != NULL)
         return inflate_head(place, length, out, error);
     return source_read(place->source, place->offset, length, out, error);
@@ -276,7 +276,7 @@ static bool check_length(const struct reader *reader, const struct place *place,
                          struct error *error)
 {
     if (available < n_bytes)
-        return error_set(error, "%s: cut short: %" PRIu64 " bytes of elements instead of %" PRIu64, place->name,
+        return error_set(error, "%s: truncated: %" PRIu64 " bytes of elements instead of %" PRIu64, place->name,
                          available, n_bytes);
     if (available > n_bytes && !reader->allow_trailing)
         return error_set(error, "%s: %" PRIu64 " bytes after the last element; -o allow_trailing ignores them",

@@ -244,7 +244,8 @@ static bool read_header_length(const struct source *source, uint64_t *ret_length
     unsigned char prefix[LENGTH_BYTES];
     uint64_t size = source_size(source);
     if (size < LENGTH_BYTES)
-        return error_set(error, "%s: %" PRIu64 " bytes are too few for a safetensors file", source_name(source), size);
+        return error_set(error, "%s: %" PRIu64 " of at least %u bytes that a safetensors file has", source_name(source),
+                         size, LENGTH_BYTES);
     if (!source_read(source, 0, LENGTH_BYTES, prefix, error))
         return false;
     uint64_t length = read_le(prefix, LENGTH_BYTES);
@@ -252,7 +253,7 @@ static bool read_header_length(const struct source *source, uint64_t *ret_length
         return error_set(error, "%s: a header of %" PRIu64 " bytes is over the limit of %d", source_name(source),
                          length, MAX_HEADER_BYTES);
     if (length > size - LENGTH_BYTES)
-        return error_set(error, "%s: cut short: a header of %" PRIu64 " bytes in a file of %" PRIu64,
+        return error_set(error, "%s: truncated: a header of %" PRIu64 " bytes in a file of %" PRIu64,
                          source_name(source), length, size);
     *ret_length = length;
     return true;

@@ -12,21 +12,27 @@
 
 enum { HELP = 999, LONG_FLAG = 1000 }; /* getopt's values of --help, and of flag 0 of a command */
 
-/* Descriptors 0 to 2 are ours even where the caller closed them: a source opened as number 1 would get the output. */
+/* Descriptors 0 to 2 are ours even where the caller closed them: a source opened as number 1 would get the output. They
+ * are opened the wrong way round, so that using them fails as it would have. */
 static void hold_standard_descriptors(void)
 {
-    int fd;
-    do
-        fd = open("/dev/null", O_RDWR);
-    while (fd >= 0 && fd <= STDERR_FILENO);
-    if (fd >= 0)
-        close(fd);
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0)
+            open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
 }
 
 static int misuse(const struct command *command, const char *why, const char *what)
 {
     report("%s: %s%s; try 'wfs %s --help'", command->name, why, what, command->name);
     return EXIT_MISUSE;
+}
+
+/* What getopt_long() does not take: `word` is where it stands. */
+static int wrong_flag(const struct command *command, const char *word)
+{
+    if (optopt >= HELP)
+        return misuse(command, "no value belongs to ", word);
+    return misuse(command, "unknown flag ", optopt != 0 ? (char[]){'-', (char)optopt, '\0'} : word);
 }
 
 /* `extra`: the first operand that is one too many; NULL: one is missing. */
@@ -88,7 +94,7 @@ static int parse_arguments(int argc, char **argv, struct options *options, struc
         switch (found) {
         case HELP:
             usage_print_command(command);
-            return EXIT_SUCCESS;
+            return finish_output(EXIT_SUCCESS);
         case 'o':
             if (options_parse(options, optarg, &error))
                 break;
@@ -97,7 +103,7 @@ static int parse_arguments(int argc, char **argv, struct options *options, struc
         case ':':
             return misuse(command, "an argument must follow ", argv[optind - 1]);
         case '?':
-            return misuse(command, "unknown flag ", optopt != 0 ? (char[]){'-', (char)optopt, '\0'} : argv[optind - 1]);
+            return wrong_flag(command, argv[optind - 1]);
         default:
             index = flag_index(command, found);
             invocation->flags[index] = true;
@@ -181,6 +187,10 @@ static bool is_mount_helper(int argc, char **argv)
 
 static int unknown_command(const char *name)
 {
+    if (*name == '-') {
+        report("unknown flag %s; try 'wfs --help'", name);
+        return EXIT_MISUSE;
+    }
     struct text_guess guess = {.typed = name};
     for (const struct command *const *command = commands; *command != NULL; command++)
         if (!(*command)->hidden)
@@ -201,7 +211,7 @@ static int help(const char *name)
         usage_print_command(command);
     else
         usage_print();
-    return EXIT_SUCCESS;
+    return finish_output(EXIT_SUCCESS);
 }
 
 int main(int argc, char **argv)
@@ -215,17 +225,16 @@ int main(int argc, char **argv)
     }
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
         usage_print();
-        return EXIT_SUCCESS;
+        return finish_output(EXIT_SUCCESS);
     }
     if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
         puts("wfs " WFS_VERSION);
-        return EXIT_SUCCESS;
+        return finish_output(EXIT_SUCCESS);
     }
     if (strcmp(argv[1], "help") == 0)
         return help(argv[2]);
     const struct command *command = command_find(argv[1]);
-    if (command == NULL) {
+    if (command == NULL)
         return unknown_command(argv[1]);
-    }
     return run_command(command, argc - 1, argv + 1);
 }

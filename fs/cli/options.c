@@ -27,6 +27,11 @@ static bool parse_text(void *field, const char *value, struct arena *arena, stru
     return true;
 }
 
+static bool parse_format(void *field, const char *value, struct arena *arena, struct error *error)
+{
+    return format_of_name(value, error) != NULL && parse_text(field, value, arena, error);
+}
+
 static bool parse_names(void *field, const char *value, struct arena *arena, struct error *error)
 {
     (void)arena;
@@ -285,7 +290,7 @@ static void engine_values(struct buffer *words)
 #define FIELD(name) offsetof(struct options, name)
 
 const struct option_row option_rows[] = {
-    {"format", "NAME", "read the source as this format, where it could be several", false, parse_text,
+    {"format", "NAME", "read the source as this format, where it could be several", false, parse_format,
      FIELD(open.format), .values = format_values},
     {"name", "NAME", "call the model so in model.gguf, instead of after its directory", false, parse_text,
      FIELD(open.name)},

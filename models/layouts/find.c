@@ -1,6 +1,7 @@
 #include "models/layouts/find.h"
 
 #include "base/text.h"
+#include "formats/location.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,22 +9,54 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The file of an installed layout, or of one in the build directory. */
-static const char *installed_path(const char *name, struct arena *arena)
+/* Of installed layouts, and of those in the build directory. */
+static const char *const places[] = {"../share/wfs/layouts", "models/layouts"};
+enum { N_PLACES = sizeof places / sizeof *places };
+
+/* NULL where the program's own path is not known. */
+static const char *place_at(size_t i, struct arena *arena)
 {
-    static const char *const places[] = {"../share/wfs/layouts", "models/layouts"};
     char program[PATH_MAX];
     ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
     if (length <= 0)
         return NULL;
     program[length] = '\0';
     *strrchr(program, '/') = '\0';
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        const char *path = arena_printf(arena, "%s/%s/%s.json", program, places[i], name);
-        if (access(path, R_OK) == 0)
+    return arena_printf(arena, "%s/%s", program, places[i]);
+}
+
+static const char *installed_path(const char *name, struct arena *arena)
+{
+    for (size_t i = 0; i < N_PLACES; i++) {
+        const char *place = place_at(i, arena);
+        const char *path = place != NULL ? arena_printf(arena, "%s/%s.json", place, name) : NULL;
+        if (path != NULL && access(path, R_OK) == 0)
             return path;
     }
     return NULL;
+}
+
+static bool refuse_name(const char *name, struct arena *arena, struct error *error)
+{
+    struct error unused;
+    struct text_guess guess = {.typed = name};
+    char question[TEXT_QUESTION];
+    const char *known = "", *const * names;
+    size_t n_names;
+    for (size_t i = 0; i < N_PLACES && *known == '\0'; i++) {
+        const char *place = place_at(i, arena);
+        struct location *location = place != NULL ? location_of_directory(place, &unused) : NULL;
+        bool is_listed = location != NULL && location_names(location, "", arena, &names, &n_names, &unused);
+        for (size_t j = 0; is_listed && j < n_names; j++)
+            if (text_ends_with(names[j], ".json")) {
+                const char *layout = arena_strndup(arena, names[j], strlen(names[j]) - strlen(".json"));
+                text_guess_try(&guess, layout);
+                known = arena_printf(arena, "%s%s%s", known, *known != '\0' ? ", " : "", layout);
+            }
+        location_close(location);
+    }
+    return error_set(error, "there is no layout '%.100s'%s%s%s%s", name, *known != '\0' ? " (known: " : "", known,
+                     *known != '\0' ? ")" : "", text_guess_question(&guess, question));
 }
 
 static const char *base_name(const char *path, struct arena *arena)
@@ -40,7 +73,7 @@ bool layout_find(const char *text, struct arena *arena, struct layout_request *r
     bool is_path = strchr(given, '/') != NULL || text_ends_with(given, ".json");
     const char *path = is_path ? given : installed_path(given, arena), *name = base_name(given, arena);
     if (path == NULL)
-        return error_set(error, "there is no layout '%.100s'", given);
+        return refuse_name(given, arena, error);
     if (*name == '\0' || *name == '.')
         return error_set(error, "'%.200s' does not name a layout file", given);
     struct source *source = source_open(AT_FDCWD, path, path, error);

@@ -41,6 +41,19 @@ static bool parameter_value(const struct json *standard, const char *text, struc
     return true;
 }
 
+static bool refuse_parameter(const struct scope *scope, const char *word, struct error *error)
+{
+    const char *known = "";
+    struct text_guess guess = {.typed = word};
+    char question[TEXT_QUESTION];
+    for (const struct json *member = json_first(scope->file->parameters); member != NULL; member = json_next(member)) {
+        text_guess_try(&guess, json_key(member, NULL));
+        known = arena_printf(scope->arena, "%s%s%s", known, *known != '\0' ? ", " : "", json_key(member, NULL));
+    }
+    return error_set(error, "%s: unknown parameter '%.100s' (known: %s)%s", scope->file->name, word, known,
+                     text_guess_question(&guess, question));
+}
+
 static bool set_parameter(struct scope *scope, char *word, struct error *error)
 {
     char *equals = strchr(word, '=');
@@ -49,7 +62,7 @@ static bool set_parameter(struct scope *scope, char *word, struct error *error)
         *equals = '\0';
     const struct json *standard = json_get(scope->file->parameters, word);
     if (standard == NULL)
-        return error_set(error, "%s: unknown parameter '%.100s'", scope->file->name, word);
+        return refuse_parameter(scope, word, error);
     if (text == NULL && (json_is(standard, JSON_NUMBER) || json_is(standard, JSON_STRING)))
         return error_set(error, "%s: %s: '=VALUE' is missing", scope->file->name, word);
     for (size_t i = 0; i < scope->n_parameters; i++) {

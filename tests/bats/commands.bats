@@ -170,10 +170,15 @@ tensors/u8
     fails 1 "there is no 'gguf/split': -o split=SIZE|N" "$WFS" cat "$llama" gguf/split/model-00001-of-00002.gguf
     fails 1 "there is no 'adapter.gguf': the source is not a LoRA adapter" "$WFS" cat "$llama" adapter.gguf
     fails 2 "unknown command 'muont'; did you mean 'mount'?" "$WFS" muont
+    fails 2 "unknown flag --hlp; try 'wfs --help'" "$WFS" --hlp
+    fails 2 "info: no value belongs to --json=x; try" "$WFS" info --json=x "$llama"
+    fails 2 "option layout: there is no layout 'vlm' (known: antigravity, trtllm, vllm); did you mean 'vllm'?" \
+        "$WFS" ls -o layout=vlm "$llama"
+    fails 1 "vllm: unknown parameter 'ttp' (known: tp, " "$WFS" ls -o shards=vllm:ttp=2 "$llama"
     fails 2 "did you mean 'tensor-type'?" "$WFS" ls -o tensor_tpye=a=f32 "$llama"
     fails 2 "'Q4_KM' is not a type to quantize to (known: F32 " "$WFS" ls -o token-embedding-type=Q4_KM "$llama"
     [[ $stderr == *"); did you mean 'Q4_K'?" ]]
-    fails 1 "'safetensor' is not a format (known: gguf, huggingface, meta, mistral, numpy, pipeline, safetensors, torch); did you mean 'safetensors'?" \
+    fails 2 "option format: 'safetensor' is not a format (known: gguf, huggingface, meta, mistral, numpy, pipeline, safetensors, torch); did you mean 'safetensors'?" \
         "$WFS" ls -o format=safetensor "$llama"
     fails 1 "hf download ORG/NAME" "$WFS" ls https://huggingface.co/openai-community/gpt2
     HF_HUB_CACHE=$OUT fails 1 "'hf download org/none' fetches it" "$WFS" ls org/none
@@ -240,13 +245,30 @@ END
     echo '{"error":"Repository not found"}' >"$OUT/answer.safetensors"
     fails 1 "answer.safetensors: a text, not a checkpoint: it begins with '{\"error\":\"Reposi'" "$WFS" ls "$OUT/answer.safetensors"
     for pair in flax_model.msgpack:Flax tf_model.h5:HDF5 saved_model.pb:TensorFlow model.ckpt.index:TensorFlow \
-        __0_0.distcp:"a part of a distributed checkpoint of torch; join it" x.nemo:"an archive of NeMo; unpack it" \
+        __0_0.distcp:"a part of a distributed checkpoint of torch; 'python -m torch" x.nemo:"an archive of NeMo; unpack it" \
+        mp_rank_00_model_states.pt:"a part of a checkpoint of DeepSpeed; zero_to_fp32.py" \
+        manifest.ocdbt:"of Orbax (JAX)" openvino_model.xml:OpenVINO model.safetensors.gz:"compressed by gzip; decompress it" \
         model.safetensors.incomplete:"half a download; let it finish"; do
         rm -rf "$OUT/one"
         mkdir "$OUT/one"
         head -c 40 /dev/zero >"$OUT/one/${pair%%:*}"
         fails 1 "no checkpoint that wfs can read is in this directory; ${pair%%:*} is ${pair#*:}" "$WFS" ls "$OUT/one"
     done
+}
+
+@test "a directory without a checkpoint: what is in it, or below" {
+    mkdir -p "$OUT/all/a" "$OUT/all/b" "$OUT/all/c" "$OUT/exported/onnx" "$OUT/nothing"
+    touch "$OUT/all/a/model.safetensors" "$OUT/all/b/x.gguf" "$OUT/all/c/README.md" "$OUT/exported/onnx/model.onnx"
+    fails 1 "no checkpoint that wfs can read is in this directory; name a directory in it: a, b" "$WFS" ls "$OUT/all"
+    fails 1 "in this directory; onnx/model.onnx is ONNX, which wfs does not read" "$WFS" ls "$OUT/exported"
+    fails 1 "in this directory; it is empty" "$WFS" ls "$OUT/nothing"
+    echo '{}' >"$OUT/nothing/config.json"
+    fails 1 "in this directory, just its config.json; 'hf download ORG/NAME'" "$WFS" ls "$OUT/nothing"
+    fails 1 "model.safetensors: the file is empty; an interrupted download?" "$WFS" ls "$OUT/all/a"
+    printf 'tjgg\3\0\0\0' >"$OUT/ggml-model.bin"
+    fails 1 "ggml-model.bin: GGML of before GGUF" "$WFS" ls "$OUT/ggml-model.bin"
+    fails 1 "/dev/null: neither a file nor a directory" "$WFS" ls /dev/null
+    HF_HUB_CACHE=$OUT fails 1 "gpt2: no such file or directory, nor is there a $OUT/models--gpt2 in the hub cache" "$WFS" ls gpt2
 }
 
 @test "a directory with one checkpoint of any name: that one, whatever else is there" {
@@ -472,10 +494,13 @@ END
 
 @test "output that cannot be written is an error" {
     [ -w /dev/full ] || skip "there is no /dev/full"
-    for command in "ls $SOURCE" "cat $SOURCE metadata.json" "info $SOURCE"; do
+    for command in "ls $SOURCE" "cat $SOURCE metadata.json" "info $SOURCE" --help "help ls" --version; do
         run --separate-stderr bash -c "'$WFS' $command >/dev/full"
         [ "$status" -eq 1 ]
         [[ $stderr == *"No space left on device"* ]]
+        run --separate-stderr bash -c "'$WFS' $command >&-"
+        [ "$status" -eq 1 ]
+        [[ $stderr == *"Bad file descriptor"* ]]
     done
 }
 

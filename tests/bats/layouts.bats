@@ -104,7 +104,7 @@ refused() {
     [[ $output == "wfs: $OWN: line 14: invalid JSON at offset "* ]]
     own_layout
     run -1 "$WFS" layout check "$OWN:tq=2" "$MODEL"
-    [ "$output" = "wfs: own: unknown parameter 'tq'" ]
+    [[ $output == "wfs: own: unknown parameter 'tq' (known: "*"); did you mean 'tp'?" ]]
 }
 
 @test "a layout that would go on for hours ends in one line" {

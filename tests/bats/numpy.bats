@@ -104,7 +104,7 @@ END
     local good="'fortran_order': False, 'shape': (2, 3), "
     refuses "" "{'descr': '<f4', $good}" 24 0
     refuses "" "{\"shape\": (2, 3L), 'descr': '|u1', 'fortran_order': True}  " 6 0
-    refuses "cut short: 20 bytes of elements instead of 24" "{'descr': '<f4', $good}" 20
+    refuses "truncated: 20 bytes of elements instead of 24" "{'descr': '<f4', $good}" 20
     refuses "1 bytes after the last element; -o allow_trailing" "{'descr': '<f4', $good}" 25
     for header in "" "{" "{}" "{'descr': '<f4', $good" "{'descr': '<f4', $good 'x': 1}" "{'descr': '<f4', $good}}" \
         "{'descr': '<f4', $good 'descr': '<f4'}" "{'descr': '<f4', 'fortran_order': 0, 'shape': (2, 3)}" \

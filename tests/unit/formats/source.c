@@ -50,14 +50,14 @@ static void checkpoints_of_other_kinds(void)
 {
     struct error error = {""};
     CHECK(checkpoint_open("fifo", &usual, &error) == NULL);
-    CHECK_TEXT(error.message, "fifo: not a regular file");
+    CHECK_TEXT(error.message, "fifo: neither a file nor a directory");
     CHECK(checkpoint_open("/dev/zero", &usual, &error) == NULL);
-    CHECK_TEXT(error.message, "zero: not a regular file");
+    CHECK_TEXT(error.message, "/dev/zero: neither a file nor a directory");
     files_write_text("empty", "");
     CHECK(checkpoint_open("empty", &usual, &error) == NULL);
-    CHECK_TEXT(error.message, "empty: not a checkpoint that wfs can read");
+    CHECK_TEXT(error.message, "empty: the file is empty; an interrupted download?");
     CHECK(checkpoint_open("/proc/self/maps", &usual, &error) == NULL); /* has a size of 0 and content */
-    CHECK_TEXT(error.message, "/proc/self/maps: not a checkpoint that wfs can read");
+    CHECK_TEXT(error.message, "/proc/self/maps: the file is empty; an interrupted download?");
 }
 
 static void reading(void)

@@ -128,7 +128,9 @@ static void shorthand(void)
                "cache; 'hf download org/unknown' fetches it");
     write_snapshot("hub/models--alone", "1");
     CHECK_TEXT(outcome("alone"), "alone: 2 side files, 0 notes");
-    CHECK_TEXT(outcome("nobody"), "nobody: No such file or directory");
+    CHECK_TEXT(outcome("nobody"),
+               "nobody: no such file or directory, nor is there a hub/models--nobody in the hub cache");
+    CHECK_TEXT(outcome("nobody.bin"), "nobody.bin: No such file or directory");
     CHECK_TEXT(outcome("../unknown"), "../unknown: No such file or directory");
     CHECK_TEXT(outcome("org/x/unknown"), "org/x/unknown: No such file or directory");
 

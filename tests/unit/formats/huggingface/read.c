@@ -60,8 +60,9 @@ static void single_files(void)
     CHECK_TEXT(outcome("other", &usual), "ok: lora");
 
     files_write_text("none/config.json", "{}");
-    CHECK_TEXT(outcome("none", &usual), "none: no checkpoint that wfs can read is in this directory");
-    CHECK_TEXT(outcome("nowhere", &usual), "nowhere: No such file or directory");
+    CHECK_TEXT(outcome("none", &usual), "none: no checkpoint that wfs can read is in this directory, just its "
+                                        "config.json; 'hf download ORG/NAME' fetches models whole");
+    CHECK_TEXT(outcome("nowhere/else/at/all", &usual), "nowhere/else/at/all: No such file or directory");
 }
 
 static void shards_without_index(void)
@@ -231,7 +232,7 @@ static void kinds_of_weights(void)
     write_shard("kinds/model.safetensors", "a");
     CHECK_TEXT(outcome("kinds", &as_safetensors), "ok: a");
     CHECK_TEXT(outcome("kinds", &as_directory), "ok: a");
-    CHECK_TEXT(outcome("kinds", &as_unknown), "option format: 'tarot' is not a format (known: gguf, huggingface, meta, "
+    CHECK_TEXT(outcome("kinds", &as_unknown), "'tarot' is not a format (known: gguf, huggingface, meta, "
                                               "mistral, numpy, pipeline, safetensors, torch)");
     CHECK(!text_starts_with(outcome("kinds", &as_torch), "ok"));
 

@@ -43,7 +43,7 @@ static const struct {
     {HEADER("[('a', '<f4'), (']', '<i4', (2,))]", "False", "(2,)"), 24, "x U8 [2] (structured elements)"},
 
     /* Elements. */
-    {HEADER("'<i2'", "False", "(2,)"), 3, "x.npy: cut short: 3 bytes of elements instead of 4"},
+    {HEADER("'<i2'", "False", "(2,)"), 3, "x.npy: truncated: 3 bytes of elements instead of 4"},
     {HEADER("'<i2'", "False", "(2,)"), 5, "x.npy: 1 bytes after the last element; -o allow_trailing ignores them"},
     {HEADER("'<i2'", "False", "(4294967296, 4294967296)"), 0, "x.npy: a shape whose size is more than there can be"},
 
@@ -101,7 +101,7 @@ static void check_versions(void)
     check_array(1, header, 5, &trailing, "x I16 [2] 256 770");
     files_write("x.npy", "\x93NUMPY\1\0\1", 9);
     char *described = archive_describe("x.npy", &defaults);
-    CHECK_TEXT(described, "x.npy: cut short: there is no header of an array");
+    CHECK_TEXT(described, "x.npy: truncated: there is no header of an array");
     free(described);
     files_write("x.npy", "\x93NUMPY\2\0\1\0\x10\0{", 13);
     described = archive_describe("x.npy", &defaults);
@@ -146,7 +146,7 @@ static void check_archive(void)
         const struct archive_member bad[] = {{"a.npy", cut.bytes, cut.length, is_deflated}};
         archive_write("x.npz", bad, 1);
         described = archive_describe("x.npz", &defaults);
-        CHECK_TEXT(described, "x.npz: a.npy: cut short: 3 bytes of elements instead of 4");
+        CHECK_TEXT(described, "x.npz: a.npy: truncated: 3 bytes of elements instead of 4");
         free(described);
     }
     const struct archive_member other[] = {{"a.npy", "not an array at all", 19}};

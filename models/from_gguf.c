@@ -23,7 +23,6 @@ bool gguf_model_take(struct gguf_model *model, struct error *error)
         taken.view = tensor_view(tensor, model->arena);
         tensor_set_add(model->tensors, &taken);
         model->forced[i] = tensor->dtype;
-        model->is_quantized |= tensor->dtype->kind == DTYPE_BLOCK;
     }
     return tensor_set_seal(model->tensors, error);
 }

@@ -283,6 +283,8 @@ static struct gguf_model *make(const struct checkpoint *checkpoint, bool (*fill)
     documents_hold(checkpoint);
     bool filled = fill(model, error);
     documents_release(checkpoint);
+    for (size_t i = 0; filled && i < model->tensors->n_tensors; i++)
+        model->is_quantized |= model->tensors->tensors[i].dtype->kind == DTYPE_BLOCK;
     if (filled) {
         model->outline = quantize_outline(model->tensors, model->arena);
         return model;

@@ -38,8 +38,9 @@ struct gguf_model {
 
     size_t chat_template_place; /* among the keys, of the one that the converter alone knows; 0: there is none */
 
-    bool is_repacked;           /* has blocks in the place of packed weights, wherever they decode to the same */
-    bool is_gguf, is_quantized; /* the source is a GGUF, of blocks */
+    bool is_repacked;  /* has blocks in the place of packed weights, wherever they decode to the same */
+    bool is_gguf;      /* the source */
+    bool is_quantized; /* tensors are in blocks already */
     /* for whoever made the model to set: changes to the keys of every output; NULL: none */
     const struct gguf_edits *edits;
 };

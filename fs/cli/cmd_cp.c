@@ -125,7 +125,7 @@ static bool copy_all(struct tree *tree, const struct invocation *invocation, str
             all_copied = false;
         }
     if (list.n_items > 1 && !is_directory(destination)) {
-        report("%s: is not a directory, for %zu files", destination, list.n_items);
+        report("%s: is not a directory, and there are %zu files to copy", destination, list.n_items);
         all_copied = false;
         list.n_items = 0;
     }

@@ -191,9 +191,8 @@ const struct command exec_command = {
         (const struct example[]){
             {"wfs exec ~/models/Llama-3.2-1B -- llama-cli -m {}/model.gguf -p Hello",
              "run a model that was never converted"},
-            {"wfs exec ~/models/Qwen2.5-VL-7B -- llama-mtmd-cli -m {}/model.gguf --mmproj {}/mmproj.gguf --image "
-             "cat.jpg",
-             "show it a picture"},
+            {"wfs exec ~/Qwen2.5-VL -- llama-server -m {}/model.gguf --mmproj {}/mmproj.gguf",
+             "serve a model that sees"},
             {"wfs exec model.safetensors -- sh -c 'ls {}/tensors | wc -l'", "count its tensors"},
             {0},
         },

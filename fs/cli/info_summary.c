@@ -39,6 +39,10 @@ static void print_labelled(const struct page *page, const char *label, struct bu
 {
     size_t most = page->columns > LABEL ? (size_t)(page->columns - LABEL) * lines - 8 : SIZE_MAX;
     if (text->length > most) {
+        size_t space = most;
+        while (space > most / 2 && text->bytes[space] != ' ')
+            space--;
+        most = text->bytes[space] == ' ' ? space : most;
         while ((text->bytes[most] & 0xc0) == 0x80) /* between characters */
             most--;
         text->length = most;
@@ -128,8 +132,9 @@ static void print_weights(const struct page *page, const struct profile *profile
 {
     char number[NUMBER_TEXT], size[SIZE_TEXT];
     struct buffer text = {0};
-    buffer_printf(&text, "%s parameters in %" PRIu64 " tensors, %s", number_text(profile->all.n_elements, number),
-                  profile->all.n_tensors, size_text(profile->all.n_bytes, size));
+    buffer_printf(&text, "%s parameters in %" PRIu64 " tensor%s, %s", number_text(profile->all.n_elements, number),
+                  profile->all.n_tensors, profile->all.n_tensors == 1 ? "" : "s",
+                  size_text(profile->all.n_bytes, size));
     for (size_t i = 0; i < profile->n_dtypes && i < SHOWN_DTYPES; i++) {
         const struct dtype_total *total = &profile->by_dtype[i];
         double share = profile->all.n_bytes != 0 ? 100.0 * (double)total->n_bytes / (double)profile->all.n_bytes : 0;
@@ -138,7 +143,8 @@ static void print_weights(const struct page *page, const struct profile *profile
             buffer_printf(&text, share < 1 ? " <1 %%" : " %.0f %%", share);
     }
     if (profile->n_dtypes > SHOWN_DTYPES)
-        buffer_printf(&text, ", %zu more types", profile->n_dtypes - SHOWN_DTYPES);
+        buffer_printf(&text, ", %zu more type%s", profile->n_dtypes - SHOWN_DTYPES,
+                      profile->n_dtypes - SHOWN_DTYPES == 1 ? "" : "s");
     if (profile->file_type != NULL)
         buffer_printf(&text, "; file type %s", profile->file_type);
     print_labelled(page, "weights", &text, LINE_LINES);
@@ -281,8 +287,8 @@ static void print_tree(const struct page *page, struct tree *tree)
         print_labelled(page, "", &top.directories, LINE_LINES);
     if (tree_checkpoint(tree)->n_sources == 0)
         return;
-    buffer_printf(&tensors, "tensors/ with %zu tensors, in up to %u kinds of file: raw, f32, f32.npy, q4_0 ...",
-                  shown_count(shown), count_types(shown, tree_options(tree)));
+    buffer_printf(&tensors, "tensors/ with %zu tensor%s, in up to %u kinds of file: raw, f32, f32.npy, q4_0 ...",
+                  shown_count(shown), shown_count(shown) == 1 ? "" : "s", count_types(shown, tree_options(tree)));
     print_labelled(page, "", &tensors, LINE_LINES);
 }
 

@@ -118,6 +118,7 @@ static char *resolve(const char *path, struct error *error)
 /* What is mounted at a path: the topmost. */
 struct mounted {
     bool there, ours;
+    uid_t user;
     char source[256];
 };
 
@@ -149,7 +150,10 @@ static void see_path(void *context, const struct mntent *entry)
     struct search *search = context;
     if (strcmp(entry->mnt_dir, search->path) != 0)
         return;
+    const char *user = hasmntopt(entry, "user_id");
     search->mounted = (struct mounted){.there = true, .ours = is_wfs(entry)};
+    if (user != NULL && user[strlen("user_id")] == '=')
+        search->mounted.user = (uid_t)strtoul(user + strlen("user_id="), NULL, 10);
     snprintf(search->mounted.source, sizeof search->mounted.source, "%s", entry->mnt_fsname);
 }
 
@@ -338,7 +342,8 @@ bool mountpoint_make_temporary(struct mountpoint *mountpoint, const char *parent
     for (;;) {
         snprintf(path, sizeof path, "%s/%sXXXXXX", parent, temporary_prefix);
         if (mkdtemp(path) == NULL)
-            return error_set_errno(error, errno, "%s", path);
+            return error_set(error, "%s: no directory can be made here to mount on: %s; TMPDIR names another place",
+                             parent, strerror(errno));
         mountpoint->hold = hold_take(path);
         if (mountpoint->hold < 0 || hold_is_of(mountpoint->hold, path))
             break;
@@ -404,6 +409,9 @@ bool mountpoint_clear(const char *path, enum detach how, struct error *error)
     bool done = false;
     if (!mounted.ours)
         error_set(error, "%s: no wfs is mounted here", path);
+    else if (geteuid() != 0 && mounted.user != getuid())
+        error_set(error, "%s: mounted by the user with the number %u, who may take it away, as may root", path,
+                  mounted.user);
     else
         done = mountpoint_detach(whole, how, error);
     if (done && !find_mount(whole).there) {

@@ -132,6 +132,20 @@ setup() {
     [[ $stderr == *'/etc/fuse.conf has the line "user_allow_other"'* ]]
 }
 
+@test "another user may not take a mount away, and is told whose it is" {
+    need_fuse
+    need_root
+    need setpriv
+    open_to_others "$BATS_TEST_TMPDIR"
+    open_to_others "$BATS_FILE_TMPDIR"
+    cp "$WFS" "$BATS_TEST_TMPDIR/wfs"
+    "$WFS" mount "$SOURCE" "$MNT"
+    run --separate-stderr as_other "$BATS_TEST_TMPDIR/wfs" umount "$MNT"
+    [ "$status" -eq 1 ]
+    [ "$stderr" = "wfs: $MNT: mounted by the user with the number 0, who may take it away, as may root" ]
+    "$WFS" umount "$MNT"
+}
+
 @test "what is in the way of a mount is called by its name" {
     need_root
     need unshare

@@ -8,6 +8,7 @@
     large FILE          one BF16 tensor of 64 MiB
     meta DIRECTORY      a Llama of one layer in Meta's names, with params.json
     endless DIRECTORY   a Llama whose tokenizer would split a text for ever, and another one that would write one for ever
+    nvfp4 DIRECTORY     a Llama whose projections are in NVFP4, as ModelOpt packs them
     wordy DIRECTORY     a Llama with half a million words in its tokenizer.json that nobody asks for
     seeing DIRECTORY    a Qwen2-VL, with a tower of one block
     differing DIRECTORY a.safetensors, b.safetensors, and what numpy says of the tensors that differ
@@ -258,6 +259,26 @@ def seeing(directory):
     shapes |= {f"visual.{name}.bias": shape[:1] for name, shape in both.items()}
     tower = {name: ("F32", shape, normal(*shape).tobytes()) for name, shape in shapes.items()}
     (path / "model.safetensors").write_bytes(make.safetensors(make.sample_weights() | tower))
+
+
+def nvfp4(directory):
+    path = pathlib.Path(directory)
+    make.make_sample(path)
+    config = json.loads((path / "config.json").read_text())
+    config["quantization_config"] = {"quant_method": "modelopt", "quant_algo": "NVFP4"}
+    (path / "config.json").write_text(json.dumps(config))
+    weights = {}
+    for name, tensor in make.sample_weights().items():
+        if not name.endswith("_proj.weight"):
+            weights[name] = tensor
+            continue
+        rows, columns = tensor[1]
+        codes = random.integers(0, 256, rows * columns // 2, dtype=numpy.uint8)
+        scales = random.integers(0x30, 0x40, rows * columns // 16, dtype=numpy.uint8)
+        weights[name] = ("U8", [rows, columns // 2], codes.tobytes())
+        weights[name + "_scale"] = ("F8_E4M3", [rows, columns // 16], scales.tobytes())
+        weights[name + "_scale_2"] = ("F32", [], struct.pack("<f", 0.01))
+    (path / "model.safetensors").write_bytes(make.safetensors(weights))
 
 
 def wordy(directory):

@@ -99,3 +99,13 @@ END
         "$PACKED/fp8-blocks/config.json" >"$BATS_TEST_TMPDIR/model/config.json"
     "$WFS" info --all "$BATS_TEST_TMPDIR/model" | grep -F "the converter refuses the strategy 'tensor' of its weights"
 }
+
+@test "what is in blocks already is not quantized again without being asked: one note says so" {
+    make_input nvfp4 "$BATS_TEST_TMPDIR/model"
+    run -0 "$WFS" info "$BATS_TEST_TMPDIR/model"
+    [ "$(grep -c requantize <<<"$output")" -eq 1 ]
+    [[ $output == *"gguf/: the source is quantized already; -o requantize shows it quantized again"* ]]
+    run -1 "$WFS" cat "$BATS_TEST_TMPDIR/model" gguf/model-Q4_0.gguf
+    [[ $output == *"'gguf/model-Q4_0.gguf': gguf/: the source is quantized already"* ]]
+    "$WFS" ls -o requantize "$BATS_TEST_TMPDIR/model" gguf/model-Q4_0.gguf
+}

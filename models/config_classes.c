@@ -280,9 +280,10 @@ static const struct config_class classes[] = {
             "{'num_hidden_layers': 24, 'max_position_embeddings': 128000, 'hidden_size': 2048, 'intermediate_size': "
             "5632,"
             " 'num_attention_heads': 16, 'num_key_value_heads': 16, 'rope_theta': 5000000.0, 'rope_scaling': null,"
-            " 'rms_norm_eps': 1e-06, 'head_dim': 128, 'num_experts': 60, 'num_experts_per_tok': 4,"
+            " 'rms_norm_eps': 1e-06, 'num_experts': 60, 'num_experts_per_tok': 4,"
             " 'moe_intermediate_size': 1408, 'norm_topk_prob': true, 'vocab_size': 151936,"
             " 'tie_word_embeddings': false}",
+        .computed = kv_heads_and_head_dim,
     },
     {.model_type = "qwen3_omni_moe",
      .defaults = "{}",
@@ -394,6 +395,7 @@ static const struct config_class classes[] = {
             " 'num_experts_per_tok': 1, 'interleave_moe_layer_step': 1, 'no_rope_layers': null,"
             " 'no_rope_layer_interval': 4, 'layer_types': null, 'vocab_size': 202048, 'pad_token_id': null,"
             " 'bos_token_id': 1, 'eos_token_id': 2, 'tie_word_embeddings': false}",
+        .computed = kv_heads_and_head_dim,
     },
     {.model_type = "llama4",
      .defaults = "{'tie_word_embeddings': false}",
@@ -409,6 +411,7 @@ static const struct config_class classes[] = {
                     "'intermediate_size': 13696,"
                     " 'num_attention_heads': 32, 'num_key_value_heads': 2, 'rope_theta': 10000.0, 'rope_scaling': null,"
                     " 'rms_norm_eps': 1e-05, 'vocab_size': 151552, 'tie_word_embeddings': false}",
+        .computed = kv_heads,
     },
     {.model_type = "glm4v", .defaults = "{}", .text_class = "glm4v_text", .vision_class = "glm4v_vision"},
     {.model_type = "hunyuan_v1_dense",
@@ -427,6 +430,7 @@ static const struct config_class classes[] = {
             " 'num_attention_heads': 16, 'num_key_value_heads': 2, 'head_dim': 128, 'rope_theta': 500000.0,"
             " 'rope_scaling': null, 'rms_norm_eps': 1e-05, 'vocab_size': 103424, 'pad_token_id': 0, 'bos_token_id': 1,"
             " 'eos_token_id': 2}",
+        .computed = kv_heads_and_head_dim,
     },
     {
         .model_type = "ernie4_5_moe",
@@ -455,6 +459,7 @@ static const struct config_class classes[] = {
             " 'num_attention_heads': 80, 'num_key_value_heads': 8, 'head_dim': 128, 'rope_theta': 10000.0,"
             " 'rope_scaling': null, 'rms_norm_eps': 1e-06, 'vocab_size': 155136, 'pad_token_id': 1, 'bos_token_id': 0,"
             " 'eos_token_id': 2, 'tie_word_embeddings': false}",
+        .computed = kv_heads_and_head_dim,
     },
     {
         .model_type = "phimoe",
@@ -464,6 +469,7 @@ static const struct config_class classes[] = {
             " 'num_attention_heads': 32, 'num_key_value_heads': 8, 'rope_theta': 1000000.0, 'rope_scaling': null,"
             " 'rms_norm_eps': 1e-05, 'num_local_experts': 16, 'num_experts_per_tok': 2, 'sliding_window': null,"
             " 'vocab_size': 32064, 'bos_token_id': 1, 'eos_token_id': 2, 'tie_word_embeddings': false}",
+        .computed = kv_heads,
     },
     {
         .model_type = "modernbert",

@@ -3,6 +3,7 @@
 #include "models/families/gemma.h"
 
 #include <math.h>
+#include <string.h>
 
 static const struct family_name names[] = {{"Gemma3ForCausalLM"}, {"Gemma3ForConditionalGeneration"}, {0}};
 
@@ -14,7 +15,16 @@ const struct relation_row gemma3_tensors[] = {
     {0},
 };
 
-/* transformers halves the window of models that look both ways. */
+/* The class of Gemma 3's text model halves the window of those that look both ways; those of its relatives do not. */
+static bool window_is_halved(const struct hparams *hparams)
+{
+    const char *model_type = json_string(hparams_get(hparams, "model_type"), NULL);
+    if (model_type == NULL)
+        return false;
+    bool is_gemma3 = strcmp(model_type, "gemma3_text") == 0 || strcmp(model_type, "gemma3") == 0;
+    return is_gemma3 && json_bool(hparams_get(hparams, "use_bidirectional_attention"), false);
+}
+
 static bool compute_window(const struct draft *draft, double *ret_value, struct error *error)
 {
     double window;
@@ -22,8 +32,7 @@ static bool compute_window(const struct draft *draft, double *ret_value, struct 
         return false;
     if (window < 0)
         return error_set(error, "config.json: sliding_window is missing");
-    bool looks_back = !json_bool(hparams_get(draft->model->hparams, "use_bidirectional_attention"), false);
-    *ret_value = looks_back ? window : floor(window / 2) + 1;
+    *ret_value = window_is_halved(draft->model->hparams) ? floor(window / 2) + 1 : window;
     return true;
 }
 

@@ -30,6 +30,10 @@ static const struct {
     {GEMMA3 "\"sliding_window\":512}", "gemma3.attention.sliding_window", 512},
     {GEMMA3 "\"sliding_window\":512,\"use_bidirectional_attention\":true}", "gemma3.attention.sliding_window", 257},
     {GEMMA3 "\"sliding_window\":511,\"use_bidirectional_attention\":true}", "gemma3.attention.sliding_window", 256},
+    /* which is what the class of that model type does, and no other */
+    {"{\"architectures\":[\"Gemma3ForCausalLM\"],\"model_type\":\"unheard_of\"," SIZES
+     "\"sliding_window\":512,\"use_bidirectional_attention\":true}",
+     "gemma3.attention.sliding_window", 512},
     {EXAONE "}", "exaone-moe.nextn_predict_layers", 0},
     {EXAONE ",\"num_nextn_predict_layers\":1}", "exaone-moe.nextn_predict_layers", 1},
     {EXAONE "}", "exaone-moe.expert_count", ABSENT},

@@ -10,6 +10,10 @@ const struct relation_row gemma2_tensors[] = {
     {0},
 };
 
+/* MERaLiON 2 is one that hears; the converter fails for what hears of it. */
+static const struct relation_row foreign_tensors[] = {{"ln_speech.*", NULL}, {"speech_encoder.*", NULL}, {0}};
+static const char *const dropped_prefixes[] = {"text_decoder.", NULL};
+
 static const struct key_row keys[] = {
     {"attn_logit_softcapping", GGUF_F32, REQUIRED, "attn_logit_softcapping"},
     {"final_logit_softcapping", GGUF_F32, REQUIRED, "final_logit_softcapping"},
@@ -48,9 +52,10 @@ const struct family gemma2_family = {
     .name = "gemma2",
     .summary = "Gemma 2",
     .hf = names,
-    .tensors = {gemma2_tensors, gemma_tensors, decoder_tensors},
+    .tensors = {foreign_tensors, gemma2_tensors, gemma_tensors, decoder_tensors},
     .forms = forms,
     .keys = {gemma_keys, keys},
     .vocabs = {&spm_vocab},
+    .dropped_prefixes = dropped_prefixes,
     .after_vocab = gemma_after_vocab,
 };

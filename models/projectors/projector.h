@@ -66,8 +66,17 @@ bool emit_known_activation(struct draft *draft, struct error *error);
 /* SigLIP as transformers names it, after the prefix of the projector. */
 extern const struct relation_row siglip_tensors[];
 
-/* Whisper's encoder. */
+/* Whisper's encoder: its names after "audio_tower.", the types of its convolutions, and its keys. */
 extern const struct relation_row whisper_tensors[];
+extern const struct stored_type whisper_stored_types[];
+#define WHISPER_KEYS(kind)                                                                                             \
+    PROJECTOR_TYPE(kind), {"audio.num_mel_bins", GGUF_U32, REQUIRED, "num_mel_bins"},                                  \
+    {                                                                                                                  \
+        "audio.attention.layer_norm_epsilon", GGUF_F32, OR_DEFAULT, "layer_norm_eps", 1e-5                             \
+    }
+
+/* "audio_tower." for a prefix that a name has; the other way round backwards. */
+const char *rename_whisper(struct arena *arena, enum direction direction, const char *name, const char *prefix);
 
 /* What sees of Qwen2-VL and Qwen2.5-VL, the latter with the fact "gated"; every how many layers of that attention is
  * over all of the image, not a window. */

@@ -10,6 +10,7 @@ extern const struct family gemma3n_projector;
 extern const struct family gemma4_projector;
 extern const struct family gemma4_unified_projector;
 extern const struct family glm4v_projector;
+extern const struct family glm_asr_projector;
 extern const struct family granite4_vision_projector;
 extern const struct family granite_speech_projector;
 extern const struct family hunyuanvl_projector;
@@ -17,11 +18,14 @@ extern const struct family internvl_projector;
 extern const struct family janus_projector;
 extern const struct family kimik25_projector;
 extern const struct family kimivl_projector;
+extern const struct family lfm2_audio_projector;
 extern const struct family lfm2vl_projector;
 extern const struct family lighton_ocr_projector;
 extern const struct family llama4_projector;
+extern const struct family meralion_projector;
 extern const struct family minicpmv_projector;
 extern const struct family mistral_vision_projector;
+extern const struct family musicflamingo_projector;
 extern const struct family paddleocr_projector;
 extern const struct family pixtral_projector;
 extern const struct family qwen2_audio_projector;
@@ -46,6 +50,7 @@ const struct family *const projectors[] = {
     &gemma4_projector,
     &gemma4_unified_projector,
     &glm4v_projector,
+    &glm_asr_projector,
     &granite4_vision_projector,
     &granite_speech_projector,
     &hunyuanvl_projector,
@@ -53,11 +58,14 @@ const struct family *const projectors[] = {
     &janus_projector,
     &kimik25_projector,
     &kimivl_projector,
+    &lfm2_audio_projector,
     &lfm2vl_projector,
     &lighton_ocr_projector,
     &llama4_projector,
+    &meralion_projector,
     &minicpmv_projector,
     &mistral_vision_projector,
+    &musicflamingo_projector,
     &paddleocr_projector,
     &pixtral_projector,
     &qwen2_audio_projector,

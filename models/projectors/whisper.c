@@ -1,9 +1,14 @@
-/* Towers that hear, which are encoders of Whisper: Qwen2-Audio, Ultravox, Voxtral. conversion/ultravox.py. */
+/* Towers that hear, which are encoders of Whisper: Qwen2-Audio, Ultravox, Voxtral, Audio Flamingo 3 and Music Flamingo.
+ * conversion/ultravox.py. */
+#include "base/text.h"
 #include "models/projectors/projector.h"
+
+#include <string.h>
 
 static const struct family_name qwen2_audio_names[] = {{"Qwen2AudioForConditionalGeneration"}, {0}};
 static const struct family_name ultravox_names[] = {{"UltravoxModel"}, {0}};
 static const struct family_name voxtral_names[] = {{"VoxtralForConditionalGeneration"}, {0}};
+static const struct family_name flamingo_names[] = {{"AudioFlamingo3ForConditionalGeneration"}, {0}};
 
 /* Biases of the convolutions are columns there. */
 const struct relation_row whisper_tensors[] = {
@@ -30,17 +35,24 @@ static const struct relation_row tensors[] = {
     {"multi_modal_projector.ln_mid", "mm.a.norm_mid"}, {0},
 };
 
-static const struct stored_type stored_types[] = {
+const struct stored_type whisper_stored_types[] = {
     {"a.conv1d.1.weight", &f16_dtype},
     {"a.conv1d.2.weight", &f16_dtype},
     {0},
 };
 
-#define WHISPER_KEYS(kind)                                                                                             \
-    PROJECTOR_TYPE(kind), {"audio.num_mel_bins", GGUF_U32, REQUIRED, "num_mel_bins"},                                  \
-    {                                                                                                                  \
-        "audio.attention.layer_norm_epsilon", GGUF_F32, OR_DEFAULT, "layer_norm_eps", 1e-5                             \
-    }
+static const struct stored_type flamingo_stored_types[] = {
+    {"a.conv1d.1.weight", &f32_dtype},
+    {"a.conv1d.2.weight", &f32_dtype},
+    {0},
+};
+
+const char *rename_whisper(struct arena *arena, enum direction direction, const char *name, const char *prefix)
+{
+    static const char tower[] = "audio_tower.";
+    const char *from = direction == FORWARD ? prefix : tower, *to = direction == FORWARD ? tower : prefix;
+    return text_starts_with(name, from) ? arena_printf(arena, "%s%s", to, name + strlen(from)) : name;
+}
 
 static const struct key_row qwen2_audio_keys[] = {WHISPER_KEYS("qwen2a"), {0}};
 static const struct key_row ultravox_keys[] = {
@@ -48,22 +60,29 @@ static const struct key_row ultravox_keys[] = {
 static const struct key_row voxtral_keys[] = {
     WHISPER_KEYS("voxtral"), {"audio.projector.stack_factor", GGUF_U32, ALWAYS, .value = 4}, {0}};
 
+static const struct key_row flamingo_keys[] = {WHISPER_KEYS("musicflamingo"), {0}};
+
 static const char *const parts[] = {"audio_tower.", "multi_modal_projector.", "model.audio_tower.",
                                     "model.multi_modal_projector.", NULL};
 static const char *const dropped_prefixes[] = {"model.", NULL};
 static const struct tower tower = {
-    .config = {.audio = "whisper_config|audio_config"}, .parts = parts, .stored_types = stored_types};
+    .config = {.audio = "whisper_config|audio_config"}, .parts = parts, .stored_types = whisper_stored_types};
+static const struct tower flamingo_tower = {
+    .config = {.audio = "audio_config"}, .parts = parts, .stored_types = flamingo_stored_types};
 
-#define WHISPER_PROJECTOR(label, people, hf_names, key_rows)                                                           \
+#define WHISPER_PROJECTOR(label, people, hf_names, key_rows, its_tower)                                                \
     {                                                                                                                  \
         .name = label, .architecture = "clip", .summary = people, .hf = hf_names,                                      \
         .tensors = {tensors, whisper_tensors}, .keys = {tower_keys, audio_keys, key_rows},                             \
-        .dropped_prefixes = dropped_prefixes, .tower = &tower                                                          \
+        .dropped_prefixes = dropped_prefixes, .tower = &its_tower                                                      \
     }
 
 const struct family qwen2_audio_projector =
-    WHISPER_PROJECTOR("qwen2a", "the audio tower of Qwen2-Audio", qwen2_audio_names, qwen2_audio_keys);
+    WHISPER_PROJECTOR("qwen2a", "the audio tower of Qwen2-Audio", qwen2_audio_names, qwen2_audio_keys, tower);
 const struct family ultravox_projector =
-    WHISPER_PROJECTOR("ultravox", "the audio tower of Ultravox", ultravox_names, ultravox_keys);
+    WHISPER_PROJECTOR("ultravox", "the audio tower of Ultravox", ultravox_names, ultravox_keys, tower);
 const struct family voxtral_projector =
-    WHISPER_PROJECTOR("voxtral", "the audio tower of Voxtral", voxtral_names, voxtral_keys);
+    WHISPER_PROJECTOR("voxtral", "the audio tower of Voxtral", voxtral_names, voxtral_keys, tower);
+const struct family musicflamingo_projector =
+    WHISPER_PROJECTOR("musicflamingo", "the audio tower of Audio Flamingo 3 and Music Flamingo", flamingo_names,
+                      flamingo_keys, flamingo_tower);

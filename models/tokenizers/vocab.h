@@ -57,6 +57,7 @@ extern const struct vocab kimi_vocab;          /* "gpt2", from the ranks of tikt
 extern const struct vocab kimi_linear_vocab;   /* the same, which knows what ends a text */
 extern const struct vocab glm_vocab;           /* "gpt2" with the ids of GLM's turns */
 extern const struct vocab glm4_vocab;          /* the same of GLM-4 */
+extern const struct vocab glm_asr_vocab;       /* the same of GLM-ASR, by the name of the whole */
 extern const struct vocab chatglm_vocab;       /* the same of ChatGLM, without one that begins a text */
 extern const struct vocab chatglm3_vocab;      /* "llama" of ChatGLM 3 */
 extern const struct vocab hunyuan_vocab;       /* "gpt2" with the ids of Hunyuan */

@@ -17,6 +17,7 @@ const struct vocab *const vocabs[] = {
     &glm_vocab,
     &solar_vocab,
     &glm4_vocab,
+    &glm_asr_vocab,
     &chatglm_vocab,
     &chatglm3_vocab,
     &hunyuan_vocab,

@@ -1,0 +1,54 @@
+/* GLM-ASR: what hears, an encoder of Whisper. conversion/ultravox.py, GlmASRWhisperEncoderModel. */
+#include "models/projectors/projector.h"
+
+static const struct family_name names[] = {{"GlmasrModel"}, {0}};
+
+/* A matrix that only training has use for is left out, as the converter means to, and fails. */
+static const struct relation_row tensors[] = {
+    {"audio_encoder.layer_norm", "mm.a.norm_pre"},
+    {"audio_encoder.adapting.layer_norm", "mm.a.norm_pre", .forward_only = true},
+    {"audio_encoder.adapting.0", "mm.a.mlp.1"},
+    {"audio_encoder.adapting.2", "mm.a.mlp.2"},
+    {"audio_encoder.audio_bos_eos_token.weight", "v.boi, v.eoi", "(even + odd) c -> (even c), (odd c)"},
+    {"audio_encoder.proj.*", NULL},
+    {"audio_encoder.adapting.proj.*", NULL},
+    {0},
+};
+
+static const char *rename_encoder(struct arena *arena, const struct facts *facts, enum direction direction,
+                                  const char *name)
+{
+    (void)facts;
+    return rename_whisper(arena, direction, name, "audio_encoder.whisper.");
+}
+
+static bool adjust(struct draft *draft, struct error *error)
+{
+    (void)error;
+    if (tensor_set_find_text(draft->model->checkpoint->tensors, "audio_encoder.proj.weight") != NULL)
+        checkpoint_note(draft->model->checkpoint, "mmproj.gguf: audio_encoder.proj is left out, where the converter "
+                                                  "fails");
+    return true;
+}
+
+static const struct key_row keys[] = {
+    WHISPER_KEYS("glma"),
+    {"audio.projector.stack_factor", GGUF_U32, REQUIRED, "outer.merge_factor"},
+    {0},
+};
+
+static const char *const parts[] = {"audio_encoder.", NULL};
+static const struct tower tower = {
+    .config = {.audio = "whisper_config|audio_config"}, .parts = parts, .stored_types = whisper_stored_types};
+
+const struct family glm_asr_projector = {
+    .name = "glma",
+    .architecture = "clip",
+    .summary = "the audio tower of GLM-ASR",
+    .hf = names,
+    .tensors = {tensors, whisper_tensors},
+    .keys = {tower_keys, audio_keys, keys},
+    .tower = &tower,
+    .rename = rename_encoder,
+    .adjust = adjust,
+};

@@ -73,27 +73,29 @@ static void print_model(void *context, const char *id)
 static bool takes_path(const struct option_row *row)
 {
     return strstr(row->argument, "FILE") != NULL || strstr(row->argument, "DIR") != NULL ||
-           row->commas == COMMAS_AFTER_COLON;
+           strstr(row->argument, "NAME[:") != NULL;
+}
+
+static void print_values(const char *current, const char *before, const struct option_row *row)
+{
+    char *rest = NULL;
+    struct buffer values = {0};
+    row->values(&values);
+    buffer_append(&values, "", 1);
+    for (const char *value = strtok_r((char *)values.bytes, " ", &rest); value != NULL;
+         value = strtok_r(NULL, " ", &rest))
+        print_candidate(current, before, value, "", row->help);
+    buffer_free(&values);
 }
 
 /* The values of an option's argument, after "NAME=". */
 static int complete_values(const char *current, const char *before, const struct option_row *row)
 {
-    if (row->values == NULL) {
-        puts(takes_path(row) ? "value" : "words");
-        if (strstr(row->argument, "ORG/NAME") != NULL)
-            hub_cache_each(print_model, &(struct place){current, before});
-        return EXIT_SUCCESS;
-    }
-    struct buffer values = {0};
-    row->values(&values);
-    buffer_append(&values, "", 1);
-    puts("words");
-    char *rest = NULL;
-    for (const char *value = strtok_r((char *)values.bytes, " ", &rest); value != NULL;
-         value = strtok_r(NULL, " ", &rest))
-        print_candidate(current, before, value, "", row->help);
-    buffer_free(&values);
+    puts(takes_path(row) ? "value" : "words");
+    if (row->values != NULL)
+        print_values(current, before, row);
+    else if (strstr(row->argument, "ORG/NAME") != NULL)
+        hub_cache_each(print_model, &(struct place){current, before});
     return EXIT_SUCCESS;
 }
 
@@ -156,6 +158,19 @@ static void print_mountpoint(void *context, const char *path, const char *source
     print_candidate(context, "", path, "", source);
 }
 
+/* "check LAYOUT SOURCE" */
+static int complete_layout(const struct typed *typed)
+{
+    puts(typed->n_operands == 0 ? "words" : "files");
+    if (typed->n_operands == 0)
+        print_candidate(typed->current, "", "check", "", typed->command->summary);
+    else if (typed->n_operands == 1)
+        print_values(typed->current, "", option_find("layout"));
+    else
+        hub_cache_each(print_model, &(struct place){typed->current, ""});
+    return EXIT_SUCCESS;
+}
+
 static int complete_operand(const struct typed *typed)
 {
     const struct command *command = typed->command;
@@ -164,6 +179,8 @@ static int complete_operand(const struct typed *typed)
     } else if (command == command_find("umount")) {
         puts("words");
         mountpoint_each(print_mountpoint, (void *)typed->current);
+    } else if (command == command_find("layout")) {
+        return complete_layout(typed);
     } else if (typed->n_operands > 0 && strstr(command->usage, "PATH") != NULL) {
         return complete_paths(typed);
     } else {

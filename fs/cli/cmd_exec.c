@@ -180,7 +180,7 @@ static int run(const struct invocation *invocation)
 const struct command exec_command = {
     .name = "exec",
     .usage = "SOURCE -- CMD ...",
-    .summary = "Run a program that sees SOURCE mounted, and nobody else does",
+    .summary = "Run a program with SOURCE mounted for it alone",
     .text = "In the arguments of CMD, {} is the mount point. The exit status is CMD's, 128 + N where signal N ended "
             "it, 127 "
             "where there\n"

@@ -38,7 +38,9 @@ static void print_man_command(const struct command *command)
         puts(".TP");
         if (flag->letter != 0)
             printf("\\fB\\-%c\\fR, ", flag->letter);
-        print_roff_line("\\fB\\-\\-", flag->name, "\\fR");
+        print_roff_line("\\fB\\-\\-", flag->name, flag->argument != NULL ? "\\fR[=\\c" : "\\fR");
+        if (flag->argument != NULL)
+            print_roff_line("\\fI", flag->argument, "\\fR]");
         print_roff_line("", flag->help, "");
     }
     for (const struct example *example = command->examples; example->line != NULL; example++) {

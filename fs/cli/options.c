@@ -282,6 +282,19 @@ static void subtype_values(struct buffer *words)
     buffer_append_text(words, "wfs");
 }
 
+static void names_values(struct buffer *words)
+{
+    buffer_append_text(words, "hf gguf");
+}
+
+static void layout_values(struct buffer *words)
+{
+    struct arena *arena = arena_new();
+    for (const char *const *layout = layout_names(arena); *layout != NULL; layout++)
+        buffer_printf(words, "%s ", *layout);
+    arena_free(arena);
+}
+
 static void engine_values(struct buffer *words)
 {
     buffer_append_text(words, "trtllm: vllm:");
@@ -295,7 +308,7 @@ const struct option_row option_rows[] = {
     {"name", "NAME", "call the model so in model.gguf, instead of after its directory", false, parse_text,
      FIELD(open.name)},
     {"names", "hf|gguf", "tensors/: names and layout of model.safetensors, or of model.gguf", false, parse_names,
-     FIELD(content.names)},
+     FIELD(content.names), .values = names_values},
     {"lora", "DIR[:SCALE]", "every file is of the weights merged with this LoRA adapter; may be repeated", false,
      parse_lora, FIELD(loras)},
     {"base", "DIR|ORG/NAME", "of a LoRA adapter: the model that it is of, for adapter.gguf", false, parse_text,
@@ -339,7 +352,7 @@ const struct option_row option_rows[] = {
      FIELD(content.shard_size)},
     {"layout", "NAME[:PARAMETERS]",
      "layouts/NAME/: the model as that layout or file says; may be repeated, each with its -o", false, parse_layout,
-     FIELD(content.layouts), COMMAS_AFTER_COLON},
+     FIELD(content.layouts), COMMAS_AFTER_COLON, .values = layout_values},
     {"shards", "ENGINE[:PARAMETERS]", "the same for the ranks of an engine: trtllm:tp=2,pp=2 or vllm:tp=4", false,
      parse_layout, FIELD(content.layouts), COMMAS_AFTER_COLON, .values = engine_values},
     {"allow_other", NULL, "let other users in; modes decide what they may read", true, parse_allow_other,

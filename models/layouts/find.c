@@ -36,34 +36,44 @@ static const char *installed_path(const char *name, struct arena *arena)
     return NULL;
 }
 
-static bool refuse_name(const char *name, struct arena *arena, struct error *error)
-{
-    struct error unused;
-    struct text_guess guess = {.typed = name};
-    char question[TEXT_QUESTION];
-    const char *known = "", *const * names;
-    size_t n_names;
-    for (size_t i = 0; i < N_PLACES && *known == '\0'; i++) {
-        const char *place = place_at(i, arena);
-        struct location *location = place != NULL ? location_of_directory(place, &unused) : NULL;
-        bool is_listed = location != NULL && location_names(location, "", arena, &names, &n_names, &unused);
-        for (size_t j = 0; is_listed && j < n_names; j++)
-            if (text_ends_with(names[j], ".json")) {
-                const char *layout = arena_strndup(arena, names[j], strlen(names[j]) - strlen(".json"));
-                text_guess_try(&guess, layout);
-                known = arena_printf(arena, "%s%s%s", known, *known != '\0' ? ", " : "", layout);
-            }
-        location_close(location);
-    }
-    return error_set(error, "there is no layout '%.100s'%s%s%s%s", name, *known != '\0' ? " (known: " : "", known,
-                     *known != '\0' ? ")" : "", text_guess_question(&guess, question));
-}
-
 static const char *base_name(const char *path, struct arena *arena)
 {
     const char *slash = strrchr(path, '/');
     const char *base = slash != NULL ? slash + 1 : path;
     return arena_strndup(arena, base, strlen(base) - (text_ends_with(base, ".json") ? strlen(".json") : 0));
+}
+
+const char *const *layout_names(struct arena *arena)
+{
+    struct error unused;
+    const char *const *names, **layouts = arena_array(arena, 1, sizeof *layouts);
+    size_t n_names, n_layouts = 0;
+    for (size_t i = 0; i < N_PLACES && n_layouts == 0; i++) {
+        const char *place = place_at(i, arena);
+        struct location *location = place != NULL ? location_of_directory(place, &unused) : NULL;
+        if (location != NULL && location_names(location, "", arena, &names, &n_names, &unused)) {
+            layouts = arena_array(arena, n_names + 1, sizeof *layouts);
+            for (size_t j = 0; j < n_names; j++)
+                if (text_ends_with(names[j], ".json"))
+                    layouts[n_layouts++] = base_name(names[j], arena);
+        }
+        location_close(location);
+    }
+    layouts[n_layouts] = NULL;
+    return layouts;
+}
+
+static bool refuse_name(const char *name, struct arena *arena, struct error *error)
+{
+    struct text_guess guess = {.typed = name};
+    char question[TEXT_QUESTION];
+    const char *known = "";
+    for (const char *const *layout = layout_names(arena); *layout != NULL; layout++) {
+        text_guess_try(&guess, *layout);
+        known = arena_printf(arena, "%s%s%s", known, *known != '\0' ? ", " : " (known: ", *layout);
+    }
+    return error_set(error, "there is no layout '%.100s'%s%s%s", name, known, *known != '\0' ? ")" : "",
+                     text_guess_question(&guess, question));
 }
 
 bool layout_find(const char *text, struct arena *arena, struct layout_request *ret_request, struct error *error)

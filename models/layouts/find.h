@@ -16,5 +16,8 @@ struct layout_requests {
     size_t count;
 };
 
+/* The names of those that are installed; NULL at the end. */
+const char *const *layout_names(struct arena *arena);
+
 /* Reads the layout file that `text` asks for. Everything is made in the arena. */
 bool layout_find(const char *text, struct arena *arena, struct layout_request *ret_request, struct error *error);

@@ -10,7 +10,7 @@ mkdir -p "$home/bin" "$home/models" "$home/hub"
 for model in Llama-3.2-1B Qwen2.5-0.5B; do
     cp -r "$1" "$home/models/$model"
 done
-"$PYTHON" "${BASH_SOURCE%/*}/make_inputs.py" seeing "$home/models/Qwen2.5-VL-7B"
+"$PYTHON" "${BASH_SOURCE%/*}/make_inputs.py" seeing "$home/Qwen2.5-VL"
 for name in Qwen--Qwen2.5-0.5B meta-llama--Llama-3.2-1B; do
     mkdir -p "$home/hub/models--$name/snapshots" "$home/hub/models--$name/refs"
     cp -r "$1" "$home/hub/models--$name/snapshots/1"
@@ -19,7 +19,7 @@ done
 ln -s "$(realpath "$WFS")" "$home/bin/wfs"
 # Stands in for a program that is not here: it reads the model that it is given.
 printf '#!/bin/sh\n[ "$1" = -m ] && [ "$(head -c 4 "$2")" = GGUF ] && echo Hello\n' >"$home/bin/llama-cli"
-printf '#!/bin/sh\n[ "$3" = --mmproj ] && [ "$(head -c 4 "$4")" = GGUF ] && llama-cli "$1" "$2"\n' >"$home/bin/llama-mtmd-cli"
+printf '#!/bin/sh\n[ "$3" = --mmproj ] && [ "$(head -c 4 "$4")" = GGUF ] && llama-cli "$1" "$2"\n' >"$home/bin/llama-server"
 chmod +x "$home"/bin/llama-*
 export HOME=$home HF_HUB_CACHE=$home/hub PATH=$home/bin:$PATH
 cd "$home"

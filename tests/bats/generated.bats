@@ -53,10 +53,15 @@ words() {
         grep -qF ".SS \"wfs $command" plain.1
         words "$command" | grep -qx "$command"
         for flag in $(flags "$command"); do
-            grep -qF -- "--$flag" plain.1 || [ "$flag" = help ]
+            grep -qE -- "--$flag\\\\fR" plain.1 || [ "$flag" = help ]
             words "$command" "--$flag" | grep -qx -- "--$flag"
         done
     done
+}
+
+@test "docs/options.md has every option, and no other" {
+    grep '^|' "$HERE/../../docs/options.md" | cut -d '|' -f 2 | grep -oE '`[a-z][a-z0-9_-]+' | tr -d '`' | sort -u >documented
+    diff <(options | sort) documented
 }
 
 @test "the man page formats without a warning" {
@@ -88,6 +93,11 @@ words() {
     [ "$(words info "" | sort)" = "$(printf 'Some-Org/Some-model\nold')" ]
     [ "$(words ls -o base=o)" = base=old ]
     [ "$("$WFS" complete -- ls -o lora=a)" = value ]
+    [ "$(words ls -o pure,names=h)" = pure,names=hf ]
+    [ "$(words ls -o layout=v)" = layout=vllm ]
+    [ "$(words layout '')" = check ]
+    [ "$(words layout check a)" = antigravity ]
+    [ "$(words layout check vllm Some)" = Some-Org/Some-model ]
     for arguments in "zzz a" "ls nothing a" "ls m no/such"; do
         [ -z "$(words $arguments 2>/dev/null)" ]
     done

@@ -3,7 +3,6 @@
 
 #include "base/text.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,16 +31,9 @@ static const char *rename_aligner(struct arena *arena, const struct facts *facts
 
 static bool adjust(struct draft *draft, struct error *error)
 {
-    double size, ratio;
-    struct hparams *hparams = draft->model->hparams;
-    if (hparams_get(hparams, "intermediate_size") != NULL || hparams_get(hparams, "mlp_ratio") == NULL)
-        return true;
-    if (!draft_number(draft, "hidden_size", 0, &size, error) || !draft_number(draft, "mlp_ratio", 0, &ratio, error))
-        return false;
-    double inner = rint(size * ratio);
-    if (!(inner >= 0 && inner <= UINT32_MAX))
-        return error_set(error, "config.json: hidden_size times mlp_ratio is out of range");
-    return hparams_override(hparams, "intermediate_size", (uint64_t)inner, error);
+    const struct hparams *hparams = draft->model->hparams;
+    bool is_said = hparams_get(hparams, "intermediate_size") != NULL || hparams_get(hparams, "mlp_ratio") == NULL;
+    return is_said || projector_inner_width(draft, 1, error);
 }
 
 static const struct key_row keys[] = {

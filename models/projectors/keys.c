@@ -52,6 +52,19 @@ void set_normalization(struct draft *draft, const double mean[3], const double d
     layers_set(draft, "vision.image_std", GGUF_F32, &(struct layers){3, values[1]});
 }
 
+const double clip_mean[3] = {0.48145466, 0.4578275, 0.40821073};
+const double clip_deviation[3] = {0.26862954, 0.26130258, 0.27577711};
+
+bool emit_normalization_or_clip(struct draft *draft, struct error *error)
+{
+    const struct hparams *hparams = draft->model->hparams;
+    bool has_mean = hparams_get(hparams, "preprocessor.image_mean") != NULL;
+    bool has_deviation = hparams_get(hparams, "preprocessor.image_std") != NULL;
+    set_normalization(draft, clip_mean, clip_deviation);
+    return (!has_mean || set_channels(draft, "vision.image_mean", "preprocessor.image_mean", error)) &&
+           (!has_deviation || set_channels(draft, "vision.image_std", "preprocessor.image_std", error));
+}
+
 static bool emit_sizes(struct draft *draft, struct error *error)
 {
     return draft_emit(draft, vision_size_keys, error);
@@ -105,6 +118,18 @@ bool projector_take_break(struct draft *draft, const char *embeddings, uint64_t 
                          tensor->shape[0]);
     facts_set_index(&draft->facts, "token", tensor->shape[0], id);
     return true;
+}
+
+bool projector_inner_width(struct draft *draft, double ratio, struct error *error)
+{
+    double size;
+    if (!draft_number(draft, "hidden_size|width", 0, &size, error) ||
+        !draft_number(draft, "mlp_ratio", ratio, &ratio, error))
+        return false;
+    double inner = rint(size * ratio);
+    if (!(inner >= 0 && inner <= UINT32_MAX))
+        return error_set(error, "config.json: hidden_size times mlp_ratio is out of range");
+    return hparams_override(draft->model->hparams, "intermediate_size", (uint64_t)inner, error);
 }
 
 bool emit_activation(struct draft *draft, struct error *error)

@@ -62,10 +62,8 @@ static bool emit_merge_size(struct draft *draft, struct error *error)
 /* The format has no file for them: those of CLIP. */
 static bool emit_normalization(struct draft *draft, struct error *error)
 {
-    static const double mean[] = {0.48145466, 0.4578275, 0.40821073};
-    static const double deviation[] = {0.26862954, 0.26130258, 0.27577711};
     (void)error;
-    set_normalization(draft, mean, deviation);
+    set_normalization(draft, clip_mean, clip_deviation);
     return true;
 }
 

@@ -44,8 +44,14 @@ extern const struct key_row audio_keys[];       /* what every one that hears has
         .key = "projector_type", .type = GGUF_STRING, .when = ALWAYS, .text = kind                                     \
     }
 
-/* image_mean and image_std, where they are not the preprocessor's. */
+/* image_mean and image_std, where they are not the preprocessor's; those of CLIP; and those of CLIP where the
+ * preprocessor has none. */
 void set_normalization(struct draft *draft, const double mean[3], const double deviation[3]);
+extern const double clip_mean[3], clip_deviation[3];
+bool emit_normalization_or_clip(struct draft *draft, struct error *error);
+
+/* intermediate_size as the hidden size times mlp_ratio, or `ratio` where that is absent. */
+bool projector_inner_width(struct draft *draft, double ratio, struct error *error);
 
 /* An image_size that config.json does not have, of the square that num_position_embeddings make. */
 bool adjust_image_of_positions(struct draft *draft, struct error *error);

@@ -36,6 +36,7 @@ extern const struct family qwen3_asr_projector;
 extern const struct family qwen3_omni_projector;
 extern const struct family qwen3vl_projector;
 extern const struct family smolvlm_projector;
+extern const struct family step3vl_projector;
 extern const struct family ultravox_projector;
 extern const struct family voxtral_projector;
 
@@ -76,6 +77,7 @@ const struct family *const projectors[] = {
     &qwen3_omni_projector,
     &qwen3vl_projector,
     &smolvlm_projector,
+    &step3vl_projector,
     &ultravox_projector,
     &voxtral_projector,
     NULL,

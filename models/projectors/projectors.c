@@ -27,6 +27,7 @@ extern const struct family minicpmv_projector;
 extern const struct family mistral_vision_projector;
 extern const struct family musicflamingo_projector;
 extern const struct family paddleocr_projector;
+extern const struct family phi4_projector;
 extern const struct family pixtral_projector;
 extern const struct family qwen2_audio_projector;
 extern const struct family qwen2_5_omni_projector;
@@ -68,6 +69,7 @@ const struct family *const projectors[] = {
     &mistral_vision_projector,
     &musicflamingo_projector,
     &paddleocr_projector,
+    &phi4_projector,
     &pixtral_projector,
     &qwen2_audio_projector,
     &qwen2_5_omni_projector,

@@ -7,7 +7,8 @@
 #include "tests/fuzz/read_tensors.h"
 #include "tests/fuzz/write_model.h"
 
-static const char preprocessor[] = "{\"image_mean\":[0.5],\"image_std\":[0.5]}";
+static const char preprocessor[] = "{\"image_mean\":[0.5],\"image_std\":[0.5],\"patch_size\":14,\"min_pixels\":4,"
+                                   "\"max_pixels\":4096,\"min_num_patches\":1,\"max_num_patches\":4}";
 
 static void remove_directory(void)
 {

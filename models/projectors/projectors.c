@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+extern const struct family cogvlm_projector;
 extern const struct family deepseek_ocr_projector;
 extern const struct family deepseek_ocr2_projector;
 extern const struct family dots_ocr_projector;
@@ -44,6 +45,7 @@ extern const struct family voxtral_projector;
 /* One row a line. */
 /* clang-format off */
 const struct family *const projectors[] = {
+    &cogvlm_projector,
     &deepseek_ocr_projector,
     &deepseek_ocr2_projector,
     &dots_ocr_projector,

@@ -41,6 +41,7 @@ extern const struct family smolvlm_projector;
 extern const struct family step3vl_projector;
 extern const struct family ultravox_projector;
 extern const struct family voxtral_projector;
+extern const struct family youtuvl_projector;
 
 /* One row a line. */
 /* clang-format off */
@@ -84,6 +85,7 @@ const struct family *const projectors[] = {
     &step3vl_projector,
     &ultravox_projector,
     &voxtral_projector,
+    &youtuvl_projector,
     NULL,
 };
 /* clang-format on */

@@ -6,6 +6,8 @@ extern const struct family cogvlm_projector;
 extern const struct family deepseek_ocr_projector;
 extern const struct family deepseek_ocr2_projector;
 extern const struct family dots_ocr_projector;
+extern const struct family exaone4_5_projector;
+extern const struct family fast_dvlm_projector;
 extern const struct family gemma3_projector;
 extern const struct family gemma3n_projector;
 extern const struct family gemma4_projector;
@@ -50,6 +52,8 @@ const struct family *const projectors[] = {
     &deepseek_ocr_projector,
     &deepseek_ocr2_projector,
     &dots_ocr_projector,
+    &exaone4_5_projector,
+    &fast_dvlm_projector,
     &gemma3_projector,
     &gemma3n_projector,
     &gemma4_projector,

@@ -1,10 +1,16 @@
-/* Qwen2-VL and Qwen2.5-VL: what sees. conversion/qwenvl.py, Qwen2VLVisionModel. */
+/* Qwen2-VL, which Sarashina 2.2 Vision has, too, and Qwen2.5-VL, which Fast-dVLM has: what sees. conversion/qwenvl.py,
+ * Qwen2VLVisionModel. */
 #include "models/projectors/projector.h"
 
 #include <inttypes.h>
 
-static const struct family_name names[] = {
-    {"Qwen2VLModel"}, {"Qwen2VLForConditionalGeneration"}, {"Qwen2_5_VLForConditionalGeneration"}, {0}};
+static const char sarashina[] = "Sarashina2VisionForCausalLM";
+static const struct family_name names[] = {{"Qwen2VLModel"},
+                                           {"Qwen2VLForConditionalGeneration"},
+                                           {"Qwen2_5_VLForConditionalGeneration"},
+                                           {"Fast_dVLMForConditionalGeneration"},
+                                           {sarashina},
+                                           {0}};
 
 const struct relation_row qwen2_vision_tensors[] = {
     {"visual.patch_embed.proj.weight", "v.patch_embd.weight, v.patch_embd.weight.1", TWO_FRAMES},
@@ -25,12 +31,18 @@ const struct relation_row qwen2_vision_tensors[] = {
 
 static bool is_first(const struct hparams *text)
 {
-    return json_string_is(json_get(hparams_raw(text), "model_type"), "qwen2_vl");
+    return json_string_is(json_get(hparams_raw(text), "model_type"), "qwen2_vl") ||
+           json_string_is(json_first(json_get(hparams_raw(text), "architectures")), sarashina);
 }
 
 static bool is_second(const struct hparams *text)
 {
     return json_string_is(json_get(hparams_raw(text), "model_type"), "qwen2_5_vl");
+}
+
+static bool is_fast(const struct hparams *text)
+{
+    return json_string_is(json_get(hparams_raw(text), "model_type"), "fast_dvlm");
 }
 
 /* What Qwen2-VL calls the hidden size is that of the result: the converter takes it for the width of the inner layers.
@@ -70,17 +82,21 @@ bool compute_window_pattern(const struct draft *draft, double *ret_value, struct
     return true;
 }
 
-static const struct key_row first_keys[] = {
-    PROJECTOR_TYPE("qwen2vl_merger"),
-    {"vision.attention.layer_norm_epsilon", GGUF_F32, OR_DEFAULT, "outer.rms_norm_eps", 1e-6},
-    {0},
-};
+static const struct key_row first_keys[] = {PROJECTOR_TYPE("qwen2vl_merger"), {0}};
+
+static const struct key_row last_keys[] = {
+    {"vision.attention.layer_norm_epsilon", GGUF_F32, OR_DEFAULT, "outer.rms_norm_eps", 1e-6}, {0}};
 
 static const struct key_row second_keys[] = {
     PROJECTOR_TYPE("qwen2.5vl_merger"),
     FLAG("use_silu"),
     {"vision.n_wa_pattern", GGUF_U32, .compute = compute_window_pattern},
-    {"vision.attention.layer_norm_epsilon", GGUF_F32, OR_DEFAULT, "outer.rms_norm_eps", 1e-6},
+    {0},
+};
+
+static const struct key_row fast_keys[] = {
+    {"vision.image_min_pixels", GGUF_U32, REQUIRED, "preprocessor.min_pixels"},
+    {"vision.image_max_pixels", GGUF_U32, REQUIRED, "preprocessor.max_pixels"},
     {0},
 };
 
@@ -91,10 +107,10 @@ static const struct tower tower = {.config = {.vision = "vision_config"}, .parts
 const struct family qwen2vl_projector = {
     .name = "qwen2vl_merger",
     .architecture = "clip",
-    .summary = "the vision tower of Qwen2-VL",
+    .summary = "the vision tower of Qwen2-VL and Sarashina 2.2 Vision",
     .hf = names,
     .tensors = {qwen2_vision_tensors},
-    .keys = {tower_keys, vision_keys, first_keys},
+    .keys = {tower_keys, vision_keys, first_keys, last_keys},
     .dropped_prefixes = dropped_prefixes,
     .tower = &tower,
     .applies = is_first,
@@ -107,9 +123,22 @@ const struct family qwen2_5vl_projector = {
     .summary = "the vision tower of Qwen2.5-VL",
     .hf = names,
     .tensors = {qwen2_vision_tensors},
-    .keys = {tower_keys, vision_keys, second_keys},
+    .keys = {tower_keys, vision_keys, second_keys, last_keys},
     .dropped_prefixes = dropped_prefixes,
     .tower = &tower,
     .applies = is_second,
+    .adjust = adjust_second,
+};
+
+const struct family fast_dvlm_projector = {
+    .name = "qwen2.5vl_merger, Fast-dVLM",
+    .architecture = "clip",
+    .summary = "the vision tower of Fast-dVLM",
+    .hf = names,
+    .tensors = {qwen2_vision_tensors},
+    .keys = {tower_keys, vision_keys, second_keys, fast_keys, last_keys},
+    .dropped_prefixes = dropped_prefixes,
+    .tower = &tower,
+    .applies = is_fast,
     .adjust = adjust_second,
 };

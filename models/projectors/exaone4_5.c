@@ -1,0 +1,47 @@
+/* EXAONE 4.5: what sees, a Qwen2.5-VL that shares keys among heads. conversion/exaone.py, Exaone4_5VisionModel. */
+#include "models/projectors/projector.h"
+
+static const struct family_name names[] = {{"Exaone4_5_ForConditionalGeneration"}, {0}};
+
+static const struct relation_row tensors[] = {{"visual.blocks.{}.attn.qkv", "v.blk.{}.attn_qkv"}, {0}};
+
+static bool adjust(struct draft *draft, struct error *error)
+{
+    facts_set(&draft->facts, "gated", 1);
+    return hparams_default(draft->model->hparams, "{'image_size': 560}", error);
+}
+
+static bool emit_windows(struct draft *draft, struct error *error)
+{
+    static const struct key_row rows[] = {{"vision.n_wa_pattern", GGUF_U32, .compute = compute_window_pattern}, {0}};
+    const struct json *full = hparams_get(draft->model->hparams, "fullatt_block_indexes");
+    return !json_is(full, JSON_ARRAY) || json_count(full) == 0 || draft_emit(draft, rows, error);
+}
+
+static const struct key_row keys[] = {
+    PROJECTOR_TYPE("exaone4_5"),
+    FLAG("use_silu"),
+    {"vision.image_min_pixels", GGUF_U32, REQUIRED, "preprocessor.min_pixels"},
+    {"vision.image_max_pixels", GGUF_U32, REQUIRED, "preprocessor.max_pixels"},
+    {"vision.attention.head_count_kv", GGUF_U32, IF_PRESENT, "num_key_value_heads"},
+    {"vision.attention.layer_norm_epsilon", GGUF_F32, OR_DEFAULT, "rms_norm_eps|outer.rms_norm_eps", 1e-6},
+    {"vision.window_size", GGUF_U32, IF_PRESENT, "window_size"},
+    {.emit = emit_windows},
+    {0},
+};
+
+static const char *const parts[] = {"visual.", "model.visual.", NULL};
+static const char *const dropped_prefixes[] = {"model.", NULL};
+static const struct tower tower = {.config = {.vision = "vision_config"}, .parts = parts};
+
+const struct family exaone4_5_projector = {
+    .name = "exaone4_5",
+    .architecture = "clip",
+    .summary = "the vision tower of EXAONE 4.5",
+    .hf = names,
+    .tensors = {tensors, qwen2_vision_tensors},
+    .keys = {tower_keys, vision_keys, keys},
+    .dropped_prefixes = dropped_prefixes,
+    .tower = &tower,
+    .adjust = adjust,
+};

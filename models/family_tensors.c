@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "models/factors.h"
+#include "models/nvfp4_order.h"
 #include "models/packings/packing.h"
 #include "models/pattern.h"
 #include "quant/convert.h"
@@ -300,6 +301,13 @@ void draft_put_first(struct draft *draft, const char *const *names)
     free(is_placed);
 }
 
+static void order_nvfp4(struct draft *draft, size_t first, size_t end)
+{
+    uint64_t n_experts = 0;
+    json_u64(hparams_find(draft->model->hparams, "num_local_experts|num_experts"), &n_experts);
+    nvfp4_order(draft->model, first, end, n_experts == 0);
+}
+
 static bool relate(struct draft *draft, const struct renamed *renamed, struct error *error)
 {
     struct arena *arena = draft->model->arena;
@@ -321,8 +329,10 @@ static bool relate(struct draft *draft, const struct renamed *renamed, struct er
     struct factors *factors = job.relation != NULL ? factors_read(&job, renamed->unpacked, error) : NULL;
     relating.factors = factors;
     bool related = factors != NULL && relation_apply(&job, error);
-    if (related && n_before > 0 && relating.n_first > 0)
+    if (related && relating.n_first > 0) {
+        order_nvfp4(draft, n_before, relating.n_first);
         put_first(draft->model, n_before, relating.n_first);
+    }
     factors_free(factors);
     if (related && family->arrange != NULL)
         family->arrange(draft);

@@ -116,9 +116,10 @@ void checkpoint_close(struct checkpoint *checkpoint)
     gguf_kvs_free(&checkpoint->differing);
     free(checkpoint->side_files);
     free(checkpoint->hidden);
-    struct checkpoint *kept = checkpoint->kept;
+    struct checkpoint *kept = checkpoint->kept, *target = checkpoint->target;
     arena_free(checkpoint->arena);
     checkpoint_close(kept);
+    checkpoint_close(target);
 }
 
 /* Puts a source at that place of the whole array. */

@@ -44,6 +44,8 @@ struct checkpoint {
     struct notes *notes;
     struct once *once;       /* checkpoint_once() */
     struct checkpoint *kept; /* what it holds views of (checkpoint_keep()); NULL: nothing */
+    /* of a draft model, the side files of what it drafts for, where that was said (models/target.h); else NULL */
+    struct checkpoint *target;
 };
 
 struct open_options {

@@ -308,6 +308,22 @@ static void order_nvfp4(struct draft *draft, size_t first, size_t end)
     nvfp4_order(draft->model, first, end, n_experts == 0);
 }
 
+void draft_put_last(struct draft *draft, const char *name)
+{
+    struct gguf_model *model = draft->model;
+    size_t n = model->tensors->n_tensors, at = 0;
+    while (at < n && strcmp(model->tensors->tensors[at].name, name) != 0)
+        at++;
+    if (at == n)
+        return;
+    struct tensor tensor = model->tensors->tensors[at];
+    const struct dtype *forced = model->forced[at];
+    memmove(&model->tensors->tensors[at], &model->tensors->tensors[at + 1], (n - at - 1) * sizeof tensor);
+    memmove(&model->forced[at], &model->forced[at + 1], (n - at - 1) * sizeof(struct dtype *));
+    model->tensors->tensors[n - 1] = tensor;
+    model->forced[n - 1] = forced;
+}
+
 static bool relate(struct draft *draft, const struct renamed *renamed, struct error *error)
 {
     struct arena *arena = draft->model->arena;

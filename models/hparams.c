@@ -177,14 +177,20 @@ static bool add_document(struct hparams *hparams, const char *text, size_t lengt
     return true;
 }
 
+/* Puts the last object before all others. */
+static void move_to_front(struct hparams *hparams)
+{
+    struct layer front = hparams->layers[hparams->n_layers - 1];
+    memmove(hparams->layers + 1, hparams->layers, (hparams->n_layers - 1) * sizeof *hparams->layers);
+    hparams->layers[0] = front;
+}
+
 /* One more object before those that are there. */
 static bool add_front_document(struct hparams *hparams, const char *text, size_t length, struct error *error)
 {
     if (!add_document(hparams, text, length, error))
         return false;
-    struct layer front = hparams->layers[hparams->n_layers - 1];
-    memmove(hparams->layers + 1, hparams->layers, (hparams->n_layers - 1) * sizeof *hparams->layers);
-    hparams->layers[0] = front;
+    move_to_front(hparams);
     return true;
 }
 
@@ -365,11 +371,23 @@ static bool fill_in(struct hparams *hparams, struct error *error)
     return class == NULL || (add_computed(hparams, class, error) && add_labels(hparams, error));
 }
 
+/* What a draft model says of its layer, as configurations of speculators have it. */
+static void add_layer_config(struct hparams *hparams)
+{
+    const struct json *config = json_get(hparams->raw, "transformer_layer_config");
+    if (!json_is(config, JSON_OBJECT))
+        return;
+    add_layer(hparams, config, NULL);
+    move_to_front(hparams);
+}
+
 /* `hparams`, filled in, or NULL. */
 static struct hparams *completed(struct hparams *hparams, struct error *error)
 {
-    if (fill_in(hparams, error))
+    if (fill_in(hparams, error)) {
+        add_layer_config(hparams);
         return hparams;
+    }
     error_prefix(error, "config.json");
     hparams_free(hparams);
     return NULL;

@@ -131,22 +131,62 @@ static bool lacks_tokenizer(const struct family *family, struct error *error)
     return false;
 }
 
-static bool add_vocab(struct draft *draft, struct error *error)
+/* The keys of the tokenizer, by the kinds that a family knows. */
+static bool add_by_kinds(struct draft *draft, const struct family *family, const struct vocab_input *input,
+                         struct error *error)
 {
-    const struct family *family = draft->family;
-    struct gguf_model *model = draft->model;
-    struct vocab_input input = {model->checkpoint, model->hparams, family_architecture(family), draft->hf->name,
-                                embedding_rows(model)};
-    if (family->before_vocab != NULL && !family->before_vocab(draft, &input, error))
+    if (family->before_vocab != NULL && !family->before_vocab(draft, input, error))
         return false;
     enum vocab_result result = VOCAB_ABSENT;
     for (size_t i = 0; i < FAMILY_MAX_VOCABS && family->vocabs[i] != NULL && result == VOCAB_ABSENT; i++)
-        result = family->vocabs[i]->add(&model->kvs, &input, error);
+        result = family->vocabs[i]->add(&draft->model->kvs, input, error);
     if (result == VOCAB_FAILED)
         return false;
     if (result == VOCAB_ABSENT)
         return lacks_tokenizer(family, error);
-    return family->after_vocab == NULL || family->after_vocab(draft, &input, error);
+    return family->after_vocab == NULL || family->after_vocab(draft, input, error);
+}
+
+/* The same with the tokenizer of what a draft model drafts for; by the kinds that the family of that knows, where its
+ * own knows none. */
+static bool add_of_target(struct draft *draft, struct vocab_input *input, const struct hparams *owner,
+                          struct error *error)
+{
+    const struct family *family = draft->family, *teller = family;
+    const struct family_name *unused;
+    input->checkpoint = draft->model->checkpoint->target;
+    input->owner = owner;
+    if (family->vocabs[0] == NULL)
+        teller = family_find(owner, &unused);
+    if (teller == NULL)
+        return error_set(error, "the architecture of the base is unknown, and so is its tokenizer");
+    return add_by_kinds(draft, teller, input, error) &&
+           (teller == family || family->after_vocab == NULL || family->after_vocab(draft, input, error));
+}
+
+static bool add_target_vocab(struct draft *draft, struct vocab_input *input, struct error *error)
+{
+    bool absent;
+    const struct checkpoint *target = draft->model->checkpoint->target;
+    struct hparams *owner = hparams_load(target, &absent, error);
+    if (owner == NULL)
+        return error_prefix(error, "the base");
+    documents_hold(target);
+    bool added = add_of_target(draft, input, owner, error);
+    documents_release(target);
+    hparams_free(owner);
+    for (size_t i = 0; i < checkpoint_notes(target); i++)
+        checkpoint_note(draft->model->checkpoint, "%s", checkpoint_note_text(target, i));
+    return added;
+}
+
+static bool add_vocab(struct draft *draft, struct error *error)
+{
+    const struct gguf_model *model = draft->model;
+    struct vocab_input input = {model->checkpoint, model->hparams,        family_architecture(draft->family),
+                                draft->hf->name,   embedding_rows(model), model->hparams};
+    return draft->family->drafts ? add_target_vocab(draft, &input, error)
+                                 : add_by_kinds(draft, draft->family, &input, error);
 }
 
 static bool make_by_family(struct gguf_model *model, const struct family_name *hf, struct error *error)

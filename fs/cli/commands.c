@@ -1,6 +1,7 @@
 #include "fs/cli/command.h"
 
 #include "base/report.h"
+#include "models/target.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -43,6 +44,11 @@ struct checkpoint *command_open_checkpoint(const char *source, const struct opti
         checkpoint_close(checkpoint);
         checkpoint = NULL;
         error_prefix(error, "option lora");
+    }
+    if (checkpoint != NULL && !target_open(checkpoint, options->content.base, error)) {
+        checkpoint_close(checkpoint);
+        checkpoint = NULL;
+        error_prefix(error, "option base");
     }
     return checkpoint;
 }

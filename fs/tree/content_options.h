@@ -16,5 +16,5 @@ struct content_options {
     const struct dtype *hf_type;
     uint64_t shard_size;            /* for hf/; 0: the usual one */
     struct layout_requests layouts; /* for layouts/ */
-    const char *base;               /* the model that an adapter is of; NULL: as the adapter says */
+    const char *base;               /* the model that an adapter or a draft model is of; NULL: as the adapter says */
 };

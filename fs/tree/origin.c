@@ -12,16 +12,27 @@ struct origin origin_of_tensor(const struct checkpoint *checkpoint, const struct
     return (struct origin){&tensor->source, 1};
 }
 
-struct origin origin_of_model(const struct checkpoint *checkpoint, struct arena *arena)
+/* Adds the side files of a checkpoint that something has been made of. */
+static size_t add_consulted(const struct checkpoint *checkpoint, struct source **sources, size_t n_sources)
 {
-    struct origin weights = origin_of_weights(checkpoint);
-    struct source **sources = arena_array(arena, weights.n_sources + checkpoint->n_side_files, sizeof(struct source *));
-    size_t n_sources = 0;
-    for (size_t i = 0; i < weights.n_sources; i++)
-        sources[n_sources++] = weights.sources[i];
     for (size_t i = 0; i < checkpoint->n_side_files; i++)
         if (source_was_consulted(checkpoint->side_files[i].source))
             sources[n_sources++] = checkpoint->side_files[i].source;
+    return n_sources;
+}
+
+struct origin origin_of_model(const struct checkpoint *checkpoint, struct arena *arena)
+{
+    const struct checkpoint *target = checkpoint->target;
+    struct origin weights = origin_of_weights(checkpoint);
+    size_t most = weights.n_sources + checkpoint->n_side_files + (target != NULL ? target->n_side_files : 0);
+    struct source **sources = arena_array(arena, most, sizeof(struct source *));
+    size_t n_sources = 0;
+    for (size_t i = 0; i < weights.n_sources; i++)
+        sources[n_sources++] = weights.sources[i];
+    n_sources = add_consulted(checkpoint, sources, n_sources);
+    if (target != NULL)
+        n_sources = add_consulted(target, sources, n_sources);
     return (struct origin){sources, n_sources};
 }
 

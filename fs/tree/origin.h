@@ -16,7 +16,8 @@ struct origin origin_of_weights(const struct checkpoint *checkpoint);
 /* The file that holds a tensor; as origin_of_weights() where it is computed. */
 struct origin origin_of_tensor(const struct checkpoint *checkpoint, const struct tensor *tensor);
 
-/* As origin_of_weights(), and the side files that something has been made of until now. */
+/* As origin_of_weights(), and the side files that something has been made of until now, also those of what a draft
+ * model drafts for. */
 struct origin origin_of_model(const struct checkpoint *checkpoint, struct arena *arena);
 
 /* A side file alone; as origin_of_weights() for one that the reader has made. */

@@ -27,6 +27,7 @@ extern const struct family deepseek4_family;
 extern const struct family distilbert_family;
 extern const struct family dots1_family;
 extern const struct family dream_family;
+extern const struct family eagle3_family;
 extern const struct family ernie4_5_family;
 extern const struct family ernie4_5_moe_family;
 extern const struct family eurobert_family;
@@ -167,6 +168,7 @@ const struct family *const families[] = {
     &distilbert_family,
     &dots1_family,
     &dream_family,
+    &eagle3_family,
     &ernie4_5_family,
     &ernie4_5_moe_family,
     &eurobert_family,

@@ -91,6 +91,7 @@ struct family {
     const char *tokenizer_model, *told_by;
 
     bool matrices_alike;       /* also those that otherwise stay F32, such as routers, have the output's type */
+    bool drafts;               /* its tokenizer is that of the model that it drafts for (models/target.h) */
     bool keeps_mxfp4;          /* packed MXFP4 is written as it is, where the converter reads it of no other family */
     const struct tower *tower; /* NULL: it is a text model */
 
@@ -148,6 +149,9 @@ void draft_add_tensor(struct draft *draft, const char *name, const struct view *
 /* For family.arrange: puts the tensors of these names, patterns up to a NULL, before all others: layer by layer, and in
  * each in the order of the names. */
 void draft_put_first(struct draft *draft, const char *const *names);
+
+/* The same for one tensor that comes after all others, where it is there. */
+void draft_put_last(struct draft *draft, const char *name);
 
 /* The name of a key of the architecture, in the model's arena: "llama.block_count". */
 const char *draft_key(const struct draft *draft, const char *key);

@@ -29,6 +29,18 @@ static const struct relation_row foreign_tensors[] = {
     {"model.aligner.*", NULL}, {"model.vqmodel.*", NULL}, {"model.generation_*", NULL}, {"norm.*", NULL}, {0},
 };
 
+bool llama_is_eagle3(const struct hparams *hparams)
+{
+    uint64_t n_layers;
+    return hparams_get(hparams, "draft_vocab_size") != NULL &&
+           json_u64(hparams_get(hparams, "num_hidden_layers"), &n_layers) && n_layers == 1;
+}
+
+static bool applies(const struct hparams *hparams)
+{
+    return !llama_is_eagle3(hparams);
+}
+
 const struct key_row llama_keys[] = {
     {.key = "vocab_size", .type = GGUF_U32, .when = REQUIRED, .from = "vocab_size"},
     {.key = "rope.dimension_count", .type = GGUF_U32, .compute = compute_head_dim},
@@ -105,6 +117,7 @@ const struct family llama_family = {
     .vocabs = {&glm_asr_vocab, &spm_vocab, &llama_hf_vocab, &bpe_vocab},
     .dropped_prefixes = dropped_prefixes,
     .dropped_parts = dropped_parts,
+    .applies = applies,
     .add_extras = add_rope_freqs,
     .before_vocab = llama_before_vocab,
     .after_vocab = llama_after_vocab,

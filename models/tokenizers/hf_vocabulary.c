@@ -85,7 +85,7 @@ static const char *class_of(const struct vocab_input *input, const struct json *
         return arena_strndup(arena, name, length);
     }
     for (size_t i = 0; i < sizeof model_classes / sizeof *model_classes; i++)
-        if (json_string_is(hparams_get(input->hparams, "model_type"), model_classes[i].model_type))
+        if (json_string_is(hparams_get(input->owner, "model_type"), model_classes[i].model_type))
             return model_classes[i].class_name;
     return "PreTrainedTokenizer";
 }

@@ -34,7 +34,7 @@ static bool names_specials(const struct vocab_input *input, const struct tokeniz
         uint64_t unused;
         snprintf(id, sizeof id, "%s_token_id", types[i]);
         snprintf(token, sizeof token, "%s_token", types[i]);
-        if (json_u64(json_get(hparams_raw(input->hparams), id), &unused) || json_get(files->config, token) != NULL)
+        if (json_u64(json_get(hparams_raw(input->owner), id), &unused) || json_get(files->config, token) != NULL)
             return true;
     }
     return false;

@@ -547,7 +547,7 @@ bool special_vocab_write(struct gguf_kvs *kvs, const struct vocab_input *input, 
     }
     if (files->config != NULL)
         read_given(&vocab, files->config, json_get(files->tokenizer, "added_tokens"));
-    read_config_ids(&vocab, hparams_raw(input->hparams));
+    read_config_ids(&vocab, hparams_raw(input->owner));
     for (size_t i = 0; i < options->n_ids; i++)
         set_id(&vocab, options->ids[i].type, options->ids[i].id);
 

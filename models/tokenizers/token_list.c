@@ -6,11 +6,13 @@
 
 bool token_count_fits(const struct vocab_input *input, uint64_t n_tokens, uint64_t n_given, struct error *error)
 {
-    return n_tokens <= n_given || n_tokens < input->n_rows + TOKEN_LIST_PADDING ||
+    uint64_t limit = input->n_rows != 0 ? input->n_rows : 2 * n_given;
+    return n_tokens <= n_given || n_tokens < limit + TOKEN_LIST_PADDING ||
            error_set(error,
                      "a vocabulary of %" PRIu64 " tokens, of which the tokenizer gives %" PRIu64
-                     ", is more than the %" PRIu64 " rows of the token embedding",
-                     n_tokens, n_given, input->n_rows);
+                     ", is more than the %" PRIu64 " %s",
+                     n_tokens, n_given, limit,
+                     input->n_rows != 0 ? "rows of the token embedding" : "that are taken where there is no embedding");
 }
 
 bool token_list_init(struct token_list *list, uint64_t n_tokens, float score, struct error *error)

@@ -24,8 +24,9 @@ enum {
     TOKEN_LIST_PADDING = 16, /* the largest multiple that families round a list up to */
 };
 
-/* Fails where there would be more tokens than both the tokenizer gives and the token embedding has rows, rounded up:
- * the rest is made, and a number in a file is not a reason to make millions. */
+/* Fails where there would be more tokens than both the tokenizer gives and the token embedding has rows, rounded up;
+ * without an embedding, more than twice as many as it gives: the rest is made, and a number in a file is not a reason
+ * to make millions. */
 bool token_count_fits(const struct vocab_input *input, uint64_t n_tokens, uint64_t n_given, struct error *error);
 
 /* `n_tokens` tokens "[PADn]", unused, of the given score. Fails above TOKEN_LIST_MAX. */

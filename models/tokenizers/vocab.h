@@ -21,6 +21,7 @@ struct vocab_input {
     const char *architecture; /* "LlamaForCausalLM" */
     /* of the model's token embedding: what vocab_size may say at most; 0 where there is none */
     uint64_t n_rows;
+    const struct hparams *owner; /* of the model that the tokenizer is of: not its own where it is a draft model */
 };
 
 enum vocab_result {

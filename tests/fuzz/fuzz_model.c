@@ -106,7 +106,7 @@ static void make_vocabularies(const struct checkpoint *checkpoint)
     struct error error = {""};
     bool absent;
     struct hparams *hparams = hparams_load(checkpoint, &absent, &error);
-    struct vocab_input input = {checkpoint, hparams, "llama", "LlamaForCausalLM", EMBEDDING_ROWS};
+    struct vocab_input input = {checkpoint, hparams, "llama", "LlamaForCausalLM", EMBEDDING_ROWS, hparams};
     for (size_t i = 0; hparams != NULL && vocabs[i] != NULL; i++) {
         struct gguf_kvs kvs = {0};
         if (vocabs[i]->add(&kvs, &input, &error) == VOCAB_FAILED)

@@ -125,7 +125,7 @@ static bool is_whole(const char *name)
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (strstr(name, parts[i]) != NULL)
             return true;
-    return strcmp(name, "blk.{}.proj") == 0 || strcmp(name, "blk.{}.attn_kv") == 0;
+    return strcmp(name, "blk.{}.proj") == 0 || strcmp(name, "blk.{}.attn_kv") == 0 || strcmp(name, "fc") == 0;
 }
 
 /* The axes that ranks divide are axes of the row, and each of its tensors has one of them. */

@@ -5,12 +5,14 @@
 #include "formats/json.h"
 #include "models/canonical.h"
 #include "models/families/family.h"
+#include "models/target.h"
 #include "tests/unit/check.h"
 #include "tests/unit/models/laid_out.h"
 #include "tests/unit/notes.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* Tensors, one a line: "NAME ROWSxCOLUMNS", a [0-3] in the name for every number from 0 to 3. All are BF16, unless
@@ -28,6 +30,7 @@ struct order {
     const char *note;      /* a part of what is noted besides; NULL: nothing in particular */
     const char *tokenizer; /* tokenizer.json; NULL: a byte-level one */
     bool has_pieces;       /* tokenizer.model is beside it */
+    const char *target;    /* config.json of the model that it drafts for, which has the tokenizer; NULL: for none */
 
     /* Patterns, with '|' between them, of the names of tensors that come back otherwise than they were: as another
      * class has them, or without rows that are not used; NULL: none. */
@@ -280,6 +283,23 @@ static void write_pieces(const char *folder, const struct order *order)
         unlink(path);
 }
 
+/* What the order drafts for, in a folder of its own. */
+static bool add_target(const char *folder, const struct order *order, const char *used, struct checkpoint *checkpoint,
+                       struct error *error)
+{
+    char path[256], command[300];
+    snprintf(path, sizeof path, "%s.target", folder);
+    if (order->target == NULL)
+        return true;
+    CHECK_NAMED(mkdir(path, 0700) == 0, path);
+    write_file(path, "config.json", order->target, strlen(order->target));
+    write_file(path, "tokenizer.json", used, strlen(used));
+    bool opened = target_open(checkpoint, path, error);
+    snprintf(command, sizeof command, "rm -r %s", path);
+    CHECK(system(command) == 0);
+    return opened;
+}
+
 static void check_order(const char *folder, const struct order *order)
 {
     const struct open_options options = {0};
@@ -291,7 +311,8 @@ static void check_order(const char *folder, const struct order *order)
     write_tensors(folder, order->tensors);
     write_pieces(folder, order);
     struct checkpoint *checkpoint = checkpoint_open(folder, &options, &error);
-    struct gguf_model *model = checkpoint ? gguf_model_new(checkpoint, &error) : NULL;
+    bool has_target = checkpoint != NULL && add_target(folder, order, used, checkpoint, &error);
+    struct gguf_model *model = has_target ? gguf_model_new(checkpoint, &error) : NULL;
     if (CHECK_NAMED(model != NULL && gguf_plan_converter(model, "bf16", &plan, &error), order->name)) {
         struct arena *arena = arena_new();
         if (!CHECK_TEXT(keys_of(&plan, arena), order->keys) || !CHECK_TEXT(tensors_of(&plan, arena), order->there))

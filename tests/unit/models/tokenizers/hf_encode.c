@@ -41,7 +41,8 @@ static void check_tokenizer(const char *name)
     struct json_document *document = json_parse(json, length, &error);
     struct hparams *hparams = hparams_parse("{}", 2, &error);
     struct tokenizer_files files = {.tokenizer = document != NULL ? json_root(document) : NULL};
-    struct vocab_input input = {.hparams = hparams, .family = "llama", .architecture = "LlamaForCausalLM"};
+    struct vocab_input input = {
+        .hparams = hparams, .owner = hparams, .family = "llama", .architecture = "LlamaForCausalLM"};
     struct hf_vocabulary vocabulary;
     if (CHECK_NAMED(document != NULL && hf_vocabulary_load(&input, &files, &vocabulary, &error) == VOCAB_ADDED, name)) {
         struct work work = {ENCODE_WORK};
@@ -67,7 +68,7 @@ static bool encode(const char *json, size_t length, const char *text, size_t *re
     struct json_document *document = json_parse(json, length, error);
     struct hparams *hparams = hparams_parse("{}", 2, error);
     struct tokenizer_files files = {.tokenizer = document != NULL ? json_root(document) : NULL};
-    struct vocab_input input = {.hparams = hparams};
+    struct vocab_input input = {.hparams = hparams, .owner = hparams};
     struct hf_vocabulary vocabulary;
     CHECK(document != NULL && hf_vocabulary_load(&input, &files, &vocabulary, error) == VOCAB_ADDED);
     bool encoded = hf_encode(&vocabulary, text, strlen(text), &work, &ids, ret_count, error);

@@ -18,7 +18,7 @@ static const char *pieces_of(struct arena *arena, const char *members, const cha
     struct json_document *document = json_parse(json, strlen(json), error);
     struct hparams *hparams = hparams_parse("{}", 2, error);
     struct tokenizer_files files = {.tokenizer = document != NULL ? json_root(document) : NULL};
-    const struct vocab_input input = {.hparams = hparams};
+    const struct vocab_input input = {.hparams = hparams, .owner = hparams};
     struct hf_vocabulary vocabulary;
     struct work work = {ENCODE_WORK};
     struct segments segments = {.arena = arena, .work = &work};

@@ -33,7 +33,8 @@ static void with_vocabulary(const struct buffer *tokenizer, const struct buffer 
     }
     struct hparams *hparams = hparams_parse("{}", 2, &error);
     struct tokenizer_files files = {.tokenizer = json_root(documents[0]), .config = json_root(documents[1])};
-    struct vocab_input input = {.hparams = hparams, .family = "llama", .architecture = "LlamaForCausalLM"};
+    struct vocab_input input = {
+        .hparams = hparams, .owner = hparams, .family = "llama", .architecture = "LlamaForCausalLM"};
     struct hf_vocabulary vocabulary;
     struct token_list list;
     CHECK(hf_vocabulary_load(&input, &files, &vocabulary, &error) == VOCAB_ADDED);

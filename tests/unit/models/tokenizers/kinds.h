@@ -19,7 +19,7 @@ static inline bool kinds_add(const struct vocab *vocab, const char *const *files
     for (; *files != NULL; files++)
         checkpoint_add_side_file(checkpoint, *files, source_open(AT_FDCWD, *files, *files, error));
     struct hparams *hparams = hparams_parse(config, strlen(config), error);
-    struct vocab_input input = {checkpoint, hparams, "llama", "LlamaForCausalLM", 16};
+    struct vocab_input input = {checkpoint, hparams, "llama", "LlamaForCausalLM", 16, hparams};
     bool added = vocab->add(kvs, &input, error) == VOCAB_ADDED;
     hparams_free(hparams);
     checkpoint_close(checkpoint);

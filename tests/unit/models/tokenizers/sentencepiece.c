@@ -13,7 +13,7 @@ static bool add(const struct vocab *vocab, const char *const files[], size_t n_f
 {
     struct checkpoint *checkpoint = checkpoint_new(".");
     struct hparams *hparams = hparams_parse(config, strlen(config), error);
-    struct vocab_input input = {checkpoint, hparams, "llama", "LlamaForCausalLM", n_rows};
+    struct vocab_input input = {checkpoint, hparams, "llama", "LlamaForCausalLM", n_rows, hparams};
     struct gguf_kvs kvs = {0};
     error->message[0] = '\0';
     for (size_t i = 0; i < n_files; i++)

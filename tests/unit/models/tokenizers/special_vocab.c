@@ -13,7 +13,7 @@ static struct gguf_kvs keys_of(const char *const *files)
     struct error error = {""};
     struct checkpoint *checkpoint = checkpoint_new(".");
     struct hparams *hparams = hparams_parse("{}", 2, &error);
-    struct vocab_input input = {checkpoint, hparams, "llama", "LlamaForCausalLM", 16};
+    struct vocab_input input = {checkpoint, hparams, "llama", "LlamaForCausalLM", 16, hparams};
     struct gguf_kvs kvs = {0};
     for (; *files != NULL; files++)
         checkpoint_add_side_file(checkpoint, *files, source_open(AT_FDCWD, *files, *files, &error));

@@ -1,0 +1,157 @@
+/* EAGLE-3: one layer that drafts for another model, of whose hidden states it takes those of three layers.
+ * conversion/llama.py. */
+#include "base/text.h"
+#include "models/families/drafts.h"
+#include "models/families/llama.h"
+#include "quant/convert.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Some have no name of their own. */
+static const struct family_name names[] = {
+    {"LlamaForCausalLMEagle3"}, {"Eagle3LlamaForCausalLM"}, {"Eagle3Speculator"},   {"Eagle3DraftModel"},
+    {"LlamaForCausalLM"},       {"LLaMAForCausalLM"},       {"MistralForCausalLM"}, {0}};
+
+static const struct relation_row tensors[] = {
+    {"fc", "fc"},
+    {"input_norm", "enc.output_norm"},
+    {"norm", "output_norm", .forward_only = true},
+    {"embed_tokens", "token_embd", .parallel = "row", .forward_only = true},
+    {"model.layers.{}.hidden_norm", "blk.{}.attn_norm_2"},
+    {"d2t", NULL},
+    {"t2d", NULL},
+    {0},
+};
+
+static bool applies(const struct hparams *hparams)
+{
+    return llama_is_eagle3(hparams) || strstr(hparams_architecture(hparams), "agle3") != NULL;
+}
+
+static const char *rename_layer(struct arena *arena, const struct facts *facts, enum direction direction,
+                                const char *name)
+{
+    static const char middle[] = "midlayer.";
+    (void)facts;
+    if (direction == FORWARD && text_starts_with(name, middle))
+        return arena_printf(arena, "model.layers.0.%s", name + strlen(middle));
+    return direction == FORWARD && text_starts_with(name, "layers.0.") ? arena_printf(arena, "model.%s", name) : name;
+}
+
+static bool set_target_layers(struct draft *draft, const struct document *config, struct error *error)
+{
+    const struct json *given = json_get(hparams_raw(draft->model->hparams), "eagle_aux_hidden_state_layer_ids");
+    uint64_t n_layers;
+    if (json_is(given, JSON_ARRAY) && json_count(given) > 0)
+        return draft_list_target_layers(draft, given, 0, error);
+    if (!json_u64(draft_target_value(config, "num_hidden_layers"), &n_layers) || n_layers > INT32_MAX)
+        return error_set(error, "config.json of the base: num_hidden_layers is not a number of layers");
+    draft_set_target_layers(draft, (const int64_t[]){2, (int64_t)n_layers / 2, (int64_t)n_layers - 3}, 3);
+    return true;
+}
+
+static bool set_target_width(struct draft *draft, const struct document *config, struct error *error)
+{
+    const struct json *given = json_get(hparams_raw(draft->model->hparams), "target_hidden_size");
+    uint64_t width;
+    if (given == NULL || json_type(given) == JSON_NULL)
+        given = draft_target_value(config, "hidden_size");
+    if (!json_u64(given, &width) || width > UINT32_MAX)
+        return error_set(error, "neither config.json nor that of the base says how wide its hidden states are");
+    gguf_set_u32(&draft->model->kvs, draft_key(draft, "target_hidden_size"), (uint32_t)width);
+    return true;
+}
+
+static void set_flag(struct draft *draft, const char *name)
+{
+    bool value = json_bool(json_get(hparams_raw(draft->model->hparams), name), false);
+    gguf_set_bool(&draft->model->kvs, draft_key(draft, name), value);
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static bool check_ids(const int64_t *ids, uint64_t n_ids, uint64_t n_vocab, struct arena *arena, struct error *error)
+{
+    int64_t *sorted = arena_copy(arena, ids, n_ids * sizeof *ids);
+    qsort(sorted, n_ids, sizeof *sorted, compare_ids);
+    if (n_ids > 0 && (sorted[0] < 0 || (uint64_t)sorted[n_ids - 1] >= n_vocab))
+        return error_set(error, "tensor 'd2t' leads to tokens %" PRId64 " to %" PRId64 ", where the base has %" PRIu64,
+                         sorted[0], sorted[n_ids - 1], n_vocab);
+    for (uint64_t i = 1; i < n_ids; i++)
+        if (sorted[i] == sorted[i - 1])
+            return error_set(error, "tensor 'd2t' leads to token %" PRId64 " twice", sorted[i]);
+    return true;
+}
+
+/* The token of the base for each of its own; stored is how much further on each is. */
+static bool add_tokens(struct draft *draft, const struct document *config, struct error *error)
+{
+    static const char name[] = "d2t";
+    struct arena *arena = draft->model->arena;
+    const struct tensor *tensor = tensor_set_find_text(draft->model->checkpoint->tensors, name);
+    uint64_t n_vocab;
+    if (tensor == NULL)
+        return true;
+    if (!json_u64(draft_target_value(config, "vocab_size"), &n_vocab))
+        return error_set(error, "config.json of the base: vocab_size is not a number of tokens");
+    if (tensor->refusal != NULL || dtype_kernels(tensor->dtype).decode == NULL)
+        return error_set(error, "tensor '%s': %s", name, tensor->refusal ? tensor->refusal : "it has no numbers");
+    const struct view *view = view_convert(arena, tensor_view(tensor, arena), &f32_dtype);
+    uint64_t n_ids = view->n_elements;
+    float *steps = arena_array(arena, n_ids + 1, sizeof *steps);
+    int64_t *ids = arena_array(arena, n_ids + 1, sizeof *ids);
+    if (!view_read(view, 0, n_ids, steps, error))
+        return false;
+    for (uint64_t i = 0; i < n_ids; i++) {
+        if (!(steps[i] > (float)INT32_MIN && steps[i] < (float)INT32_MAX))
+            return error_set(error, "tensor '%s' has what is not a whole number of 32 bits", name);
+        ids[i] = (int64_t)steps[i] + (int64_t)i;
+    }
+    if (!check_ids(ids, n_ids, n_vocab, arena, error))
+        return false;
+    const struct dtype *dtype = dtype_by_name("I64");
+    draft_add_tensor(draft, name, view_literal(arena, dtype, 1, &n_ids, ids), dtype);
+    return true;
+}
+
+static bool add_extras(struct draft *draft, struct error *error)
+{
+    struct document *config;
+    if (!llama_is_eagle3(draft->model->hparams))
+        return error_set(error, "config.json: an EAGLE-3 model has draft_vocab_size, and num_hidden_layers is 1");
+    if (!draft_open_target(draft, &config, error))
+        return false;
+    bool added = set_target_layers(draft, config, error) && set_target_width(draft, config, error);
+    set_flag(draft, "norm_before_residual");
+    set_flag(draft, "norm_before_fc");
+    added = added && add_rope_freqs(draft, error) && add_tokens(draft, config, error);
+    document_close(config);
+    return added;
+}
+
+static void arrange(struct draft *draft)
+{
+    draft_put_last(draft, "d2t");
+}
+
+const struct family eagle3_family = {
+    .name = "eagle3",
+    .summary = "EAGLE-3",
+    .hf = names,
+    .tensors = {tensors, llama_tensors, decoder_tensors},
+    .keys = {base_keys, llama_keys},
+    .vocabs = {&spm_vocab, &llama_hf_vocab, &bpe_vocab},
+    .drafts = true,
+    .applies = applies,
+    .add_extras = add_extras,
+    .rename = rename_layer,
+    .arrange = arrange,
+    .before_vocab = llama_before_vocab,
+    .after_vocab = llama_after_vocab,
+};

@@ -24,6 +24,7 @@ extern const struct family deepseek2_family;
 extern const struct family deepseek2_ocr_family;
 extern const struct family deepseek32_family;
 extern const struct family deepseek4_family;
+extern const struct family dflash_family;
 extern const struct family distilbert_family;
 extern const struct family dots1_family;
 extern const struct family dream_family;
@@ -165,6 +166,7 @@ const struct family *const families[] = {
     &deepseek2_ocr_family,
     &deepseek32_family,
     &deepseek4_family,
+    &dflash_family,
     &distilbert_family,
     &dots1_family,
     &dream_family,

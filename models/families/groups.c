@@ -25,7 +25,7 @@ const struct family_group family_groups[] = {
     {"OLMo, of Ai2", {"olmo"}},
     {"Mamba, Jamba, LFM, Falcon", {"mamba", "jamba", "lfm", "falcon"}},
     {"Diffusion models", {"dream", "llada", "rnd1"}},
-    {"Draft models, which take -o base=DIR", {"eagle3"}},
+    {"Draft models, which take -o base=DIR", {"eagle3", "dflash"}},
     {"Encoders",
      {"bert", "roberta", "xlm-roberta", "distilbert", "modern-bert", "neo-bert", "nomic-bert", "eurobert",
       "jina-bert"}},

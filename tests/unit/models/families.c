@@ -12,7 +12,8 @@ static void check_names(const struct family *const *table)
         bool is_projector = table == projectors;
         CHECK_NAMED(family->name != NULL && family->summary != NULL && family->hf[0].name != NULL, family->name);
         CHECK_NAMED(family->tensors[0] != NULL && family->keys[0] != NULL, family->name);
-        CHECK_NAMED((family->vocabs[0] == NULL) == is_projector && (family->tower != NULL) == is_projector,
+        CHECK_NAMED((family->vocabs[0] == NULL) == (is_projector || strcmp(family->name, "dflash") == 0) &&
+                        (family->tower != NULL) == is_projector,
                     family->name);
         CHECK_NAMED(!is_projector || strcmp(family_architecture(family), "clip") == 0, family->name);
         for (size_t j = 0; j < i; j++)
@@ -125,7 +126,8 @@ static bool is_whole(const char *name)
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (strstr(name, parts[i]) != NULL)
             return true;
-    return strcmp(name, "blk.{}.proj") == 0 || strcmp(name, "blk.{}.attn_kv") == 0 || strcmp(name, "fc") == 0;
+    return strcmp(name, "blk.{}.proj") == 0 || strcmp(name, "blk.{}.attn_kv") == 0 || strcmp(name, "fc") == 0 ||
+           strcmp(name, "conf_proj") == 0;
 }
 
 /* The axes that ranks divide are axes of the row, and each of its tensors has one of them. */

@@ -1,0 +1,96 @@
+/* DFlash: layers of Qwen 3 that draft a block of tokens for another model, of whose hidden states they take those of
+ * some layers; and DSpark, which has a head of Markov besides. conversion/qwen.py. */
+#include "base/text.h"
+#include "models/families/drafts.h"
+#include "models/families/layers.h"
+#include "models/families/qwen.h"
+
+static const struct family_name names[] = {{"DFlashDraftModel"}, {"Qwen3DSparkModel"}, {0}};
+
+/* The embedding and the output are those of the model that it drafts for. */
+static const struct relation_row tensors[] = {
+    {"model.fc", "fc"},
+    {"model.hidden_norm", "enc.output_norm"},
+    {"model.markov_head.markov_w1", "markov_w1", .parallel = "row"},
+    {"model.markov_head.markov_w2", "markov_w2", .parallel = "row"},
+    {"model.confidence_head.proj", "conf_proj"},
+    {"model.embed_tokens.*", NULL},
+    {"model.lm_head.*", NULL},
+    {0},
+};
+
+static const char *rename_tensor(struct arena *arena, const struct facts *facts, enum direction direction,
+                                 const char *name)
+{
+    static const char prefix[] = "model.";
+    (void)facts;
+    return direction == BACKWARD || text_starts_with(name, prefix) ? name : arena_printf(arena, "%s%s", prefix, name);
+}
+
+/* A hyperparameter of dflash_config, or of the whole where there is no such thing. */
+static const struct json *own_value(const struct draft *draft, const char *key)
+{
+    const struct hparams *hparams = draft->model->hparams;
+    const struct json *config = hparams_get(hparams, "dflash_config");
+    return config != NULL ? json_get(config, key) : hparams_get(hparams, key);
+}
+
+/* Its numbers begin with the embedding. */
+static bool emit_target_layers(struct draft *draft, struct error *error)
+{
+    return draft_list_target_layers(draft, own_value(draft, "target_layer_ids"), 1, error);
+}
+
+static bool emit_window(struct draft *draft, struct error *error)
+{
+    const struct hparams *hparams = draft->model->hparams;
+    static const struct key_row row[] = {{"attention.sliding_window", GGUF_U32, IF_TRUE, "sliding_window"}, {0}};
+    const struct json *types = hparams_get(hparams, "layer_types");
+    uint64_t window;
+    if (!json_bool(hparams_get(hparams, "use_sliding_window"), false) ||
+        !json_u64(hparams_get(hparams, "sliding_window"), &window) || window == 0 || json_count(types) == 0)
+        return true;
+    return draft_emit(draft, row, error) && emit_sliding_layers(draft, error);
+}
+
+static const struct key_row keys[] = {
+    {.emit = emit_pooling_type},
+    {"block_size", GGUF_U32, OR_DEFAULT, "block_size", 16},
+    {.emit = emit_target_layers},
+    {.emit = emit_window},
+    {0},
+};
+
+static bool check_target(struct draft *draft, struct error *error)
+{
+    struct document *config;
+    if (!draft_open_target(draft, &config, error))
+        return false;
+    document_close(config);
+    return true;
+}
+
+static bool set_mask_token(struct draft *draft, const struct vocab_input *input, struct error *error)
+{
+    uint64_t id;
+    const struct json *value = own_value(draft, "mask_token_id");
+    (void)input;
+    if (value == NULL || json_type(value) == JSON_NULL)
+        return true;
+    if (!json_u64(value, &id) || id > UINT32_MAX)
+        return error_set(error, "config.json: mask_token_id is not a token");
+    gguf_set_u32(&draft->model->kvs, "tokenizer.ggml.mask_token_id", (uint32_t)id);
+    return true;
+}
+
+const struct family dflash_family = {
+    .name = "dflash",
+    .summary = "DFlash, DSpark",
+    .hf = names,
+    .tensors = {tensors, qwen3_tensors, decoder_tensors},
+    .keys = {base_keys, keys},
+    .drafts = true,
+    .rename = rename_tensor,
+    .add_extras = check_target,
+    .after_vocab = set_mask_token,
+};

@@ -139,25 +139,26 @@ static void put_path(struct path_text *paths, const struct tensor_file *file, st
     json_put_raw(writer, "path", (const char *)paths->text.bytes);
 }
 
-static void put_views(const struct shown *shown, size_t index, const struct content_options *options,
-                      const char *directory, struct json_writer *writer)
+/* Returns the number of files. */
+static size_t put_views(const struct shown *shown, size_t index, const struct content_options *options,
+                        struct path_text *paths, struct json_writer *writer)
 {
-    struct path_text paths = {0};
-    begin_paths(&paths, directory);
+    size_t n_files = 0;
     json_begin_array(writer, "views");
     for (unsigned slot = SLOT_RAW, n_slots = tensor_slots(); slot < n_slots; slot++) {
         struct tensor_file file;
         if (!tensor_file_at(shown, index, options, slot, &file))
             continue;
         json_begin_object(writer, NULL);
-        put_path(&paths, &file, writer);
+        put_path(paths, &file, writer);
         json_put_text(writer, "dtype", file.encoding.dtype->name);
         json_put_number(writer, "size", file.size);
         json_put_bool(writer, "stored", file.stored);
         json_end(writer);
+        n_files++;
     }
     json_end(writer);
-    buffer_free(&paths.text);
+    return n_files;
 }
 
 /* What a weight is put together of, and what that gives. */
@@ -199,22 +200,73 @@ static void put_place(const struct tensor *stored, struct json_writer *writer)
     }
 }
 
-void tensor_metadata(const struct shown *shown, size_t index, const struct content_options *options, struct buffer *out)
+/* All but the files. */
+static void put_tensor(const struct shown *shown, size_t index, struct path_text *paths, struct json_writer *writer)
 {
     struct tensor room;
     const struct tensor *tensor = shown_tensor(shown, index, &room), *stored = shown_stored(shown, index);
     const struct unpacked *unpacked = shown_unpacked(shown, index);
     char directory[NAME_MAX_BYTES + 1];
-    struct json_writer writer = {.out = out, .letters = JSON_UTF8, .compact = true};
     name_escape(tensor->name, tensor->name_length, directory);
-    json_begin_object(&writer, NULL);
-    json_put_text_n(&writer, "name", tensor->name, tensor->name_length);
-    json_put_text(&writer, "directory", directory);
-    put_place(stored != NULL ? stored : tensor, &writer);
+    begin_paths(paths, directory);
+    json_put_text_n(writer, "name", tensor->name, tensor->name_length);
+    json_put_text(writer, "directory", directory);
+    put_place(stored != NULL ? stored : tensor, writer);
     if (unpacked != NULL)
-        put_packing(tensor, unpacked, &writer);
+        put_packing(tensor, unpacked, writer);
     if (tensor->refusal != NULL)
-        json_put_text(&writer, "refused", tensor->refusal);
-    put_views(shown, index, options, directory, &writer);
+        json_put_text(writer, "refused", tensor->refusal);
+}
+
+void tensor_metadata(const struct shown *shown, size_t index, const struct content_options *options, struct buffer *out)
+{
+    struct json_writer writer = {.out = out, .letters = JSON_UTF8, .compact = true};
+    struct path_text paths = {0};
+    json_begin_object(&writer, NULL);
+    put_tensor(shown, index, &paths, &writer);
+    put_views(shown, index, options, &paths, &writer);
     json_end(&writer);
+    buffer_free(&paths.text);
+}
+
+/* Whether two tensors have the same files. */
+static bool is_alike(const struct tensor *a, const struct tensor *b)
+{
+    return a->dtype == b->dtype && a->rank == b->rank && a->refusal == NULL && b->refusal == NULL &&
+           tensor_is_stored(a) == tensor_is_stored(b) &&
+           (a->rank == 0 || memcmp(a->shape, b->shape, a->rank * sizeof *a->shape) == 0);
+}
+
+/* The place of a length that is known, or one to remember it in. Importances go by the tensor: with them no two are
+ * alike. */
+static struct metadata_length *find_length(struct metadata_lengths *lengths, const struct shown *shown, size_t index)
+{
+    enum { MOST = sizeof lengths->known / sizeof *lengths->known };
+    struct tensor room, nothing = {0};
+    const struct tensor *tensor = shown_tensor(shown, index, &room), *stored = shown_stored(shown, index);
+    stored = stored != NULL ? stored : &nothing;
+    for (size_t i = 0; i < lengths->n_known && i < MOST && shown->importances == NULL; i++)
+        if (is_alike(&lengths->known[i].tensor, tensor) && is_alike(&lengths->known[i].stored, stored))
+            return &lengths->known[i];
+    struct metadata_length *length = &lengths->known[lengths->n_known++ % MOST];
+    *length = (struct metadata_length){.tensor = *tensor, .stored = *stored};
+    return length;
+}
+
+size_t tensor_metadata_length(const struct shown *shown, size_t index, const struct content_options *options,
+                              struct metadata_lengths *lengths)
+{
+    struct json_writer writer = {.out = &lengths->text, .letters = JSON_UTF8, .compact = true};
+    struct path_text paths = {0};
+    struct metadata_length *views = find_length(lengths, shown, index);
+    lengths->text.length = 0;
+    json_begin_object(&writer, NULL);
+    put_tensor(shown, index, &paths, &writer);
+    size_t length = lengths->text.length;
+    if (views->length == 0) {
+        views->n_paths = put_views(shown, index, options, &paths, &writer);
+        views->length = lengths->text.length - length - views->n_paths * paths.directory_length;
+    }
+    buffer_free(&paths.text);
+    return length + views->length + views->n_paths * paths.directory_length + strlen("}");
 }

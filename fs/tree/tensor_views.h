@@ -30,6 +30,21 @@ bool tensor_file_at(const struct shown *shown, size_t index, const struct conten
 const char *tensor_file_refusal(const struct shown *shown, size_t index, const struct content_options *options,
                                 const char *name);
 
+/* How long lists of files are that were written before: those of tensors of one dtype and shape differ in the name of
+ * their directory alone. Zeroed at first; whoever asks has one, for one tree. */
+struct metadata_lengths {
+    struct metadata_length {
+        struct tensor tensor, stored; /* that were described so: stored without a dtype where there was none */
+        size_t length, n_paths;       /* in bytes, without the directories in the paths */
+    } known[16];
+    size_t n_known;
+    struct buffer text; /* the caller's to free */
+};
+
+/* The length of what tensor_metadata() appends. */
+size_t tensor_metadata_length(const struct shown *shown, size_t index, const struct content_options *options,
+                              struct metadata_lengths *lengths);
+
 /* Appends the JSON object that describes tensor number `index` of those shown and its files: what is in its
  * metadata.json and, once for each tensor, in the one at the top. Without a newline. */
 void tensor_metadata(const struct shown *shown, size_t index, const struct content_options *options,

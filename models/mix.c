@@ -255,7 +255,8 @@ struct choice {
     const struct mix_model *model;
     struct overrides overrides;
     const struct dtype *default_type;
-    bool is_tied, has_imatrix;
+    unsigned facts; /* that hold of every tensor */
+    bool is_tied;
     uint64_t n_values, values_seen, downs_seen, ups_seen, gates_seen;
 };
 
@@ -337,8 +338,7 @@ static const struct dtype *type_by_rules(struct choice *choice, const struct ten
         role = OUTPUT;
     if (role == OUTPUT && choice->options->output_tensor_type != NULL)
         return choice->options->output_tensor_type;
-    unsigned facts = model_facts(choice->model) | (choice->has_imatrix ? WITH_IMATRIX : WITHOUT_IMATRIX);
-    facts |= choice->mix->is_lowest ? 0 : USUAL;
+    unsigned facts = choice->facts;
     facts |= is_stacked(tensor) ? STACKED : 0;
     facts |= row_elements(tensor) % choice->default_type->block_elements != 0 ? RAGGED : 0;
     if (!find_position(choice, tensor, role, &facts, error))
@@ -435,12 +435,15 @@ bool mix_choose_types(const struct mix *mix, const struct quantize_options *opti
                       const struct tensor *const *tensors, const struct mix_traits *traits, const struct dtype **types,
                       size_t n_tensors, struct error *error)
 {
-    struct choice choice = {.mix = mix,
-                            .options = options,
-                            .model = model,
-                            .default_type = dtype_by_name(mix->default_type),
-                            .is_tied = true,
-                            .has_imatrix = imatrix_count(options->imatrix, &options->filter) > 0};
+    bool has_imatrix = imatrix_count(options->imatrix, &options->filter) > 0;
+    struct choice choice = {
+        .mix = mix,
+        .options = options,
+        .model = model,
+        .default_type = dtype_by_name(mix->default_type),
+        .facts = model_facts(model) | (has_imatrix ? WITH_IMATRIX : WITHOUT_IMATRIX) | (mix->is_lowest ? 0 : USUAL),
+        .is_tied = true,
+    };
     if (!overrides_read(options->tensor_types, &choice.overrides, error))
         return false;
     for (size_t i = 0; i < n_tensors; i++) {

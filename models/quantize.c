@@ -111,6 +111,11 @@ static const struct dtype *input_type(const struct gguf_model *model, const stru
     return forced != NULL ? forced : &f32_dtype;
 }
 
+static bool is_embedding(const char *name)
+{
+    return strcmp(name, "token_embd.weight") == 0 || strcmp(name, "per_layer_token_embd.weight") == 0;
+}
+
 /* What the matrix says of a tensor that is quantized: it has to fit, and where it says nothing the type has to do
  * without. */
 static bool find_importance(const struct mix *mix, const struct quantize_options *options,
@@ -121,9 +126,7 @@ static bool find_importance(const struct mix *mix, const struct quantize_options
     const struct dtype *type = place->encoding.dtype;
     const struct imatrix_entry *entry = imatrix_find(options->imatrix, &options->filter, kept->original->name);
     const struct importance importance = imatrix_importance(entry, tensor);
-    bool is_embedding =
-        strcmp(tensor->name, "token_embd.weight") == 0 || strcmp(tensor->name, "per_layer_token_embd.weight") == 0;
-    if (entry != NULL && importance.columns == NULL && !is_embedding)
+    if (entry != NULL && importance.columns == NULL && !is_embedding(tensor->name))
         return error_set(
             error, "%s has %" PRIu64 " values for tensor '%s', which has %" PRIu64 " columns in %" PRIu64 " matrices",
             options->imatrix->file, entry->n_values, tensor->name, importance.n_columns, importance.n_matrices);

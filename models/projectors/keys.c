@@ -84,6 +84,8 @@ const struct key_row vision_size_keys[] = {
     {0},
 };
 
+const struct key_row normalization_keys[] = {{.emit = emit_normalization}, {0}};
+
 const struct key_row vision_keys[] = {{.emit = emit_sizes}, {.emit = emit_normalization}, {0}};
 
 const struct key_row audio_keys[] = {

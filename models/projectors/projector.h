@@ -26,10 +26,11 @@ void tower_count_layers(struct facts *facts, const struct hparams *hparams);
 
 /* What projectors share. */
 
-extern const struct key_row tower_keys[];       /* general.file_type */
-extern const struct key_row vision_keys[];      /* what every tower that sees has */
-extern const struct key_row vision_size_keys[]; /* the same without image_mean and image_std */
-extern const struct key_row audio_keys[];       /* what every one that hears has */
+extern const struct key_row tower_keys[];         /* general.file_type */
+extern const struct key_row vision_keys[];        /* what every tower that sees has */
+extern const struct key_row vision_size_keys[];   /* the same without image_mean and image_std */
+extern const struct key_row normalization_keys[]; /* those two */
+extern const struct key_row audio_keys[];         /* what every one that hears has */
 
 /* The hyperparameters under which towers have the number of layers. */
 #define VISION_BLOCK_COUNT                                                                                             \

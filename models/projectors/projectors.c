@@ -27,8 +27,10 @@ extern const struct family lighton_ocr_projector;
 extern const struct family llama4_projector;
 extern const struct family meralion_projector;
 extern const struct family minicpmv_projector;
+extern const struct family minimax_m3_projector;
 extern const struct family mistral_vision_projector;
 extern const struct family musicflamingo_projector;
+extern const struct family nemotron_vl_projector;
 extern const struct family paddleocr_projector;
 extern const struct family phi4_projector;
 extern const struct family pixtral_projector;
@@ -73,8 +75,10 @@ const struct family *const projectors[] = {
     &llama4_projector,
     &meralion_projector,
     &minicpmv_projector,
+    &minimax_m3_projector,
     &mistral_vision_projector,
     &musicflamingo_projector,
+    &nemotron_vl_projector,
     &paddleocr_projector,
     &phi4_projector,
     &pixtral_projector,

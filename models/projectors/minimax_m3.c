@@ -1,0 +1,59 @@
+/* MiniMax M3: what sees. conversion/minimax.py, MiniMaxM3VisionModel. */
+#include "models/projectors/projector.h"
+
+static const struct family_name names[] = {
+    {"MiniMaxM3SparseForConditionalGeneration"}, {"MiniMaxM3VLForConditionalGeneration"}, {0}};
+
+/* In each head the rotary pairs of time, height and width lie first halves before second ones: here both halves of each
+ * lie together, before what is not turned. */
+#define PAIRS_OF_AXES "(head (half part n + rest)) ... -> (head (part half n + rest)) ..."
+
+static const struct relation_row tensors[] = {
+    {"^embeddings.patch_embedding.weight", "v.patch_embd.weight, v.patch_embd.weight.1", TWO_FRAMES},
+    {"^pre_layrnorm", "v.pre_ln"},
+    {"^encoder.layers.{}.self_attn.q_proj", "v.blk.{}.attn_q", PAIRS_OF_AXES},
+    {"^encoder.layers.{}.self_attn.k_proj", "v.blk.{}.attn_k", PAIRS_OF_AXES},
+    {"multi_modal_projector.linear_1", "mm.1"},
+    {"multi_modal_projector.linear_2", "mm.2"},
+    {"patch_merge_mlp.linear_1", "mm.merger.fc1"},
+    {"patch_merge_mlp.linear_2", "mm.merger.fc2"},
+    {0},
+};
+
+static void add_facts(struct facts *facts, const struct hparams *hparams)
+{
+    struct error unused;
+    uint64_t width, n_heads;
+    if (!hparams_count(hparams, "hidden_size", 1, UINT32_MAX, &width, &unused) ||
+        !hparams_count(hparams, "num_attention_heads", 1, UINT32_MAX, &n_heads, &unused))
+        return;
+    uint64_t head_dim = width / n_heads, n_pairs = 2 * (head_dim / 2) / 3 / 2;
+    facts_set(facts, "head", n_heads);
+    facts_set(facts, "n", n_pairs);
+    facts_set(facts, "rest", head_dim - 6 * n_pairs);
+}
+
+static const struct key_row keys[] = {
+    PROJECTOR_TYPE("minimax_m3"),
+    FLAG("use_gelu"),
+    {"vision.attention.layer_norm_epsilon", GGUF_F32, OR_DEFAULT, "layer_norm_eps", 1e-5},
+    {"vision.spatial_merge_size", GGUF_U32, OR_DEFAULT, "img_token_compression_config.spatial_merge_size", 2},
+    {0},
+};
+
+static const char *const parts[] = {"vision_tower.", "multi_modal_projector.", "patch_merge_mlp.", NULL};
+static const char *const dropped_prefixes[] = {"vision_tower.vision_model.", NULL};
+static const struct tower tower = {.config = {.vision = "vision_config"}, .parts = parts};
+
+const struct family minimax_m3_projector = {
+    .name = "minimax_m3",
+    .architecture = "clip",
+    .summary = "the vision tower of MiniMax M3",
+    .hf = names,
+    .tensors = {tensors, siglip_tensors},
+    .keys = {tower_keys, vision_keys, keys},
+    .prefix = "vision_tower.vision_model.",
+    .dropped_prefixes = dropped_prefixes,
+    .tower = &tower,
+    .add_facts = add_facts,
+};

@@ -36,6 +36,7 @@ static const struct {
     {"adapter_config.json", NULL, true},
     {"generation_config.json", NULL, true},
     {"tokenizer.json", NULL, true},
+    {"tokenizer.jsonl", NULL, true},
     {"tokenizer.model", NULL, true},
     {"tokenizer_config.json", NULL, true},
     {"special_tokens_map.json", NULL, true},

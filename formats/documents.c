@@ -18,6 +18,7 @@ static const struct {
 } limits[] = {
     {".index.json", LARGE},
     {"tokenizer.json", LARGE},
+    {"tokenizer.jsonl", LARGE},
     {"tekken.json", LARGE},
     {"tokenizer_config.json", LARGE},
     {"special_tokens_map.json", LARGE},

@@ -112,6 +112,9 @@ extern const struct family pangu_embedded_family;
 extern const struct family phi2_family;
 extern const struct family phi3_family;
 extern const struct family phimoe_family;
+extern const struct family plamo2_family;
+extern const struct family plamo3_family;
+extern const struct family plamo_family;
 extern const struct family plm_family;
 extern const struct family qwen_family;
 extern const struct family qwen2_family;
@@ -140,6 +143,7 @@ extern const struct family step35_family;
 extern const struct family t5_family;
 extern const struct family t5encoder_family;
 extern const struct family xlm_roberta_family;
+extern const struct family xverse_family;
 
 /* One row a line. */
 /* clang-format off */
@@ -254,6 +258,9 @@ const struct family *const families[] = {
     &phi2_family,
     &phi3_family,
     &phimoe_family,
+    &plamo2_family,
+    &plamo3_family,
+    &plamo_family,
     &plm_family,
     &qwen_family,
     &qwen2_family,
@@ -282,6 +289,7 @@ const struct family *const families[] = {
     &t5_family,
     &t5encoder_family,
     &xlm_roberta_family,
+    &xverse_family,
     NULL,
 };
 /* clang-format on */

@@ -10,7 +10,7 @@ bool llama_hf_fits(const struct json *tokenizer)
            json_string_is(json_get(json_get(tokenizer, "decoder"), "type"), "Sequence");
 }
 
-static bool is_byte(const char *text, size_t length)
+bool llama_hf_is_byte(const char *text, size_t length)
 {
     return length == 6 && memcmp(text, "<0x", 3) == 0 && strspn(text + 3, "0123456789abcdefABCDEF") >= 2 &&
            text[5] == '>';
@@ -31,7 +31,7 @@ bool llama_hf_list(const struct vocab_input *input, const struct hf_vocabulary *
         const char *text = json_key(token, &length);
         enum token_type type = text_index_find(&specials, text, length, &number) ? TOKEN_CONTROL : TOKEN_NORMAL;
         json_u64(token, &id);
-        token_list_set(ret_list, id, text, length, -1000.f, is_byte(text, length) ? TOKEN_BYTE : type);
+        token_list_set(ret_list, id, text, length, -1000.f, llama_hf_is_byte(text, length) ? TOKEN_BYTE : type);
     }
     for (size_t i = 0; i < vocabulary->n_added; i++) {
         const struct added_token *added = &vocabulary->added[i];

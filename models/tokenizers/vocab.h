@@ -41,6 +41,8 @@ extern const struct vocab *const vocabs[];
 
 extern const struct vocab spm_vocab;       /* "llama", from tokenizer.model (SentencePiece) */
 extern const struct vocab llama_hf_vocab;  /* "llama", from a tokenizer.json with byte fallback */
+extern const struct vocab xverse_vocab;    /* the same without scores */
+extern const struct vocab plamo_vocab;     /* "plamo2", from the lines of tokenizer.jsonl */
 extern const struct vocab bpe_vocab;       /* "gpt2", byte-level BPE */
 extern const struct vocab plain_bpe_vocab; /* the same with added tokens as they are */
 extern const struct vocab laguna_vocab;    /* the same where what ends a turn is a control token */

@@ -27,5 +27,7 @@ const struct vocab *const vocabs[] = {
     &internlm2_vocab,
     &internlm3_vocab,
     &mistral_spm_vocab,
+    &xverse_vocab,
+    &plamo_vocab,
     NULL,
 };

@@ -22,6 +22,7 @@ static const char *const names[] = {
     "vocab.json",
     "vocab.txt",
     "merges.txt",
+    "tokenizer.jsonl",
     "tokenizer.model",
     "tiktoken.model",
     "hy.tiktoken",

@@ -330,10 +330,12 @@ static void check_order(const char *folder, const struct order *order)
 
 int main(void)
 {
+    static const char lines[] = "[\"<|plamo:unk|>\", 0.0, \"UNKNOWN\"]\n";
     char folder[] = "/tmp/wfs-unit-XXXXXX", command[64];
     CHECK(mkdtemp(folder) != NULL);
     write_file(folder, "generation_config.json", generation, strlen(generation));
     write_file(folder, "tokenizer_config.json", "{}", 2);
+    write_file(folder, "tokenizer.jsonl", lines, sizeof lines - 1);
     for (size_t i = 0; i < sizeof orders / sizeof *orders; i++)
         check_order(folder, &orders[i]);
     snprintf(command, sizeof command, "rm -r %s", folder);

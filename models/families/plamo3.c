@@ -1,0 +1,80 @@
+/* PLaMo 3. conversion/plamo.py. */
+#include "formats/documents.h"
+#include "models/families/layers.h"
+#include "models/families/plamo2.h"
+#include "models/tokenizers/tokenizer_files.h"
+
+#include <stdlib.h>
+
+static const struct family_name names[] = {{"Plamo3ForCausalLM"}, {"PLaMo3ForCausalLM"}, {0}};
+
+static const struct relation_row tensors[] = {
+    {"model.layers.layers.{}.mixer.q_norm", "blk.{}.attn_q_norm", .map = &plus_one},
+    {"model.layers.layers.{}.mixer.k_norm", "blk.{}.attn_k_norm", .map = &plus_one},
+    {0},
+};
+
+/* Which layers look through the window: a period, or a list. */
+static bool emit_window(struct draft *draft, struct error *error)
+{
+    static const struct key_row window_rows[] = {
+        {"attention.sliding_window", GGUF_U32, REQUIRED, "window_size|sliding_window"}, {0}};
+    static const struct key_row period_rows[] = {
+        {"attention.sliding_window_pattern", GGUF_U32, REQUIRED, "sliding_window_pattern"}, {0}};
+    const struct hparams *hparams = draft->model->hparams;
+    const struct json *window = hparams_find(hparams, "window_size|sliding_window"),
+                      *pattern = hparams_get(hparams, "sliding_window_pattern");
+    struct layers layers;
+    if (window == NULL || json_is(window, JSON_NULL))
+        return true;
+    if (!draft_emit(draft, window_rows, error))
+        return false;
+    if (!json_is(pattern, JSON_ARRAY))
+        return draft_emit(draft, period_rows, error);
+    if (!layers_new(draft, &layers, error))
+        return false;
+    if (json_count(pattern) != layers.n)
+        return error_set(error, "config.json: sliding_window_pattern is not a list with a value for each layer");
+    layers_fill(&layers, pattern);
+    layers_set(draft, "attention.sliding_window_pattern", GGUF_BOOL, &layers);
+    return true;
+}
+
+static const struct key_row keys[] = {
+    {"vocab_size", GGUF_U32, REQUIRED, "vocab_size"},
+    {.emit = emit_window},
+    {0},
+};
+
+static bool add_chat_template(struct draft *draft, const struct vocab_input *input, struct error *error)
+{
+    struct gguf_kvs *kvs = &draft->model->kvs;
+    struct document *config;
+    size_t length;
+    bool absent;
+    char *text = document_text(input->checkpoint, "chat_template.jinja", &length, &absent, error);
+    if (text != NULL) {
+        length = unify_newlines(text, length);
+        if (length > 0)
+            gguf_set_string(kvs, "tokenizer.chat_template", text, length);
+        free(text);
+        return true;
+    }
+    if (!absent || !document_open(input->checkpoint, "tokenizer_config.json", &config, error))
+        return false;
+    const char *said = json_string(json_get(document_root(config), "chat_template"), &length);
+    if (said != NULL && length > 0)
+        gguf_set_string(kvs, "tokenizer.chat_template", said, length);
+    document_close(config);
+    return true;
+}
+
+const struct family plamo3_family = {
+    .name = "plamo3",
+    .summary = "PLaMo 3",
+    .hf = names,
+    .tensors = {tensors, plamo2_tensors, decoder_tensors},
+    .keys = {base_keys, keys},
+    .vocabs = {&plamo_vocab},
+    .after_vocab = add_chat_template,
+};

@@ -3,6 +3,7 @@
 #include "base/arena.h"
 
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -111,8 +112,9 @@ bool source_read(const struct source *source, uint64_t offset, size_t length, vo
     if (offset > source->size || length > source->size - offset)
         return error_set(error, "%s: bytes [%llu, +%zu) are outside its %llu bytes", source->name,
                          (unsigned long long)offset, length, (unsigned long long)source->size);
+    char change[SOURCE_CHANGE];
     if (source_known_changed(source))
-        return error_set(error, "%s: changed since it was opened", source->name);
+        return error_set(error, "%s: changed since it was opened%s", source->name, source_change(source, change));
     return source->ops->read(source->context, offset, length, out, error);
 }
 
@@ -207,6 +209,17 @@ bool source_changed(const struct source *source)
 {
     int64_t checked = atomic_load_explicit(&source->state->checked, memory_order_relaxed);
     return source_known_changed(source) || (milliseconds() - checked > SOURCE_CHECK_MS && source_verify(source));
+}
+
+const char *source_change(const struct source *source, char out[SOURCE_CHANGE])
+{
+    struct stat now;
+    *out = '\0';
+    if (source->ops->identify != NULL && source->ops->identify(source->context, &now) &&
+        now.st_size != source->identity.st_size)
+        snprintf(out, SOURCE_CHANGE, ": it has %lld bytes now, and had %lld", (long long)now.st_size,
+                 (long long)source->identity.st_size);
+    return out;
 }
 
 void source_mark_changed(const struct source *source)

@@ -104,7 +104,12 @@ bool source_is_file(const struct source *source);
 enum { SOURCE_CHECK_MS = 10 };
 bool source_changed(const struct source *source);
 
-/* The same, and the kernel is asked in any case, or in none. */
+/* For a message about a change: ": it has 5 bytes now, and had 8", or nothing where it is as long as before. Returns
+ * `out`. */
+enum { SOURCE_CHANGE = 80 };
+const char *source_change(const struct source *source, char out[SOURCE_CHANGE]);
+
+/* As source_changed(), and the kernel is asked in any case, or in none. */
 bool source_verify(const struct source *source);
 bool source_known_changed(const struct source *source);
 

@@ -213,6 +213,14 @@ static struct below find_below(const struct input *input, struct arena *arena)
     return below;
 }
 
+static bool has_repository(const struct input *input)
+{
+    for (size_t i = 0; i < input->n_names; i++)
+        if (text_starts_with(input->names[i], "models--"))
+            return true;
+    return false;
+}
+
 /* Of a directory in which nothing is known by its name: what may help. */
 static void add_advice(const struct input *input, struct error *error)
 {
@@ -223,7 +231,9 @@ static void add_advice(const struct input *input, struct error *error)
     }
     struct arena *arena = arena_new();
     struct below below = find_below(input, arena);
-    if (below.models != NULL)
+    if (has_repository(input))
+        error_set(error, "%s; it is a hub cache: name a model in it as ORG/NAME", missing.message);
+    else if (below.models != NULL)
         error_set(error, "%s; name a directory in it: %s", missing.message, below.models);
     else if (below.unread != NULL)
         error_set(error, "%s; %s", missing.message, below.unread);

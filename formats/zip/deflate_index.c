@@ -81,7 +81,7 @@ static bool inflate_some(const struct archive *archive, const struct member *mem
             return false;
         status = inflate(stream, Z_NO_FLUSH);
         if (status == Z_BUF_ERROR && stream->avail_in == 0 && inflater->at == inflater->end)
-            return member_failed(archive, member, error, "its data are cut off");
+            return member_failed(archive, member, error, "its data are truncated");
         if (status != Z_OK && status != Z_STREAM_END && status != Z_BUF_ERROR)
             return member_failed(archive, member, error, stream->msg != NULL ? stream->msg : "its data are damaged");
     }

@@ -67,7 +67,8 @@ static bool find_end(const struct source *source, unsigned char record[END_BYTES
     free(tail);
     if (n_found == 0)
         return error_set(error,
-                         "%s: zip: no end record at the end of the file (cut off, or followed by something else)",
+                         "%s: zip: no end record at the end of the file (truncated, or followed by something else); an "
+                         "interrupted download?",
                          source_name(source));
     if (n_found > 1)
         return error_set(error, "%s: zip: %u end records end with the file", source_name(source), n_found);

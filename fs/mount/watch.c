@@ -154,8 +154,9 @@ static bool is_reported(const struct watch *watch, const struct source *source)
 static void report_change(const struct watch *watch, const struct watched_group *group, const struct source *source)
 {
     bool is_component = group->checkpoint != tree_checkpoint(watch->tree);
-    report("%s%s%s: changed since it was mounted; mount again", is_component ? group->checkpoint->model_name : "",
-           is_component ? "/" : "", source_name(source));
+    char change[SOURCE_CHANGE];
+    report("%s%s%s: changed since it was mounted%s; mount again", is_component ? group->checkpoint->model_name : "",
+           is_component ? "/" : "", source_name(source), source_change(source, change));
 }
 
 /* Whether there are sources that are known to have changed since this was last asked. */

@@ -261,6 +261,8 @@ END
     touch "$OUT/all/a/model.safetensors" "$OUT/all/b/x.gguf" "$OUT/all/c/README.md" "$OUT/exported/onnx/model.onnx"
     fails 1 "no checkpoint that wfs can read is in this directory; name a directory in it: a, b" "$WFS" ls "$OUT/all"
     fails 1 "in this directory; onnx/model.onnx is ONNX, which wfs does not read" "$WFS" ls "$OUT/exported"
+    mkdir -p "$OUT/hub/models--org--name"
+    fails 1 "in this directory; it is a hub cache: name a model in it as ORG/NAME" "$WFS" ls "$OUT/hub"
     fails 1 "in this directory; it is empty" "$WFS" ls "$OUT/nothing"
     echo '{}' >"$OUT/nothing/config.json"
     fails 1 "in this directory, just its config.json; 'hf download ORG/NAME'" "$WFS" ls "$OUT/nothing"

@@ -20,7 +20,7 @@ fails() {
     ! cat "$1" >/dev/null 2>&1
 }
 
-# Every file computed from the source fails, and goes on failing; said once.
+# Every file computed from the source fails, and goes on failing; said once, with the words of $1.
 has_changed() {
     local file
     for file in tensors/large/{raw,f32,q8_0,metadata.json} tensors/large/f32.npy model.gguf metadata.json; do
@@ -31,7 +31,7 @@ has_changed() {
     done
     ls -lR "$MNT" >/dev/null
     unmount "$MNT"
-    grep -qx "wfs: source.safetensors: changed since it was mounted; mount again" "$SERVER_LOG"
+    grep -qxE "wfs: source.safetensors: changed since it was mounted${1:-}; mount again" "$SERVER_LOG"
     [ "$(server_lines)" -eq 1 ]
 }
 
@@ -49,13 +49,15 @@ serve_copy() {
     truncate -s 30000001 "$SOURCE"
     await fails "$MNT/tensors/large/raw"
     cp "$BATS_FILE_TMPDIR/large.safetensors" "$SOURCE"
-    has_changed
+    has_changed "(: it has 30000001 bytes now, and had [0-9]+)?"
 }
 
 @test "a source that grows" {
     serve_copy
+    local size
+    size=$(stat -c %s "$SOURCE")
     echo more >>"$SOURCE"
-    has_changed
+    has_changed ": it has $((size + 5)) bytes now, and had $size"
 }
 
 @test "a source that is written to: EIO from all that is computed from it" {
@@ -168,7 +170,7 @@ END
     await fails "$MNT/params.json"
     cat "$MNT/tensors/model.norm.weight/raw" >/dev/null
     unmount "$MNT"
-    grep -qx "wfs: params.json: changed since it was mounted; mount again" "$SERVER_LOG"
+    grep -qxE "wfs: params.json: changed since it was mounted: it has [03] bytes now, and had [0-9]+; mount again" "$SERVER_LOG"
     [ "$(server_lines)" -eq 1 ]
 }
 

@@ -81,7 +81,7 @@ static void check_damaged(struct source *source, const struct zip_member *member
         {1, 0, 0, "x.pt: zip: member 'a/x' inflates to less than its 12595258 bytes"},
         {-1, 0, 0, "x.pt: zip: member 'a/x' inflates to more than its 12595256 bytes"},
         {0, 4, 0, "x.pt: zip: member 'a/x': bytes follow the end of its data"},
-        {0, -1, 0, "x.pt: zip: member 'a/x': its data are cut off"},
+        {0, -1, 0, "x.pt: zip: member 'a/x': its data are truncated"},
         {0, 0, 1, "x.pt: zip: member 'a/x': CRC error"},
     };
     for (size_t i = 0; i < sizeof damaged / sizeof *damaged; i++) {

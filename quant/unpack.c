@@ -527,9 +527,45 @@ const struct view *view_combine_one(struct arena *arena, const struct view *left
     return view_combine(arena, left, op, view_reshape(arena, right, 0, none), &all);
 }
 
+/* With a number. */
+
+struct numbered {
+    struct view view;
+    const struct view *left;
+    enum combination op;
+    float number;
+};
+
+static bool numbered_read(const struct view *view, uint64_t first, uint64_t count, void *out, struct error *error)
+{
+    const struct numbered *numbered = (const struct numbered *)view;
+    const struct combine_kernels *kernels = combine_kernels();
+    uint64_t most = view->scattered ? SCATTERED_ELEMENTS : CHUNK_ELEMENTS;
+    bool aligned = (uintptr_t)out % sizeof(float) == 0, good = true;
+    float *room = aligned ? NULL : memory_alloc((count < most ? count : most) * sizeof *room);
+    unsigned char *to = out;
+    for (uint64_t n; count > 0 && good; first += n, count -= n, to += n * sizeof *room) {
+        float *values = aligned ? (float *)(void *)to : room;
+        n = count < most ? count : most;
+        good = convert_read(numbered->left, encoding_of(&f32_dtype), first, n, values, error);
+        if (good)
+            kernels->with_one(numbered->op, values, n, numbered->number);
+        if (good && !aligned)
+            memcpy(to, values, n * sizeof *values);
+    }
+    free(room);
+    return good;
+}
+
+static const struct view_op numbered_op = {"combine with a number", numbered_read, NULL, NULL};
+
 const struct view *view_combine_number(struct arena *arena, const struct view *left, enum combination op, float number)
 {
-    const void *bytes = arena_copy(arena, &number, sizeof number);
-    const uint64_t none[1] = {0};
-    return view_combine_one(arena, left, op, view_literal(arena, &f32_dtype, 0, none, bytes));
+    struct numbered *numbered = arena_alloc(arena, sizeof *numbered);
+    view_init_shared(&numbered->view, &numbered_op, &f32_dtype, left->rank, left->shape);
+    numbered->left = left;
+    numbered->op = op;
+    numbered->number = number;
+    numbered->view.scattered = left->scattered;
+    return &numbered->view;
 }

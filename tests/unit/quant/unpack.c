@@ -252,6 +252,17 @@ static void test_numbers(void)
     for (unsigned i = 0; i < 15; i++)
         good &= divided[i] == a[i] / b[0] && less[i] == a[i] - 8;
     CHECK_NAMED(good, "one number for all");
+
+    enum { MANY = 40000 };
+    const uint64_t many[1] = {MANY};
+    const struct view *all = numbers(1, many), *doubled = view_combine_number(arena, all, MULTIPLY, 2);
+    float *values = (float *)(void *)read_all(all), *twice = (float *)(void *)read_all(doubled);
+    unsigned char *unaligned = arena_alloc(arena, MANY * sizeof *values + 1);
+    struct error error;
+    good = view_read(doubled, 0, MANY, unaligned + 1, &error) && memcmp(unaligned + 1, twice, sizeof(float[MANY])) == 0;
+    for (unsigned i = 0; i < MANY; i++)
+        good &= twice[i] == values[i] * 2;
+    CHECK_NAMED(good && ranges_agree(doubled, (unsigned char *)twice), "at any place, in pieces");
 }
 
 /* The fast kernels against the portable ones, for counts that leave a rest. */

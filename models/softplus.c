@@ -102,5 +102,7 @@ const struct elementwise softplus = {
     .forward_text = "log(1 + exp(x))",
     .backward_text = "log(exp(x) - 1)",
     .apply = apply,
-    .exactness = "as that of -exp(x)",
+    .exactness =
+        "BF16 comes back from 2^-14 to 80, once it is rounded; of values below 1 F32 is off by at most 1.2e-7, and "
+        "F16 by at most 9.8e-4",
 };

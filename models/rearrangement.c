@@ -3,6 +3,7 @@
 #include "base/checked.h"
 #include "formats/layout.h"
 #include "quant/convert.h"
+#include "quant/nvfp4_groups.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -50,6 +51,35 @@ const struct view *view_of_permuted_blocks(struct arena *arena, const struct vie
     view_init_shared(&permuted->view, &permuted_blocks_op, &f32_dtype, blocks->rank, permuted->decoded->shape);
     permuted->view.scattered = permuted->decoded->scattered;
     return &permuted->view;
+}
+
+/* Blocks with factors. */
+
+struct scaled_blocks {
+    struct view view;
+    const struct view *blocks, *values;
+};
+
+static bool scaled_read(const struct view *view, uint64_t first, uint64_t count, void *out, struct error *error)
+{
+    return view_read(((const struct scaled_blocks *)view)->blocks, first, count, out, error);
+}
+
+static const struct view_op scaled_blocks_op = {"scaled blocks", scaled_read, NULL, NULL};
+
+const struct view *view_of_scaled_blocks(struct arena *arena, const struct view *blocks, const struct view *values)
+{
+    struct scaled_blocks *scaled = arena_alloc(arena, sizeof *scaled);
+    view_init_shared(&scaled->view, &scaled_blocks_op, blocks->dtype, blocks->rank, blocks->shape);
+    scaled->view.scattered = blocks->scattered;
+    scaled->blocks = blocks;
+    scaled->values = values;
+    return &scaled->view;
+}
+
+static const struct view *values_of(const struct view *view)
+{
+    return view->op == &scaled_blocks_op ? ((const struct scaled_blocks *)view)->values : view;
 }
 
 /* Sizes. */
@@ -636,10 +666,11 @@ static void see_through(struct job *job, struct seen_through *seen)
 static bool convert_all(struct job *job, const struct view **converted)
 {
     for (unsigned i = 0; i < job->n_from; i++) {
-        const struct dtype *dtype = job->from[i]->dtype;
+        const struct view *values = values_of(job->from[i]);
+        const struct dtype *dtype = values->dtype;
         if (dtype_kernels(dtype).decode == NULL)
             return error_set(job->error, "%s cannot be rearranged as '%.200s'", dtype->name, job->rearrangement->text);
-        converted[i] = view_convert(job->arena, job->from[i], &f32_dtype);
+        converted[i] = view_convert(job->arena, values, &f32_dtype);
     }
     job->from = converted;
     return true;
@@ -651,6 +682,21 @@ static bool same_dtypes(const struct job *job)
         if (job->from[i]->dtype != job->from[0]->dtype)
             return false;
     return true;
+}
+
+/* Moves the groups of NVFP4 where blocks would be taken apart. */
+static bool move_groups(struct job *job, const struct view **to)
+{
+    const struct view *const *blocks = job->from;
+    if (job->n_from != 1 || strcmp(blocks[0]->dtype->name, "NVFP4") != 0)
+        return false;
+    const struct view *groups = view_nvfp4_groups(job->arena, blocks[0]);
+    job->from = &groups;
+    bool made = make_tensors(job, to);
+    for (unsigned i = 0; made && i < job->n_to; i++)
+        made = (to[i] = view_nvfp4_of_groups(job->arena, to[i])) != NULL;
+    job->from = blocks;
+    return made;
 }
 
 bool rearrangement_apply(struct arena *arena, const struct rearrangement *rearrangement, enum direction direction,
@@ -671,7 +717,9 @@ bool rearrangement_apply(struct arena *arena, const struct rearrangement *rearra
         return false;
     if (make_tensors(&job, to))
         return true;
-    return job.is_torn && convert_all(&job, converted) && make_tensors(&job, to);
+    if (!job.is_torn)
+        return false;
+    return move_groups(&job, to) || (convert_all(&job, converted) && make_tensors(&job, to));
 }
 
 bool rearrangement_size(const struct rearrangement *rearrangement, enum direction direction,

@@ -17,8 +17,8 @@
  * Sizes of names are given, or follow from the shapes. Names of one dimension that are not known are equal to each
  * other: (gate + up) are halves. A section that is on the other side alone has no elements where its size is not given.
  *
- * Views of blocks stay what they are where only whole blocks move, and are converted to F32 otherwise; so are tensors
- * of different dtypes that become one. */
+ * Views of blocks stay what they are where only whole blocks move (of NVFP4 its groups of 16), and are converted to F32
+ * otherwise; so are tensors of different dtypes that become one. */
 #pragma once
 
 #include "models/axes.h"
@@ -46,6 +46,10 @@ bool rearrangement_apply(struct arena *arena, const struct rearrangement *rearra
 /* Blocks seen in F32 with their axes in another order, which blocks themselves cannot take: axis i is axis order[i] of
  * `blocks`. Rearrangements see the blocks, so that one which puts the axes back moves whole blocks. */
 const struct view *view_of_permuted_blocks(struct arena *arena, const struct view *blocks, const unsigned *order);
+
+/* Blocks that a file has factors beside: `values` are what they stand for with these, for whoever has to take the
+ * blocks apart. */
+const struct view *view_of_scaled_blocks(struct arena *arena, const struct view *blocks, const struct view *values);
 
 /* The size of a name where tensors of these shapes are rearranged, in *ret_size. Fails as rearrangement_apply(), and
  * where the name is not on the side that is read from. */

@@ -10,6 +10,7 @@
 #include "models/packings/packed.h"
 
 #include "base/text.h"
+#include "models/rearrangement.h"
 
 #include <string.h>
 
@@ -145,7 +146,8 @@ static bool unpack(const struct packing_input *input, const struct tensor *key, 
         scaled = view_combine_one(arena, scales, is_divisor ? DIVIDE : MULTIPLY, all);
     unpacked->view =
         view_combine(arena, view_reinterpret(arena, bytes, dtype_by_name("F4")), MULTIPLY, scaled, &sharing);
-    unpacked->forms->blocks = make_blocks(arena, bytes, scales);
+    const struct view *blocks = make_blocks(arena, bytes, scales);
+    unpacked->forms->blocks = blocks == NULL ? NULL : view_of_scaled_blocks(arena, blocks, unpacked->view);
     unpacked->forms->factors[0] = factor_of(arena, all, is_divisor);
     unpacked->forms->factors[1] = factor_of(arena, inputs, is_divisor);
     unpacked->bits = 4;

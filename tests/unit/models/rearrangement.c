@@ -3,11 +3,13 @@
 #include "models/centered.h"
 #include "models/elementwise.h"
 #include "models/facts.h"
+#include "quant/convert.h"
 #include "tests/unit/check.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { MAX_VALUES = 32, MAX_TENSORS = 3, MAX_SIZES = 5 };
 
@@ -195,6 +197,37 @@ static void check_blocks(struct arena *arena)
 }
 
 /* A tensor of no elements is one on the other side, too. */
+/* The columns of two rows of NVFP4, 128 each, in 8 runs of `size` whose halves are interleaved: as NVFP4 where runs are
+ * groups of 16, as what the values are together with a factor of 4 otherwise. */
+static void check_nvfp4(struct arena *arena, uint64_t size, const char *expected_dtype)
+{
+    enum { ROWS = 2, COLUMNS = 128, BYTES = ROWS * COLUMNS / 64 * 36 };
+    static const uint64_t shape[2] = {ROWS, COLUMNS};
+    unsigned char blocks[BYTES];
+    float decoded[ROWS * COLUMNS], values[ROWS * COLUMNS], moved[ROWS * COLUMNS];
+    struct error error;
+    for (size_t i = 0; i < BYTES; i++)
+        blocks[i] = (unsigned char)(i * 37 + i / 36) & (i % 36 < 4 ? 0x3f : 0xff);
+    const struct view *nvfp4 = view_literal(arena, dtype_by_name("NVFP4"), 2, shape, blocks);
+    CHECK(view_read(view_convert(arena, nvfp4, &f32_dtype), 0, ROWS * COLUMNS, decoded, &error));
+    for (size_t i = 0; i < ROWS * COLUMNS; i++)
+        values[i] = decoded[i] * 4;
+    const struct view *from = view_of_scaled_blocks(arena, nvfp4, view_literal(arena, &f32_dtype, 2, shape, values));
+    const struct rearrangement *rearrangement = rearrangement_parse(arena, "c (half run d) -> c (run half d)", &error);
+    const struct axis_size sizes[] = {{"half", 2, 0, false}, {"d", size, 0, false}};
+    const struct axis_sizes known = {sizes, 2};
+    const struct view *to;
+    CHECK(rearrangement_apply(arena, rearrangement, FORWARD, &known, &from, &to, &error));
+    CHECK_TEXT(to->dtype->name, expected_dtype);
+    const float *expected = strcmp(expected_dtype, "NVFP4") == 0 ? decoded : values;
+    CHECK(view_read(view_convert(arena, to, &f32_dtype), 0, ROWS * COLUMNS, moved, &error));
+    for (uint64_t i = 0; i < ROWS * COLUMNS; i++) {
+        uint64_t runs = COLUMNS / size / 2, run = i % COLUMNS / size,
+                 source = i / COLUMNS * COLUMNS + (run % 2 * runs + run / 2) * size + i % size;
+        CHECK(moved[i] == expected[source]);
+    }
+}
+
 static void check_empty(struct arena *arena)
 {
     static const uint64_t shape[] = {0, 4};
@@ -300,6 +333,9 @@ int main(void)
     check_malformed(arena);
     check_misfits(arena);
     check_blocks(arena);
+    check_nvfp4(arena, 32, "NVFP4");
+    check_nvfp4(arena, 16, "NVFP4");
+    check_nvfp4(arena, 8, "F32");
     check_empty(arena);
     check_size(arena);
     check_elementwise(arena);

@@ -1,0 +1,12 @@
+/* NVFP4 in smaller pieces: 16 values and their scale, four of which are a block of 64.
+ *
+ * ggml writes the scales of a block before its values. Taken apart into groups, columns can be moved 16 at a time. */
+#pragma once
+
+#include "quant/view.h"
+
+/* Groups of 16 values, 9 bytes each, of a view of NVFP4; the shape stays. */
+const struct view *view_nvfp4_groups(struct arena *arena, const struct view *blocks);
+
+/* The way back. NULL where a row is not made of whole blocks. */
+const struct view *view_nvfp4_of_groups(struct arena *arena, const struct view *groups);

@@ -41,16 +41,29 @@ static bool emit_target_layers(struct draft *draft, struct error *error)
     return draft_list_target_layers(draft, own_value(draft, "target_layer_ids"), 1, error);
 }
 
+/* The layers that the class takes for those with a window, where none are named. */
+static bool mark_last(struct draft *draft, struct error *error)
+{
+    double first;
+    struct layers layers;
+    if (!draft_number(draft, "max_window_layers", 28, &first, error) || !layers_new(draft, &layers, error))
+        return false;
+    for (uint64_t i = 0; i < layers.n; i++)
+        layers.values[i] = (double)i >= first;
+    layers_set(draft, "attention.sliding_window_pattern", GGUF_BOOL, &layers);
+    return true;
+}
+
 static bool emit_window(struct draft *draft, struct error *error)
 {
     const struct hparams *hparams = draft->model->hparams;
     static const struct key_row row[] = {{"attention.sliding_window", GGUF_U32, IF_TRUE, "sliding_window"}, {0}};
-    const struct json *types = hparams_get(hparams, "layer_types");
     uint64_t window;
     if (!json_bool(hparams_get(hparams, "use_sliding_window"), false) ||
-        !json_u64(hparams_get(hparams, "sliding_window"), &window) || window == 0 || json_count(types) == 0)
+        !json_u64(hparams_get(hparams, "sliding_window"), &window) || window == 0)
         return true;
-    return draft_emit(draft, row, error) && emit_sliding_layers(draft, error);
+    bool is_listed = json_is(hparams_get(hparams, "layer_types"), JSON_ARRAY);
+    return draft_emit(draft, row, error) && (is_listed ? emit_sliding_layers(draft, error) : mark_last(draft, error));
 }
 
 static const struct key_row keys[] = {

@@ -1,0 +1,55 @@
+# Draft models: their GGUF has the tokenizer of the model that they draft for, which -o base= names.
+
+load lib
+
+setup_file() {
+    load lib
+    need_fuse
+    need_numpy
+    "$PYTHON" - "$BATS_FILE_TMPDIR" <<'EOF'
+import json, os, struct, sys
+def model(name, config, tensors):
+    path = os.path.join(sys.argv[1], name)
+    os.mkdir(path)
+    json.dump(config, open(path + "/config.json", "w"))
+    header, data = {}, b""
+    for tensor, (dtype, shape, raw) in tensors.items():
+        header[tensor] = {"dtype": dtype, "shape": shape, "data_offsets": [len(data), len(data) + len(raw)]}
+        data += raw
+    header = json.dumps(header).encode()
+    open(path + "/model.safetensors", "wb").write(struct.pack("<Q", len(header)) + header + data)
+sizes = {"hidden_size": 4, "intermediate_size": 4, "num_attention_heads": 2, "num_key_value_heads": 2,
+         "max_position_embeddings": 8, "rms_norm_eps": 1e-6, "vocab_size": 5}
+model("base", {"architectures": ["Qwen3ForCausalLM"], "model_type": "qwen3", "num_hidden_layers": 9, **sizes},
+      {"model.embed_tokens.weight": ("F32", [5, 4], bytes(80))})
+json.dump({"model": {"type": "BPE", "vocab": {"a": 0, "b": 1}, "merges": []}, "pre_tokenizer": {"type": "ByteLevel"}},
+          open(sys.argv[1] + "/base/tokenizer.json", "w"))
+model("draft", {"architectures": ["LlamaForCausalLMEagle3"], "num_hidden_layers": 1, "draft_vocab_size": 2, **sizes},
+      {"fc.weight": ("F32", [4, 12], bytes(192)), "d2t": ("I64", [2], struct.pack("<2q", 1, 3))})
+EOF
+}
+
+setup() {
+    BASE=$BATS_FILE_TMPDIR/base
+    DRAFT=$BATS_FILE_TMPDIR/draft
+    MNT=$BATS_TEST_TMPDIR/mnt
+}
+
+@test "a draft model: the tokenizer of its base, and the tokens of the base that its own stand for" {
+    serve -o "base=$BASE" "$DRAFT" "$MNT"
+    cmp "$MNT/model.gguf" <("$WFS" cat -o "base=$BASE" "$DRAFT" model.gguf)
+    "$WFS" info "$MNT/model.gguf" | grep -q '^tokenizer   BPE, 5 tokens'
+    [ "$(tail -c 32 "$MNT/model.gguf" | od -A n -t d8 | tr -s ' \n' ' ')" = " 1 4 0 0 " ]
+    unmount "$MNT"
+    server_is_quiet
+}
+
+@test "a draft model whose base nobody names: everything else, and why" {
+    "$WFS" cat "$DRAFT" model.safetensors | cmp - "$DRAFT/model.safetensors"
+    run "$WFS" cat "$DRAFT" model.gguf
+    [ "$status" -eq 1 ]
+    [[ "$output" == *"a draft model has the tokenizer of the model that it drafts for; -o base=DIR says where that is"* ]]
+    run "$WFS" ls -o "base=$BATS_TEST_TMPDIR/absent" "$DRAFT"
+    [ "$status" -eq 1 ]
+    [[ "$output" == *"option base: $BATS_TEST_TMPDIR/absent: No such file or directory" ]]
+}

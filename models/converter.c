@@ -57,7 +57,9 @@ static bool stays_f32(const struct gguf_model *model, const struct tensor *tenso
     if (model->family != NULL && model->family->matrices_alike)
         return false;
     if (!pattern_match("blk.{}.*", tensor->name, tensor->name_length, numbers))
-        return is_one_of(tensor->name, f32_names, COUNT(f32_names));
+        return is_one_of(tensor->name, f32_names, COUNT(f32_names)) ||
+               pattern_match("posnet.{}.norm1.weight", tensor->name, tensor->name_length, numbers) ||
+               pattern_match("posnet.{}.norm2.weight", tensor->name, tensor->name_length, numbers);
     const char *rest = strchr(tensor->name + strlen("blk."), '.');
     return (renumbered_from == 0 || numbers[0] < renumbered_from) &&
            is_one_of(rest, f32_names_in_layers, COUNT(f32_names_in_layers));

@@ -72,6 +72,7 @@ extern const struct family kimi_k3_family;
 extern const struct family kimi_linear_family;
 extern const struct family laguna_family;
 extern const struct family lfm2_family;
+extern const struct family lfm2_audio_family;
 extern const struct family lfm2moe_family;
 extern const struct family llada_family;
 extern const struct family llada_moe_family;
@@ -142,6 +143,7 @@ extern const struct family starcoder2_family;
 extern const struct family step35_family;
 extern const struct family t5_family;
 extern const struct family t5encoder_family;
+extern const struct family wavtokenizer_dec_family;
 extern const struct family xlm_roberta_family;
 extern const struct family xverse_family;
 
@@ -218,6 +220,7 @@ const struct family *const families[] = {
     &kimi_linear_family,
     &laguna_family,
     &lfm2_family,
+    &lfm2_audio_family,
     &lfm2moe_family,
     &llada_family,
     &llada_moe_family,
@@ -288,6 +291,7 @@ const struct family *const families[] = {
     &step35_family,
     &t5_family,
     &t5encoder_family,
+    &wavtokenizer_dec_family,
     &xlm_roberta_family,
     &xverse_family,
     NULL,

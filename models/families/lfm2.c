@@ -6,6 +6,7 @@
 #include <string.h>
 
 static const struct family_name names[] = {{"Lfm2ForCausalLM"}, {"LFM2ForCausalLM"}, {0}};
+static const struct family_name audio_names[] = {{"Lfm25AudioTokenizer"}, {0}};
 static const struct family_name moe_names[] = {{"Lfm2MoeForCausalLM"}, {0}};
 
 static const struct relation_row tensors[] = {
@@ -28,6 +29,8 @@ static const struct relation_row tensors[] = {
     {"model.layers.{}.self_attn.k_layernorm", "blk.{}.attn_k_norm"},
     {0},
 };
+
+static const struct relation_row audio_tensors[] = {{"dense_2_out", "dense_2"}, {0}};
 
 /* The layers with attention: named, or listed by their numbers in full_attn_idxs; all where neither is. */
 static void mark_attention(const struct draft *draft, struct layers *layers)
@@ -87,6 +90,12 @@ static const struct key_row keys[] = {
     {0},
 };
 
+static const struct key_row audio_keys[] = {
+    {"attention.sliding_window", GGUF_U32, REQUIRED, "sliding_window"},
+    {"embedding_length_out", GGUF_U32, REQUIRED, "output_size"},
+    {0},
+};
+
 static const struct key_row moe_family_keys[] = {
     {.emit = emit_kv_heads},
     {"expert_feed_forward_length", GGUF_U32, REQUIRED, "moe_intermediate_size"},
@@ -110,6 +119,17 @@ static const char *rename_tensor(struct arena *arena, const struct facts *facts,
         if (strstr(name, audio[i]) != NULL)
             return NULL;
     return text_starts_with(name, "lfm.") ? arena_printf(arena, "model.%s", name + 4) : name;
+}
+
+/* And of its tokenizer, which makes sound of tokens, what comes before and after the layers. */
+static const char *rename_of_audio(struct arena *arena, const struct facts *facts, enum direction direction,
+                                   const char *name)
+{
+    if (direction == FORWARD && (strcmp(name, "istft.window") == 0 || text_starts_with(name, "emb.emb")))
+        return NULL;
+    if (direction == FORWARD && text_starts_with(name, "lin."))
+        return arena_printf(arena, "dense_2_out%s", name + 3);
+    return rename_tensor(arena, facts, direction, name);
 }
 
 #define CONFIG_ROWS                                                                                                    \
@@ -160,4 +180,16 @@ const struct family lfm2moe_family = {
     .keys = {base_keys, moe_family_keys},
     .vocabs = {&bpe_vocab},
     .rename = rename_tensor,
+};
+
+const struct family lfm2_audio_family = {
+    .name = "lfm2-audio",
+    .architecture = "lfm2",
+    .summary = "the audio tokenizer of LFM 2.5",
+    .hf = audio_names,
+    .tensors = {audio_tensors, tensors, decoder_tensors},
+    .keys = {base_keys, keys, audio_keys},
+    .vocabs = {&no_vocab},
+    .tokenizer_model = "none",
+    .rename = rename_of_audio,
 };

@@ -29,5 +29,6 @@ const struct vocab *const vocabs[] = {
     &mistral_spm_vocab,
     &xverse_vocab,
     &plamo_vocab,
+    &no_vocab,
     NULL,
 };

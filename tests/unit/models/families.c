@@ -106,6 +106,14 @@ static bool is_whole(const char *name)
         "indexer.",
         "nextn.eh_proj",
         "_projection",
+        "time_mix_",
+        "channel_mix_receptance",
+        "channel_mix_lerp",
+        "posnet.",
+        "convnext.",
+        "dense_2",
+        "attn_output.scale",
+        "ffn_down.scale",
         "ffn_latent_",
         "hc_",
         "compressor_",
@@ -127,7 +135,7 @@ static bool is_whole(const char *name)
         if (strstr(name, parts[i]) != NULL)
             return true;
     return strcmp(name, "blk.{}.proj") == 0 || strcmp(name, "blk.{}.attn_kv") == 0 || strcmp(name, "fc") == 0 ||
-           strcmp(name, "conf_proj") == 0;
+           strcmp(name, "conf_proj") == 0 || strcmp(name, "conv1d") == 0;
 }
 
 /* The axes that ranks divide are axes of the row, and each of its tensors has one of them. */

@@ -143,6 +143,7 @@ extern const struct family starcoder2_family;
 extern const struct family step35_family;
 extern const struct family t5_family;
 extern const struct family t5encoder_family;
+extern const struct family talkie_family;
 extern const struct family wavtokenizer_dec_family;
 extern const struct family xlm_roberta_family;
 extern const struct family xverse_family;
@@ -291,6 +292,7 @@ const struct family *const families[] = {
     &step35_family,
     &t5_family,
     &t5encoder_family,
+    &talkie_family,
     &wavtokenizer_dec_family,
     &xlm_roberta_family,
     &xverse_family,

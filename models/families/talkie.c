@@ -1,0 +1,116 @@
+/* Talkie: heads that turn the other way around, and gains in the place of norms. conversion/talkie.py. */
+#include "base/text.h"
+#include "models/families/family.h"
+#include "quant/convert.h"
+
+#include <float.h>
+
+static const struct family_name names[] = {{"TalkieForCausalLM"}, {0}};
+
+static const struct elementwise opposite_rope;
+
+#define BLOCK "model.blocks.{}."
+
+static const struct relation_row tensors[] = {
+    {"model.embed", "token_embd", .parallel = "row"},
+    {"lm_head.weight", "output.weight", .parallel = "row"},
+    {BLOCK "attn.attn_query", "blk.{}.attn_q", "(head d) ...", "head", &opposite_rope},
+    {BLOCK "attn.attn_key", "blk.{}.attn_k", "(kv_head d) ...", "kv_head", &opposite_rope},
+    {BLOCK "attn.attn_value", "blk.{}.attn_v", "(kv_head d) ...", "kv_head"},
+    {BLOCK "attn.attn_resid", "blk.{}.attn_output", .parallel = "column"},
+    {BLOCK "attn.head_gain.head_g", "blk.{}.attn_q_norm.weight", "h -> h 1"},
+    {BLOCK "attn_gain.a_g", "blk.{}.attn_output.scale"},
+    {BLOCK "mlp.mlp_gate", "blk.{}.ffn_gate", .parallel = "row"},
+    {BLOCK "mlp.mlp_linear", "blk.{}.ffn_up", .parallel = "row"},
+    {BLOCK "mlp.mlp_resid", "blk.{}.ffn_down", .parallel = "column"},
+    {BLOCK "mlp_gain.a_g", "blk.{}.ffn_down.scale"},
+    {BLOCK "embed_skip.a_g", "blk.{}.layer_output_scale.weight"},
+    {"lm_head_gain.w_g", NULL},
+    {0},
+};
+
+static void negate(float *values, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        values[i] = -values[i];
+}
+
+/* The second half of each head is negated, which is its own inverse. */
+static const struct view *turn(struct arena *arena, const struct facts *facts, enum direction direction,
+                               const struct view *view)
+{
+    uint64_t d = facts != NULL ? facts_get(facts, "d") : 0;
+    (void)direction;
+    if (d < 2 || view->rank != 2 || view->shape[0] % d != 0)
+        return view;
+    const struct dtype *dtype = view->dtype == &f16_dtype ? &f16_dtype : &f32_dtype;
+    const uint64_t shape[] = {view->shape[0] / d, d, view->shape[1]};
+    const struct view *heads = view_reshape(arena, view_convert(arena, view, dtype), 3, shape);
+    const struct view *halves[] = {view_slice(arena, heads, 1, 0, d / 2, 1),
+                                   view_slice(arena, heads, 1, d / 2, d - d / 2, 1)};
+    halves[1] = view_map(arena, halves[1], dtype, negate);
+    return view_reshape(arena, view_concatenate(arena, halves, 2, 1), 2, view->shape);
+}
+
+static const struct elementwise opposite_rope = {
+    .forward_text = "the second half of each head negated",
+    .backward_text = "the same",
+    .apply = turn,
+    .exactness = "exact",
+};
+
+static void add_facts(struct facts *facts, const struct hparams *hparams)
+{
+    uint64_t head_dim;
+    if (json_u64(hparams_get(hparams, "head_dim"), &head_dim))
+        facts_set(facts, "d", head_dim);
+}
+
+static bool check_head_dim(struct draft *draft, struct error *error)
+{
+    return facts_get(&draft->facts, "d") != 0 || error_set(error, "config.json: head_dim is missing, or not a size");
+}
+
+/* Parameters that are no module's are called so without a suffix. */
+static const char *rename_tensor(struct arena *arena, const struct facts *facts, enum direction direction,
+                                 const char *name)
+{
+    (void)facts;
+    bool is_bare = direction == FORWARD && (text_ends_with(name, "lm_head") || text_ends_with(name, ".embed"));
+    return is_bare ? arena_printf(arena, "%s.weight", name) : name;
+}
+
+/* The gain of the output is a key. */
+static bool add_gain(struct draft *draft, struct error *error)
+{
+    static const char name[] = "lm_head_gain.w_g";
+    struct arena *arena = draft->model->arena;
+    const struct tensor *tensor = tensor_set_find_text(draft->model->checkpoint->tensors, name);
+    float gain;
+    if (tensor == NULL)
+        return true;
+    if (tensor->refusal != NULL || dtype_kernels(tensor->dtype).decode == NULL || tensor_elements(tensor) != 1)
+        return error_set(error, "tensor '%s' is not one number", name);
+    if (!view_read(view_convert(arena, tensor_view(tensor, arena), &f32_dtype), 0, 1, &gain, error))
+        return false;
+    gguf_set_f32(&draft->model->kvs, draft_key(draft, "logit_scale"), gain);
+    return true;
+}
+
+static const struct key_row keys[] = {
+    {"attention.layer_norm_rms_epsilon", GGUF_F32, ALWAYS, .value = FLT_EPSILON},
+    {0},
+};
+
+const struct family talkie_family = {
+    .name = "talkie",
+    .summary = "Talkie",
+    .hf = names,
+    .tensors = {tensors},
+    .keys = {base_keys, keys},
+    .vocabs = {&bpe_vocab},
+    .add_facts = add_facts,
+    .adjust = check_head_dim,
+    .add_extras = add_gain,
+    .rename = rename_tensor,
+};

@@ -51,6 +51,7 @@ static const struct {
     {"merges.txt", NULL, false},
     {"spiece.model", NULL, false},
     {"*.tiktoken", NULL, false},
+    {"rwkv_vocab_*.txt", NULL, false},
     {"chat_template.*", NULL, false},
     {"*.jinja", "additional_chat_templates", false},
     {"README.md", NULL, false},

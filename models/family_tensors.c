@@ -171,6 +171,19 @@ void draft_add_tensor(struct draft *draft, const char *name, const struct view *
     tensor_set_add_view(model->tensors, name, view);
 }
 
+void draft_insert_tensor(struct draft *draft, size_t place, const char *name, const struct view *view)
+{
+    draft_add_tensor(draft, name, view, NULL);
+    struct tensor *tensors = draft->model->tensors->tensors;
+    const struct dtype **forced = draft->model->forced;
+    size_t last = draft->model->tensors->n_tensors - 1;
+    struct tensor added = tensors[last];
+    memmove(&tensors[place + 1], &tensors[place], (last - place) * sizeof added);
+    memmove(&forced[place + 1], &forced[place], (last - place) * sizeof *forced);
+    tensors[place] = added;
+    forced[place] = NULL;
+}
+
 struct relating {
     struct draft *draft;
     const struct factors *factors;

@@ -5,6 +5,7 @@
 extern const struct family afmoe_family;
 extern const struct family apertus_family;
 extern const struct family arcee_family;
+extern const struct family arwkv7_family;
 extern const struct family baichuan_family;
 extern const struct family bailingmoe_family;
 extern const struct family bailingmoe2_family;
@@ -133,6 +134,7 @@ extern const struct family rnd1_family;
 extern const struct family roberta_family;
 extern const struct family sarvam_family;
 extern const struct family rugpt3xl_family;
+extern const struct family rwkv7_family;
 extern const struct family seed_oss_family;
 extern const struct family smallthinker_family;
 extern const struct family smollm3_family;
@@ -154,6 +156,7 @@ const struct family *const families[] = {
     &afmoe_family,
     &apertus_family,
     &arcee_family,
+    &arwkv7_family,
     &baichuan_family,
     &bailingmoe_family,
     &bailingmoe2_family,
@@ -282,6 +285,7 @@ const struct family *const families[] = {
     &roberta_family,
     &sarvam_family,
     &rugpt3xl_family,
+    &rwkv7_family,
     &seed_oss_family,
     &smallthinker_family,
     &smollm3_family,

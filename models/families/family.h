@@ -146,6 +146,9 @@ struct draft {
 /* For hooks: one more tensor. `name` and `view` live in the model's arena. */
 void draft_add_tensor(struct draft *draft, const char *name, const struct view *view, const struct dtype *forced);
 
+/* The same before tensor `place`. */
+void draft_insert_tensor(struct draft *draft, size_t place, const char *name, const struct view *view);
+
 /* For family.arrange: puts the tensors of these names, patterns up to a NULL, before all others: layer by layer, and in
  * each in the order of the names. */
 void draft_put_first(struct draft *draft, const char *const *names);

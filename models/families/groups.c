@@ -23,7 +23,7 @@ const struct family_group family_groups[] = {
     {"Nemotron, of NVIDIA", {"nemotron", "deci"}},
     {"Command, Aya, of Cohere", {"command", "cohere"}},
     {"OLMo, of Ai2", {"olmo"}},
-    {"Mamba, Jamba, LFM, Falcon", {"mamba", "jamba", "lfm", "falcon"}},
+    {"Mamba, RWKV, Jamba, LFM, Falcon", {"mamba", "rwkv", "arwkv", "jamba", "lfm", "falcon"}},
     {"Diffusion models", {"dream", "llada", "rnd1"}},
     {"Draft models, which take -o base=DIR", {"eagle3", "dflash"}},
     {"Encoders",

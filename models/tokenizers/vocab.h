@@ -67,6 +67,7 @@ extern const struct vocab hunyuan_vocab;       /* "gpt2" with the ids of Hunyuan
 extern const struct vocab hunyuan_ranks_vocab; /* the same from the ranks of hy.tiktoken */
 extern const struct vocab hunyuan_moe_ranks_vocab;
 extern const struct vocab solar_vocab; /* the same of Solar Open */
+extern const struct vocab rwkv_vocab;  /* "rwkv", from rwkv_vocab_v20230424.txt */
 extern const struct vocab no_vocab;    /* "none" */
 
 /* A special token by its kind: "eot". */

@@ -26,6 +26,7 @@ static const char *const names[] = {
     "tokenizer.model",
     "tiktoken.model",
     "hy.tiktoken",
+    "rwkv_vocab_v20230424.txt",
     "chat_template.json",
     "README.md",
     "model.safetensors.index.json",

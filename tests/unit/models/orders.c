@@ -336,6 +336,7 @@ int main(void)
     write_file(folder, "generation_config.json", generation, strlen(generation));
     write_file(folder, "tokenizer_config.json", "{}", 2);
     write_file(folder, "tokenizer.jsonl", lines, sizeof lines - 1);
+    write_file(folder, "rwkv_vocab_v20230424.txt", "1 'a' 1\n", 8);
     for (size_t i = 0; i < sizeof orders / sizeof *orders; i++)
         check_order(folder, &orders[i]);
     snprintf(command, sizeof command, "rm -r %s", folder);

@@ -53,8 +53,10 @@ static const struct axis_size sizes[] = {
     {"h", 2},           {"w", 3},
     {"q", 3},           {"v", 3},
     {"y", 2},           {"x", 3},
-    {"weight", 3},      {"bias", 3},
-    {"mean", 3},        {"var", 3},
+    {"r", 3},           {"a", 3},
+    {"g", 3},           {"weight", 3},
+    {"bias", 3},        {"mean", 3},
+    {"var", 3},
 };
 
 static uint64_t size_of(const struct trial *trial, const char *name)

@@ -134,6 +134,8 @@ extern const struct family rnd1_family;
 extern const struct family roberta_family;
 extern const struct family sarvam_family;
 extern const struct family rugpt3xl_family;
+extern const struct family rwkv6_family;
+extern const struct family rwkv6qwen2_family;
 extern const struct family rwkv7_family;
 extern const struct family seed_oss_family;
 extern const struct family smallthinker_family;
@@ -285,6 +287,8 @@ const struct family *const families[] = {
     &roberta_family,
     &sarvam_family,
     &rugpt3xl_family,
+    &rwkv6_family,
+    &rwkv6qwen2_family,
     &rwkv7_family,
     &seed_oss_family,
     &smallthinker_family,

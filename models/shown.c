@@ -60,6 +60,23 @@ static void place_weight(struct showing *showing, const struct unpacked *unpacke
     }
 }
 
+uint64_t shown_parameters(const struct checkpoint *checkpoint)
+{
+    const struct unpacked_weights *found = &packings_of(checkpoint)->found;
+    uint64_t n_parameters = 0;
+    for (size_t i = 0; i < checkpoint->tensors->n_tensors; i++)
+        n_parameters += tensor_elements(&checkpoint->tensors->tensors[i]);
+    for (size_t i = 0; i < found->n_weights; i++) {
+        const struct unpacked *weight = &found->weights[i];
+        if (weight->view == NULL)
+            continue;
+        n_parameters += weight->view->n_elements;
+        for (unsigned j = 0; j < weight->n_parts; j++)
+            n_parameters -= tensor_elements(weight->parts[j]);
+    }
+    return n_parameters;
+}
+
 struct shown shown_of(const struct checkpoint *checkpoint, struct arena *arena)
 {
     const struct unpacked_weights *found = &packings_of(checkpoint)->found;

@@ -30,6 +30,9 @@ struct shown shown_of(const struct checkpoint *checkpoint, struct arena *arena);
 bool shown_renamed(const struct checkpoint *checkpoint, enum shown_names names, struct arena *arena,
                    struct shown *ret_shown, struct error *error);
 
+/* How many parameters a checkpoint has: packed weights count as what they stand for, without their scales. */
+uint64_t shown_parameters(const struct checkpoint *checkpoint);
+
 size_t shown_count(const struct shown *shown);
 
 /* One of them: of the set where it is as stored, else a tensor that is made in `room`. */

@@ -18,7 +18,7 @@ static const char *class_of(const struct component *component, const struct prof
 static void append_weights(struct buffer *text, const struct profile *profile)
 {
     char number[NUMBER_TEXT], size[SIZE_TEXT];
-    buffer_printf(text, ", %s parameters in %" PRIu64 " tensor%s, %s", number_text(profile->all.n_elements, number),
+    buffer_printf(text, ", %s parameters in %" PRIu64 " tensor%s, %s", number_text(profile->n_parameters, number),
                   profile->all.n_tensors, profile->all.n_tensors == 1 ? "" : "s",
                   size_text(profile->all.n_bytes, size));
     if (profile->n_dtypes > 0)

@@ -71,7 +71,7 @@ static void put_model(struct json_writer *writer, const struct profile *profile)
     put_known(writer, "context_length", profile->context_length);
     json_break_line(writer);
     json_put_number(writer, "tensors", profile->all.n_tensors);
-    json_put_number(writer, "parameters", profile->all.n_elements);
+    json_put_number(writer, "parameters", profile->n_parameters);
     json_put_number(writer, "bytes", profile->all.n_bytes);
 }
 

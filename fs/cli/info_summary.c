@@ -132,7 +132,7 @@ static void print_weights(const struct page *page, const struct profile *profile
 {
     char number[NUMBER_TEXT], size[SIZE_TEXT];
     struct buffer text = {0};
-    buffer_printf(&text, "%s parameters in %" PRIu64 " tensor%s, %s", number_text(profile->all.n_elements, number),
+    buffer_printf(&text, "%s parameters in %" PRIu64 " tensor%s, %s", number_text(profile->n_parameters, number),
                   profile->all.n_tensors, profile->all.n_tensors == 1 ? "" : "s",
                   size_text(profile->all.n_bytes, size));
     for (size_t i = 0; i < profile->n_dtypes && i < SHOWN_DTYPES; i++) {

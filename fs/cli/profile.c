@@ -6,6 +6,7 @@
 #include "models/mix.h"
 #include "models/model.h"
 #include "models/projectors/projector.h"
+#include "models/shown.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -187,6 +188,7 @@ void profile_gather(struct profile *profile, const struct checkpoint *checkpoint
     if (checkpoint->n_sources == 0)
         return;
     sum_up(profile, checkpoint->tensors);
+    profile->n_parameters = shown_parameters(checkpoint);
     if (adapter_is_source(checkpoint)) {
         profile->adapter = adapter_summary(checkpoint, arena);
         return;

@@ -27,6 +27,7 @@ struct profile {
     struct dtype_total tower;                             /* the tensors of that part, of whatever type */
     struct dtype_total all, by_dtype[PROFILE_MAX_DTYPES]; /* the latter by bytes, the most first */
     size_t n_dtypes;
+    uint64_t n_parameters; /* all.n_elements, packed weights as what they stand for */
 };
 
 /* Texts live in the arena, or as long as the checkpoint. Makes the GGUF model, and what it notes. */

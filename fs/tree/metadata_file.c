@@ -31,15 +31,14 @@ static void put_metadata(const struct checkpoint *checkpoint, struct json_writer
 
 static void put_totals(const struct checkpoint *checkpoint, struct json_writer *writer)
 {
-    uint64_t parameters = 0, bytes = 0;
+    uint64_t bytes = 0;
     const struct tensor_set *set = checkpoint->tensors;
     for (size_t i = 0; i < set->n_tensors; i++) {
         const struct tensor *tensor = &set->tensors[i];
-        parameters += tensor_elements(tensor);
         bytes += dtype_bytes(tensor->dtype, tensor_elements(tensor));
     }
     json_break_line(writer);
-    json_put_number(writer, "parameters", parameters);
+    json_put_number(writer, "parameters", shown_parameters(checkpoint));
     json_put_number(writer, "bytes", bytes);
 }
 

@@ -73,29 +73,31 @@ static void test_packed(void)
         size_t n_data;
         const char *expected;
         const char *note;
+        uint64_t n_parameters;
     } rows[] = {
-        {A "," Z, 8, "a U8 [4], z U8 [4]", NULL},
+        {A "," Z, 8, "a U8 [4], z U8 [4]", NULL, 8},
         /* called as a part: in its place */
-        {A "," FP8 "," Z, 20, "a U8 [4], w F32 [2 4] from scaled over F8_E4M3, w_scale_inv F32 [1 1], z U8 [4]", NULL},
+        {A "," FP8 "," Z, 20, "a U8 [4], w F32 [2 4] from scaled over F8_E4M3, w_scale_inv F32 [1 1], z U8 [4]", NULL,
+         16},
         {A "," MISFIT "," Z, 20, "a U8 [4], w F32 [0] from scaled over F8_E4M3 refused, w_scale_inv U8 [2 2], z U8 [4]",
-         NULL},
+         NULL, 20},
         /* of a new name: after all others */
         {A "," MXFP4 "," Z, 42, "a U8 [4], n_blocks U8 [2 1 16], n_scales U8 [2 1], z U8 [4], n F32 [32 2] from mxfp4",
-         NULL},
-        {A "," BROKEN "," Z, 12, "a U8 [4], n.qweight I32 [1], z U8 [4], n.weight F32 [0] from gptq refused", NULL},
+         NULL, 72},
+        {A "," BROKEN "," Z, 12, "a U8 [4], n.qweight I32 [1], z U8 [4], n.weight F32 [0] from gptq refused", NULL, 9},
         /* there besides: as it is */
         {A "," TENSOR("n", "U8", "4", 4, 8) "," MXFP4, 42,
          "a U8 [4], n U8 [4], n_blocks U8 [2 1 16], n_scales U8 [2 1]",
-         "tensor 'n_blocks' (mxfp4) unpacks to 'n', which is there itself: tensors/ has that one"},
+         "tensor 'n_blocks' (mxfp4) unpacks to 'n', which is there itself: tensors/ has that one", 72},
         {A "," FP8 "," BLOCKS "," Z, 54,
          "a U8 [4], w F32 [2 4] from scaled over F8_E4M3, w_blocks U8 [2 1 16], w_scale_inv F32 [1 1], "
          "w_scales U8 [2 1], z U8 [4]",
-         "tensor 'w_blocks' (mxfp4) unpacks to 'w', which is there itself: tensors/ has that one"},
+         "tensor 'w_blocks' (mxfp4) unpacks to 'w', which is there itself: tensors/ has that one", 50},
         /* two of one name */
         {A "," BROKEN "," TWIN "," Z, 18,
          "a U8 [4], n.qweight I32 [1], n.weight_packed I32 [1], n.weight_scale F16 [1], z U8 [4], "
          "n.weight F32 [0] from gptq refused",
-         NULL},
+         NULL, 11},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char text[1024];
@@ -104,6 +106,7 @@ static void test_packed(void)
         struct shown shown = shown_of(checkpoint, arena);
         CHECK_TEXT(describe(&shown, text), rows[i].expected);
         CHECK(checkpoint_notes(checkpoint) == (rows[i].note != NULL));
+        CHECK_NAMED(shown_parameters(checkpoint) == rows[i].n_parameters, "parameters");
         if (checkpoint_notes(checkpoint) > 0)
             CHECK_TEXT(checkpoint_note_text(checkpoint, 0), rows[i].note);
         shown_close(&shown);

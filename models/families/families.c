@@ -15,6 +15,7 @@ extern const struct family bitnet_family;
 extern const struct family bloom_family;
 extern const struct family chatglm_family;
 extern const struct family codeshell_family;
+extern const struct family cogvlm_family;
 extern const struct family cohere2_family;
 extern const struct family cohere2moe_family;
 extern const struct family command_r_family;
@@ -122,6 +123,7 @@ extern const struct family qwen_family;
 extern const struct family qwen2_family;
 extern const struct family qwen2moe_family;
 extern const struct family qwen2vl_family;
+extern const struct family fast_dvlm_family;
 extern const struct family qwen3_family;
 extern const struct family qwen35_family;
 extern const struct family qwen35moe_family;
@@ -168,6 +170,7 @@ const struct family *const families[] = {
     &bloom_family,
     &chatglm_family,
     &codeshell_family,
+    &cogvlm_family,
     &cohere2_family,
     &cohere2moe_family,
     &command_r_family,
@@ -275,6 +278,7 @@ const struct family *const families[] = {
     &qwen2_family,
     &qwen2moe_family,
     &qwen2vl_family,
+    &fast_dvlm_family,
     &qwen3_family,
     &qwen35_family,
     &qwen35moe_family,

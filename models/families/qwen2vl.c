@@ -1,4 +1,4 @@
-/* Qwen2-VL, Qwen2.5-VL and Qwen2.5-Omni: their text halves. conversion/qwenvl.py. */
+/* Qwen2-VL, Qwen2.5-VL, Qwen2.5-Omni and Fast-dVLM: their text halves. conversion/qwenvl.py. */
 #include "models/families/qwen.h"
 
 static const struct family_name names[] = {{"Qwen2VLForConditionalGeneration"},
@@ -18,4 +18,37 @@ const struct family qwen2vl_family = {
     .keys = {base_keys},
     .vocabs = {&spm_vocab, &bpe_vocab},
     .dropped_prefixes = dropped_prefixes,
+};
+
+static const struct family_name fast_names[] = {{"Fast_dVLMForConditionalGeneration"}, {0}};
+
+/* The size that is said of the whole, not of its text part. */
+static bool compute_block_size(const struct draft *draft, double *ret_value, struct error *error)
+{
+    const struct json *size = json_get(hparams_raw(draft->model->hparams), "bd_size");
+    uint64_t whole = 32;
+    if (size != NULL && !json_u64(size, &whole))
+        return error_set(error, "config.json: bd_size is not a whole number");
+    *ret_value = (double)whole;
+    return true;
+}
+
+static const struct key_row fast_keys[] = {
+    {".tokenizer.ggml.mask_token_id", GGUF_U32, ALWAYS, .value = 151665},
+    {".fast_dvlm.diffusion", GGUF_BOOL, ALWAYS, .value = 1},
+    {".fast_dvlm.block_size", GGUF_U32, .compute = compute_block_size},
+    {".fast_dvlm.sub_block_size", GGUF_U32, OR_DEFAULT, "bd_size", 8},
+    {".fast_dvlm.confidence_threshold", GGUF_F32, ALWAYS, .value = 0.9},
+    {".fast_dvlm.token_shift", GGUF_U32, ALWAYS, .value = 1},
+    {0},
+};
+
+const struct family fast_dvlm_family = {
+    .name = "fast-dvlm",
+    .architecture = "qwen2vl",
+    .summary = "Fast-dVLM: the text half",
+    .hf = fast_names,
+    .tensors = {decoder_tensors},
+    .keys = {base_keys, fast_keys},
+    .vocabs = {&spm_vocab, &bpe_vocab},
 };

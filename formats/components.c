@@ -5,7 +5,10 @@
 
 #include <string.h>
 
-static const char pipeline_list[] = "model_index.json", modules_list[] = "modules.json";
+static const char pipeline_list[] = "model_index.json", modules_list[] = "modules.json", config[] = "config.json";
+
+/* Of a model that hears: what makes tokens of sound, a model of its own that no list names. */
+static const char codec_folder[] = "audio_tokenizer";
 
 enum { MAX_MODULES = 64 }; /* entries of a list that are looked at: a model has ten */
 
@@ -132,20 +135,38 @@ static struct json_document *read_list(const struct finding *finding, const char
     return list;
 }
 
-struct components *components_find(struct checkpoint *checkpoint, const struct input *input)
+static void find_listed(struct finding *finding, const char *name)
 {
-    const char *name = input_has(input, pipeline_list) ? pipeline_list : modules_list;
-    struct component items[COMPONENTS_MAX];
-    struct finding finding = {checkpoint, input, items, 0};
-    if (input->file != NULL || !input_has(input, name))
-        return NULL;
-    struct json_document *list = read_list(&finding, name);
+    struct json_document *list = read_list(finding, name);
     const struct json *root = list != NULL ? json_root(list) : NULL;
     if (name == pipeline_list)
-        find_in_pipeline(&finding, root);
+        find_in_pipeline(finding, root);
     else
-        find_modules(&finding, root);
+        find_modules(finding, root);
     json_free(list);
+}
+
+/* The file that says of what the directory is made; NULL: it is made of one. */
+static const char *list_of(const struct input *input)
+{
+    if (input->file != NULL)
+        return NULL;
+    if (input_has(input, pipeline_list) || input_has(input, modules_list))
+        return input_has(input, pipeline_list) ? pipeline_list : modules_list;
+    return input_has(input, config) && input_has(input, codec_folder) ? config : NULL;
+}
+
+struct components *components_find(struct checkpoint *checkpoint, const struct input *input)
+{
+    const char *name = list_of(input);
+    struct component items[COMPONENTS_MAX];
+    struct finding finding = {checkpoint, input, items, 0};
+    if (name == NULL)
+        return NULL;
+    if (name == config)
+        take(&finding, codec_folder, NULL);
+    else
+        find_listed(&finding, name);
     if (finding.count == 0)
         return NULL;
     struct components *components = arena_alloc(checkpoint->arena, sizeof *components);
@@ -159,7 +180,7 @@ struct components *components_find(struct checkpoint *checkpoint, const struct i
     for (size_t i = 0; i < input->n_names; i++)
         if (is_weights(input->names[i]) && location_kind(input->location, input->names[i]) == LOCATION_FILE)
             components->alone = false;
-    return components;
+    return name == config && components->alone ? NULL : components;
 }
 
 bool components_hold(const struct components *components, const char *path)

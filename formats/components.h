@@ -1,8 +1,9 @@
 /* Components: the checkpoints that a directory is made of, a folder each.
  *
  * The root of a diffusers pipeline tells in model_index.json what its folders are for, and a sentence-transformers
- * model in modules.json which folders its layers are in. A component is a folder with weights in it, of a pipeline any,
- * otherwise one that is named; no link to one, and nothing further down. It is what its folder would be if that
+ * model in modules.json which folders its layers are in; a model that hears may have what makes tokens of sound in
+ * audio_tokenizer. A component is a folder with weights in it, of a pipeline any, otherwise one that is named; no link
+ * to one, and nothing further down. It is what its folder would be if that
  * had been named, and is opened when somebody wants it. A component has no components. */
 #pragma once
 

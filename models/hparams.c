@@ -498,6 +498,18 @@ bool hparams_has_tower(const struct hparams *text, const struct tower_config *co
     return find_tower(text->raw, configs->vision) != NULL || find_tower(text->raw, configs->audio) != NULL;
 }
 
+static bool add_file_part(struct hparams *hparams, const struct checkpoint *checkpoint, const char *name,
+                          struct error *error)
+{
+    struct hparams *audio = hparams->parts[AUDIO] = hparams_new(NULL);
+    if (!document_open(checkpoint, name, &audio->files[0], error))
+        return false;
+    audio->raw = document_root(audio->files[0]);
+    if (!json_is(audio->raw, JSON_OBJECT))
+        return error_set(error, "%s is missing, or not an object", name);
+    return add_config(audio, audio->raw, NULL, error);
+}
+
 static bool add_parts(struct hparams *hparams, const struct checkpoint *checkpoint, const struct tower_config *configs,
                       struct error *error)
 {
@@ -510,6 +522,8 @@ static bool add_parts(struct hparams *hparams, const struct checkpoint *checkpoi
         return error_set(error, "there is no %s", configs->vision != NULL ? configs->vision : configs->audio);
     hparams->parts[OUTER] = hparams_new(raw);
     if (!add_config(hparams->parts[OUTER], raw, class, error))
+        return false;
+    if (configs->audio_file != NULL && !add_file_part(hparams, checkpoint, configs->audio_file, error))
         return false;
     if (audio != NULL) {
         hparams->parts[AUDIO] = hparams_new(raw);

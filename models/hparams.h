@@ -25,6 +25,7 @@ void hparams_free(struct hparams *hparams); /* NULL is allowed */
  * counts ("whisper_config|audio_config"); NULL for what it has not. */
 struct tower_config {
     const char *vision, *audio;
+    const char *audio_file; /* a side file that is the description itself, in the place of `audio`; NULL: none */
 };
 
 /* The same configuration as the converter's classes for projectors see it: the keys of the part that sees, or else of

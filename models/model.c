@@ -36,6 +36,7 @@ void gguf_model_free(struct gguf_model *model)
     hparams_free(model->hparams);
     gguf_kvs_free(&model->kvs);
     free(model->forced);
+    checkpoint_close(model->part);
     arena_free(model->arena);
     free(model);
 }

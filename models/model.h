@@ -17,6 +17,7 @@ struct quantize_outline; /* quantize.h */
 struct gguf_model {
     struct arena *arena;
     const struct checkpoint *checkpoint;
+    struct checkpoint *part;     /* a component that it has tensors of besides, closed with it; NULL: none */
     const struct family *family; /* the family, or NULL for a plain container */
     struct hparams *hparams;     /* NULL where there is no config.json */
 

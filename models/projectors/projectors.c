@@ -26,6 +26,7 @@ extern const struct family lfm2vl_projector;
 extern const struct family lighton_ocr_projector;
 extern const struct family llama4_projector;
 extern const struct family meralion_projector;
+extern const struct family mimo_projector;
 extern const struct family minicpmv_projector;
 extern const struct family minimax_m3_projector;
 extern const struct family mistral_vision_projector;
@@ -74,6 +75,7 @@ const struct family *const projectors[] = {
     &lighton_ocr_projector,
     &llama4_projector,
     &meralion_projector,
+    &mimo_projector,
     &minicpmv_projector,
     &minimax_m3_projector,
     &mistral_vision_projector,

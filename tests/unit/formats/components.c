@@ -159,6 +159,26 @@ static void modules(void)
     checkpoint_close(checkpoint);
 }
 
+/* What makes tokens of sound is one, which no list names, of a model that has weights itself. */
+static void codec(void)
+{
+    struct error error = {""};
+    files_write_text("t/config.json", "{}");
+    files_write_text("t/audio_tokenizer/config.json", "{}");
+    write_weights("t/model.safetensors");
+    write_weights("t/audio_tokenizer/model.safetensors");
+    write_weights("t/other/model.safetensors");
+    struct checkpoint *checkpoint = checkpoint_open("t", &(struct open_options){0}, &error);
+    if (!CHECK(checkpoint != NULL))
+        return;
+    CHECK_TEXT(checkpoint->format, "huggingface");
+    CHECK_TEXT(names(checkpoint), "audio_tokenizer:");
+    CHECK(checkpoint_side_file(checkpoint, "audio_tokenizer/config.json") != NULL);
+    checkpoint_close(checkpoint);
+    files_must(remove("t/model.safetensors") == 0, "t/model.safetensors");
+    CHECK(checkpoint_open("t", &with_components, &error) == NULL);
+}
+
 static void many(void)
 {
     struct error error = {""};
@@ -181,6 +201,7 @@ int main(void)
     opened_later();
     unreadable_list();
     modules();
+    codec();
     many();
     files_remove();
     return check_done();

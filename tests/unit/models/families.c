@@ -41,7 +41,7 @@ static bool is_well_formed(const char *pattern)
         if (!isalnum((unsigned char)*at) && strchr("._{}", *at) == NULL)
             return false;
     return pattern_count(pattern) <= 2 && *pattern != '\0' && (end == NULL || end[1] == '\0') &&
-           (pattern_count(pattern) == 0 || (pattern_number_name(pattern, 0, &length) != NULL && length == 0));
+           (pattern_count(pattern) < 2 || (pattern_number_name(pattern, 0, &length) != NULL && length == 0));
 }
 
 static void check_entry(struct arena *arena, const struct relation_entry *entry)

@@ -56,7 +56,7 @@ static const struct axis_size sizes[] = {
     {"r", 3},           {"a", 3},
     {"g", 3},           {"weight", 3},
     {"bias", 3},        {"mean", 3},
-    {"var", 3},
+    {"var", 3},         {"book", 2},
 };
 
 static uint64_t size_of(const struct trial *trial, const char *name)
@@ -104,7 +104,7 @@ static void set_facts(struct trial *trial)
                                         "key_dim", "value_dim",   "gate_dim", "added",      "added_per_layer",
                                         "last",    "rest",        "inner",    "states",     "pair",
                                         "d",       "state_group", "state",    "mamba_head", "y",
-                                        "x",       "empty"};
+                                        "x",       "empty",       "book"};
     trial->facts = (struct facts){.n_layers = N_LAYERS};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         facts_set(&trial->facts, known[i], size_of(trial, known[i]));
@@ -207,7 +207,11 @@ static void add_tensor(struct trial *trial, const struct relation_entry *entry, 
     float *values = arena_array(trial->arena, n_elements + 1, sizeof *values);
     for (uint64_t i = 0; i < n_elements; i++)
         values[i] = next_value(trial);
-    const char *name = pattern_fill(trial->arena, relation_bare_name(entry->names[FORWARD][which]), numbers, suffix);
+    const char *pattern = relation_bare_name(entry->names[FORWARD][which]);
+    size_t length;
+    if (pattern_number_name(pattern, 0, &length) != NULL && length > 0)
+        numbers[0] = member;
+    const char *name = pattern_fill(trial->arena, pattern, numbers, suffix);
     tensor_set_add_view(trial->here, name, view_literal(trial->arena, &f32_dtype, rank, shape, values));
 }
 

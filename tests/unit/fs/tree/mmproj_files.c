@@ -15,6 +15,7 @@
  * .weight of that shape and a .bias of its rows, a '+' after a shape for values above 0. All are BF16. */
 struct tower_case {
     const char *name, *config, *preprocessor, *processor, *tokenizer, *tensors; /* files may be NULL */
+    const char *codec, *codec_tensors;                                          /* of audio_tokenizer/, likewise */
     const char *as_stored, *f16, *q8_0;                                         /* NULL: not compared */
     const char *note; /* a part of one; NULL: nothing in particular */
 };
@@ -70,7 +71,7 @@ static void add_tensors(struct file *file, const char *name, const char *suffix,
     }
 }
 
-static void write_tensors(const char *lines)
+static void write_tensors(const char *path, const char *lines)
 {
     struct file file = {.state = 1};
     buffer_append_zeros(&file.header, 8);
@@ -89,7 +90,7 @@ static void write_tensors(const char *lines)
     for (size_t length = file.header.length - 8, i = 0; i < 8; i++)
         file.header.bytes[i] = (unsigned char)(length >> 8 * i);
     buffer_append(&file.header, file.data.bytes, file.data.length);
-    files_write("Model/model.safetensors", file.header.bytes, file.header.length);
+    files_write(path, file.header.bytes, file.header.length);
     buffer_free(&file.header);
     buffer_free(&file.data);
 }
@@ -131,7 +132,12 @@ static void check_tower(const struct tower_case *tower)
     write_or_remove("Model/preprocessor_config.json", tower->preprocessor);
     write_or_remove("Model/processor_config.json", tower->processor);
     write_or_remove("Model/tokenizer_config.json", tower->tokenizer);
-    write_tensors(tower->tensors);
+    write_tensors("Model/model.safetensors", tower->tensors);
+    write_or_remove("Model/audio_tokenizer/config.json", tower->codec);
+    remove("Model/audio_tokenizer/model.safetensors");
+    if (tower->codec_tensors != NULL)
+        write_tensors("Model/audio_tokenizer/model.safetensors", tower->codec_tensors);
+    rmdir("Model/audio_tokenizer");
     struct checkpoint *checkpoint = checkpoint_open("Model", &(struct open_options){0}, &error);
     struct tree *tree = checkpoint == NULL ? NULL : tree_new(checkpoint, &content_options, &error);
     if (CHECK_NAMED(tree != NULL, tower->name)) {

@@ -3,6 +3,7 @@
 #include "fs/cli/progress.h"
 #include "fs/cli/quantization_html.h"
 #include "fs/cli/terminal.h"
+#include "models/adapter.h"
 #include "models/families/groups.h"
 #include "models/projectors/projector.h"
 
@@ -158,6 +159,9 @@ static bool print_html(const struct gguf_model *model, const struct quantization
 bool print_quantizations(const struct checkpoint *checkpoint, const struct quantize_options *options,
                          const struct quantization_page *page, struct error *error)
 {
+    if (adapter_is_source(checkpoint))
+        return error_set(error, "%s: a LoRA adapter, and adapters are not quantized; -o lora= merges it with its base",
+                         checkpoint->path);
     struct gguf_model *model = gguf_model_new(checkpoint, error);
     if (model == NULL)
         return false;

@@ -202,8 +202,13 @@ static int unknown_command(const char *name)
 }
 
 /* `wfs help [COMMAND]` */
-static int help(const char *name)
+static int help(int argc, char **argv)
 {
+    const char *name = argc > 2 ? argv[2] : NULL;
+    if (argc > 3) {
+        report("help: extra operand '%s'; usage: wfs help [COMMAND]", argv[3]);
+        return EXIT_MISUSE;
+    }
     const struct command *command = name != NULL ? command_find(name) : NULL;
     if (name != NULL && command == NULL)
         return unknown_command(name);
@@ -232,7 +237,7 @@ int main(int argc, char **argv)
         return finish_output(EXIT_SUCCESS);
     }
     if (strcmp(argv[1], "help") == 0)
-        return help(argv[2]);
+        return help(argc, argv);
     const struct command *command = command_find(argv[1]);
     if (command == NULL)
         return unknown_command(argv[1]);

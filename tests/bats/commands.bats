@@ -170,6 +170,7 @@ tensors/u8
     fails 1 "there is no 'gguf/split': -o split=SIZE|N" "$WFS" cat "$llama" gguf/split/model-00001-of-00002.gguf
     fails 1 "there is no 'adapter.gguf': the source is not a LoRA adapter" "$WFS" cat "$llama" adapter.gguf
     fails 2 "unknown command 'muont'; did you mean 'mount'?" "$WFS" muont
+    fails 2 "help: extra operand 'ls'" "$WFS" help cat ls
     fails 2 "unknown flag --hlp; try 'wfs --help'" "$WFS" --hlp
     fails 2 "info: no value belongs to --json=x; try" "$WFS" info --json=x "$llama"
     fails 2 "option layout: there is no layout 'vlm' (known: antigravity, trtllm, vllm); did you mean 'vllm'?" \

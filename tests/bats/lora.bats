@@ -32,6 +32,8 @@ setup() {
     run "$WFS" cat "$ADAPTER" adapter.gguf
     [ "$status" -eq 1 ]
     [[ "$output" == *"the model that it is of is not known, -o base=DIR says where it is: nobody/tiny: there is no $HF_HUB_CACHE/models--nobody--tiny in the hub cache; 'hf download nobody/tiny' fetches it" ]]
+    run -1 "$WFS" info --quantization "$ADAPTER"
+    [[ $output == *": a LoRA adapter, and adapters are not quantized; -o lora= merges it with its base" ]]
     "$WFS" info "$ADAPTER" | grep -qx 'adapter     LoRA of 4 weights of nobody/tiny, rank 2, alpha 8'
     [ "$("$WFS" info --json "$ADAPTER" | jq -r .adapter)" = 'LoRA of 4 weights of nobody/tiny, rank 2, alpha 8' ]
 }

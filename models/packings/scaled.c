@@ -178,7 +178,7 @@ static bool unpack(const struct packing_input *input, const struct tensor *key, 
     if (weight->rank == 0 || weight->n_elements == 0)
         return error_set(error, "it has no rows");
     if (scale->dtype->kind == DTYPE_INTEGER &&
-        (weight->rank < 2 || scale->shape[scale->rank - 1] * 32 != weight->shape[weight->rank - 1]))
+        (weight->rank < 2 || scale->rank == 0 || scale->shape[scale->rank - 1] * 32 != weight->shape[weight->rank - 1]))
         return packed_misfit(&packed, suffix, scale, "where exponents are of 32 columns each");
     if (scale->dtype->kind == DTYPE_INTEGER)
         scale = view_reinterpret(arena, scale, dtype_by_name("F8_E8M0"));

@@ -1,5 +1,5 @@
 /* Packings against numpy: tests/data/packed/NAME holds one packed weight each (make_packed.py), and the values that it
- * has. Then what does not fit: one line each, and no weight. */
+ * has. Then what does not fit: one line each, and no weight, whatever a part is. */
 #include "formats/checkpoint.h"
 #include "models/packings/packing.h"
 #include "quant/convert.h"
@@ -105,6 +105,87 @@ static void check_folder(const char *folder, const char *name)
     free(expected);
 }
 
+/* Parts of other shapes and types: every weight has values that can be read, or is refused with a reason. */
+
+static const struct odd_shape {
+    unsigned rank;
+    uint64_t sizes[5];
+} odd_shapes[] = {{0, {0}},          {1, {0}},
+                  {1, {1}},          {1, {2}},
+                  {1, {16}},         {1, {33}},
+                  {2, {0, 0}},       {2, {0, 16}},
+                  {2, {16, 0}},      {2, {1, 1}},
+                  {2, {1, 16}},      {2, {16, 1}},
+                  {2, {3, 5}},       {2, {64, 32}},
+                  {3, {1, 1, 1}},    {3, {2, 0, 8}},
+                  {3, {2, 8, 16}},   {3, {8, 16, 2}},
+                  {4, {1, 1, 1, 1}}, {4, {2, 2, 2, 16}},
+                  {1, {4096}},       {5, {1, 2, 1, 2, 16}}};
+static const char *const odd_dtypes[] = {NULL, "U8", "I8", "I16", "I32", "I64", "F16", "F32", "F8_E4M3", "F8_E8M0"};
+
+/* Bytes 0, 85, 170, 255, 84 ... */
+static const struct view *counted(struct arena *arena, const struct dtype *dtype, const struct odd_shape *shape)
+{
+    uint64_t n_bytes = dtype->block_bytes;
+    for (unsigned i = 0; i < shape->rank; i++)
+        n_bytes *= shape->sizes[i];
+    unsigned char *bytes = arena_alloc(arena, n_bytes + 1);
+    for (size_t i = 0; i < n_bytes; i++)
+        bytes[i] = (unsigned char)(85 * i);
+    return view_literal(arena, dtype, shape->rank, shape->sizes, bytes);
+}
+
+static bool is_read_or_refused(const struct unpacked *weight)
+{
+    struct error error;
+    if (weight->refusal != NULL)
+        return weight->view == NULL && *weight->refusal != '\0' && weight->name != NULL;
+    if (weight->view == NULL)
+        return false;
+    const struct view *view = weight->view;
+    float *values = malloc((view->n_elements + 1) * sizeof *values);
+    bool is_read = convert_read(view, encoding_of(&f32_dtype), 0, view->n_units, values, &error);
+    free(values);
+    return is_read || error.message[0] != '\0';
+}
+
+/* The checkpoint with one tensor replaced. */
+static bool try_part(const struct found *found, size_t which, const struct odd_shape *shape, const char *dtype_name)
+{
+    struct arena *arena = arena_new();
+    struct tensor_set *set = tensor_set_new(arena);
+    struct error error;
+    bool good = true;
+    for (size_t i = 0; i < found->checkpoint->tensors->n_tensors; i++) {
+        const struct tensor *tensor = &found->checkpoint->tensors->tensors[i];
+        if (i == which)
+            tensor_set_add_view(set, tensor->name,
+                                counted(arena, dtype_name != NULL ? dtype_by_name(dtype_name) : tensor->dtype, shape));
+        else
+            tensor_set_add(set, tensor);
+    }
+    tensor_set_seal(set, &error);
+    const struct packing_config *config = &found->config;
+    const struct packing_input input = {arena, set, config->quantization, config->method, config->dtype};
+    struct unpacked_weights weights = packings_find(&input);
+    for (size_t i = 0; i < weights.n_weights; i++)
+        good = is_read_or_refused(&weights.weights[i]) && good;
+    arena_free(arena);
+    return good;
+}
+
+static void try_parts(const char *folder, const char *name)
+{
+    struct found found;
+    bool good = find(folder, &found);
+    for (size_t i = 0; good && i < found.checkpoint->tensors->n_tensors; i++)
+        for (size_t j = 0; j < sizeof odd_shapes / sizeof *odd_shapes; j++)
+            for (size_t k = 0; k < sizeof odd_dtypes / sizeof *odd_dtypes; k++)
+                good = try_part(&found, i, &odd_shapes[j], odd_dtypes[k]) && good;
+    CHECK_NAMED(good, name);
+    forget(&found);
+}
+
 static void test_values(const char *data)
 {
     char path[1024];
@@ -115,8 +196,10 @@ static void test_values(const char *data)
     for (int i = 0; i < n_entries; i++) {
         char folder[2048];
         snprintf(folder, sizeof folder, "%s/packed/%s", data, entries[i]->d_name);
-        if (entries[i]->d_name[0] != '.')
+        if (entries[i]->d_name[0] != '.') {
             check_folder(folder, entries[i]->d_name);
+            try_parts(folder, entries[i]->d_name);
+        }
         free(entries[i]);
     }
     free(entries);

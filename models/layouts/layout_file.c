@@ -110,6 +110,15 @@ static bool check_members(const struct reading *reading, const struct json *obje
     return true;
 }
 
+static bool read_flag(const struct reading *reading, const struct json *object, const char *place, const char *key,
+                      bool *ret_flag)
+{
+    const struct json *value = json_get(object, key);
+    *ret_flag = json_bool(value, false);
+    return value == NULL || json_is(value, JSON_TRUE) || json_is(value, JSON_FALSE) ||
+           fail_at(reading, place, key, "not true or false");
+}
+
 /* {expression} in a template. */
 static bool check_template(const struct reading *reading, const char *text, const char *place, const char *key)
 {
@@ -188,10 +197,8 @@ static bool read_row_values(const struct reading *reading, const struct json *ob
         row->map = strcmp(map, plus_one.forward_text) == 0 ? &plus_one : &minus_exp;
     row->constant = json_get(object, "constant");
     row->keys = json_get(object, "keys");
-    const struct json *optional = json_get(object, "optional");
-    row->optional = json_bool(optional, false);
-    if (optional != NULL && !json_is(optional, JSON_TRUE) && !json_is(optional, JSON_FALSE))
-        return fail_at(reading, row->place, "optional", "not true or false");
+    if (!read_flag(reading, object, row->place, "optional", &row->optional))
+        return false;
     if (row->constant != NULL && !is_constant(row->constant))
         return fail_at(reading, row->place, "constant", "neither a number nor some numbers");
     return check_keys(reading, row->keys);
@@ -277,15 +284,17 @@ static bool add_row(const struct reading *reading, const struct json *object, co
                     struct layout_block *block)
 {
     struct layout_row row = {0};
-    const struct json *each = json_first(json_get(object, "each"));
+    const struct json *choices = json_get(object, "each"), *each = json_first(choices);
     const char *const *texts;
     unsigned count;
     if (!read_row(reading, object, place, &row))
         return false;
-    if (each == NULL) {
+    if (choices == NULL) {
         block->rows[block->n_rows++] = row;
         return true;
     }
+    if (!json_is(choices, JSON_OBJECT) || json_count(choices) != 1)
+        return fail_at(reading, place, "each", "not an object of one name and its texts");
     if (!read_texts(reading, each, place, "each", &texts, &count))
         return false;
     for (unsigned i = 0; i < count; i++)
@@ -394,10 +403,25 @@ static bool read_refusals(const struct reading *reading, const struct json *root
     return true;
 }
 
+/* {"when": ..., "set": {...}} */
+static bool check_sections(const struct reading *reading, const struct layout_document *document, const char *place)
+{
+    static const char *const known[] = {"when", "set", NULL};
+    size_t number = 0;
+    for (const struct json *section = json_first(document->members); section != NULL; section = json_next(section)) {
+        const char *own = arena_printf(reading->arena, "%s.members[%zu]", place, number++), *when;
+        if (!check_members(reading, section, own, known) ||
+            !read_expression(reading, json_get(section, "when"), own, "when", &when))
+            return false;
+        if (json_get(section, "set") != NULL && !json_is(json_get(section, "set"), JSON_OBJECT))
+            return fail_at(reading, own, "set", "not an object");
+    }
+    return true;
+}
+
 static bool read_documents(const struct reading *reading, const struct json *root, struct layout_file *file)
 {
-    static const char *const known[] = {"name", "when", "of", "members", NULL}, *const section[] = {"when", "set",
-                                                                                                    NULL};
+    static const char *const known[] = {"name", "when", "of", "members", NULL};
     const struct json *documents = json_get(root, "documents");
     file->documents = arena_array(reading->arena, json_count(documents) + 1, sizeof *file->documents);
     for (const struct json *element = json_first(documents); element != NULL; element = json_next(element)) {
@@ -411,9 +435,8 @@ static bool read_documents(const struct reading *reading, const struct json *roo
             return false;
         if (document->name == NULL || strchr(document->name, '/') != NULL || !json_is(document->members, JSON_ARRAY))
             return fail_at(reading, place, "", "\"name\" or \"members\" is missing");
-        for (const struct json *part = json_first(document->members); part != NULL; part = json_next(part))
-            if (!check_members(reading, part, place, section))
-                return false;
+        if (!check_sections(reading, document, place))
+            return false;
     }
     return true;
 }
@@ -454,16 +477,26 @@ static bool read_root(const struct reading *reading, const struct json *root, st
 {
     static const char *const known[] = {"about", "parameters", "let",   "axes",       "refuse",  "documents", "files",
                                         "keys",  "family",     "dtype", "side_files", "tensors", NULL};
+    static const struct {
+        const char *key;
+        enum json_type type;
+        const char *reason;
+    } containers[] = {
+        {"parameters", JSON_OBJECT, "not an object"}, {"let", JSON_OBJECT, "not an object"},
+        {"axes", JSON_OBJECT, "not an object"},       {"refuse", JSON_ARRAY, "not an array"},
+        {"documents", JSON_ARRAY, "not an array"},
+    };
     if (!check_members(reading, root, "", known))
         return false;
     file->parameters = json_get(root, "parameters");
     file->keys = json_get(root, "keys");
-    file->side_files = json_bool(json_get(root, "side_files"), false);
-    const char *const objects[] = {"parameters", "let", "axes"};
-    for (size_t i = 0; i < sizeof objects / sizeof *objects; i++)
-        if (json_get(root, objects[i]) != NULL && !json_is(json_get(root, objects[i]), JSON_OBJECT))
-            return fail_at(reading, "", objects[i], "not an object");
-    return check_keys(reading, file->keys) && read_family(reading, root, file) &&
+    for (size_t i = 0; i < sizeof containers / sizeof *containers; i++) {
+        const struct json *container = json_get(root, containers[i].key);
+        if (container != NULL && !json_is(container, containers[i].type))
+            return fail_at(reading, "", containers[i].key, containers[i].reason);
+    }
+    return read_flag(reading, root, "", "side_files", &file->side_files) && check_keys(reading, file->keys) &&
+           read_family(reading, root, file) &&
            read_texts(reading, json_get(root, "dtype"), "", "dtype", &file->dtypes, &file->n_dtypes) &&
            read_files(reading, root, file) && read_lets(reading, root, file) && read_axes(reading, root, file) &&
            read_refusals(reading, root, file) && read_documents(reading, root, file) &&

@@ -110,6 +110,12 @@ static bool put_sections(const struct writing *writing, const struct sections *s
     return true;
 }
 
+/* Which may also be spelled as a number; NULL where there is none. */
+static const char *expression_of(const struct json *value)
+{
+    return json_is(value, JSON_NUMBER) ? json_number_text(value) : json_string(value, NULL);
+}
+
 bool layout_json_document(const struct layout_document *document, struct scope *scope,
                           const struct checkpoint *checkpoint, struct buffer *out, struct error *error)
 {
@@ -125,7 +131,7 @@ bool layout_json_document(const struct layout_document *document, struct scope *
     bool is_good = true;
     for (const struct json *part = json_first(document->members); is_good && part != NULL; part = json_next(part)) {
         bool holds;
-        is_good = scope_holds(scope, json_string(json_get(part, "when"), NULL), &holds, error);
+        is_good = scope_holds(scope, expression_of(json_get(part, "when")), &holds, error);
         if (is_good && holds && sections.n_objects == sizeof sections.objects / sizeof *sections.objects)
             is_good = error_set(error, "more than 63 sections");
         if (is_good && holds)

@@ -31,6 +31,18 @@ struct config_draft {
     size_t n_lines;
 };
 
+/* Whether there is one of the keys that tell a family. */
+static bool has_one_of(const struct gguf_kvs *kvs, const char *architecture, const char *keys, struct arena *arena)
+{
+    bool has = false;
+    for (const char *key = keys; key != NULL && *key != '\0' && !has; key += strspn(key, "|")) {
+        size_t length = strcspn(key, "|");
+        has = gguf_kvs_find(kvs, arena_printf(arena, "%s.%.*s", architecture, (int)length, key)) != NULL;
+        key += length;
+    }
+    return has;
+}
+
 const struct family *family_of_keys(const struct gguf_kvs *kvs)
 {
     struct arena *arena = arena_new();
@@ -42,10 +54,8 @@ const struct family *family_of_keys(const struct gguf_kvs *kvs)
     for (const struct family *const *family = families; *family != NULL && architecture != NULL; family++) {
         const char *wanted = (*family)->tokenizer_model;
         bool fits = strcmp(family_architecture(*family), architecture) == 0;
-        const char *key =
-            (*family)->told_by != NULL ? arena_printf(arena, "%s.%s", architecture, (*family)->told_by) : "";
-        bool is_told =
-            (wanted != NULL && tokenizer != NULL && strcmp(wanted, tokenizer) == 0) || gguf_kvs_find(kvs, key) != NULL;
+        bool is_told = (wanted != NULL && tokenizer != NULL && strcmp(wanted, tokenizer) == 0) ||
+                       has_one_of(kvs, architecture, (*family)->told_by, arena);
         fits = fits && ((*family)->told_by == NULL || is_told);
         if (fits && (found == NULL || is_told || (found->forms == NULL && (*family)->forms != NULL)))
             found = *family;

@@ -1,6 +1,7 @@
 #include "fs/cli/command.h"
 
 #include "base/report.h"
+#include "models/dense.h"
 #include "models/target.h"
 
 #include <errno.h>
@@ -45,6 +46,8 @@ struct checkpoint *command_open_checkpoint(const char *source, const struct opti
         checkpoint = NULL;
         error_prefix(error, "option lora");
     }
+    if (checkpoint != NULL)
+        dense_open(checkpoint);
     if (checkpoint != NULL && !target_open(checkpoint, options->content.base, error)) {
         checkpoint_close(checkpoint);
         checkpoint = NULL;

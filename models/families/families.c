@@ -74,6 +74,7 @@ extern const struct family kimi_k3_family;
 extern const struct family kimi_linear_family;
 extern const struct family laguna_family;
 extern const struct family lfm2_family;
+extern const struct family lfm2_embed_family;
 extern const struct family lfm2_audio_family;
 extern const struct family lfm2moe_family;
 extern const struct family llada_family;
@@ -229,6 +230,7 @@ const struct family *const families[] = {
     &kimi_linear_family,
     &laguna_family,
     &lfm2_family,
+    &lfm2_embed_family,
     &lfm2_audio_family,
     &lfm2moe_family,
     &llada_family,

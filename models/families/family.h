@@ -86,11 +86,13 @@ struct family {
     const char *const *dropped_parts;    /* taken out of names wherever they are */
 
     /* The classes of transformers that the way back writes, up to one without an architecture; NULL: it cannot. Of
-     * families that share an architecture, which one it is: tokenizer.ggml.model, or by a key of the architecture. */
+     * families that share an architecture, which one it is: tokenizer.ggml.model, or by keys of the architecture,
+     * "a|b". */
     const struct config_form *forms;
     const char *tokenizer_model, *told_by;
 
     bool matrices_alike;       /* also those that otherwise stay F32, such as routers, have the output's type */
+    const char *dense_folder;  /* of the dense layer after the model, "1_Dense" (models/dense.h); NULL: none */
     bool drafts;               /* its tokenizer is that of the model that it drafts for (models/target.h) */
     bool keeps_mxfp4;          /* packed MXFP4 is written as it is, where the converter reads it of no other family */
     const struct tower *tower; /* NULL: it is a text model */

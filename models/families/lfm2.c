@@ -1,5 +1,6 @@
 /* LFM 2 and 2.5, dense and with experts: short convolutions, and attention in some layers. conversion/lfm2.py. */
 #include "base/text.h"
+#include "models/dense.h"
 #include "models/families/layers.h"
 
 #include <math.h>
@@ -7,6 +8,7 @@
 
 static const struct family_name names[] = {{"Lfm2ForCausalLM"}, {"LFM2ForCausalLM"}, {0}};
 static const struct family_name audio_names[] = {{"Lfm25AudioTokenizer"}, {0}};
+static const struct family_name embed_names[] = {{"Lfm2Model", "model."}, {"Lfm2BidirectionalModel", "model."}, {0}};
 static const struct family_name moe_names[] = {{"Lfm2MoeForCausalLM"}, {0}};
 
 static const struct relation_row tensors[] = {
@@ -95,6 +97,29 @@ static const struct key_row audio_keys[] = {
     {"embedding_length_out", GGUF_U32, REQUIRED, "output_size"},
     {0},
 };
+
+static bool emit_causal(struct draft *draft, struct error *error)
+{
+    (void)error;
+    if (strcmp(draft->hf->name, "Lfm2BidirectionalModel") == 0)
+        gguf_set_bool(&draft->model->kvs, draft_key(draft, "attention.causal"), false);
+    return true;
+}
+
+static const struct key_row embed_keys[] = {{.emit = emit_causal}, {.emit = emit_pooling_type}, {0}};
+
+static const char dense_folder[] = "1_Dense";
+
+static bool add_dense(struct draft *draft, struct error *error)
+{
+    struct gguf_model *model = draft->model;
+    const struct tensor *dense = dense_find(model->checkpoint, dense_folder, error);
+    if (dense == NULL)
+        return error->message[0] == '\0';
+    gguf_set_u32(&model->kvs, draft_key(draft, "embedding_length_out"), (uint32_t)dense->shape[0]);
+    draft_add_tensor(draft, "dense_2.weight", tensor_view(dense, model->arena), NULL);
+    return true;
+}
 
 static const struct key_row moe_family_keys[] = {
     {.emit = emit_kv_heads},
@@ -192,4 +217,18 @@ const struct family lfm2_audio_family = {
     .vocabs = {&no_vocab},
     .tokenizer_model = "none",
     .rename = rename_of_audio,
+};
+
+const struct family lfm2_embed_family = {
+    .name = "lfm2-embed",
+    .architecture = "lfm2",
+    .summary = "LFM 2 that embeds: LFM2-ColBERT",
+    .hf = embed_names,
+    .tensors = {tensors, decoder_tensors},
+    .keys = {base_keys, keys, embed_keys},
+    .vocabs = {&bpe_vocab},
+    .told_by = "embedding_length_out|attention.causal|pooling_type",
+    .dense_folder = dense_folder,
+    .add_extras = add_dense,
+    .rename = rename_tensor,
 };

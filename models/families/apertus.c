@@ -28,6 +28,8 @@ static const struct parameter {
     {"xielu.eps", "model.layers.{}.mlp.act_fn.eps"},
 };
 
+enum { N_PARAMETERS = sizeof parameters / sizeof *parameters };
+
 static bool read_number(struct arena *arena, const struct tensor *tensor, float *ret_value, struct error *error)
 {
     if (tensor->refusal != NULL || dtype_kernels(tensor->dtype).decode == NULL || tensor->dtype->block_elements != 1)
@@ -66,11 +68,32 @@ static bool set_parameter(struct draft *draft, const struct parameter *parameter
     return true;
 }
 
+/* The place of the last tensor of a parameter. */
+static size_t last_of(const struct tensor_set *set, const struct parameter *parameter)
+{
+    uint64_t numbers[PATTERN_NUMBERS];
+    for (size_t i = set->n_tensors; i > 0; i--)
+        if (pattern_match(parameter->tensor, set->tensors[i - 1].name, set->tensors[i - 1].name_length, numbers))
+            return i;
+    return 0;
+}
+
+/* The converter sets each key when it has read the last of its numbers. */
 static bool add_extras(struct draft *draft, struct error *error)
 {
-    for (size_t i = 0; i < sizeof parameters / sizeof *parameters; i++)
-        if (!set_parameter(draft, &parameters[i], error))
+    size_t lasts[N_PARAMETERS];
+    bool is_done[N_PARAMETERS] = {false};
+    for (size_t i = 0; i < N_PARAMETERS; i++)
+        lasts[i] = last_of(draft->model->checkpoint->tensors, &parameters[i]);
+    for (size_t n_done = 0; n_done < N_PARAMETERS; n_done++) {
+        size_t next = N_PARAMETERS;
+        for (size_t i = 0; i < N_PARAMETERS; i++)
+            if (!is_done[i] && (next == N_PARAMETERS || lasts[i] < lasts[next]))
+                next = i;
+        is_done[next] = true;
+        if (!set_parameter(draft, &parameters[next], error))
             return false;
+    }
     return add_rope_freqs(draft, error);
 }
 
@@ -82,7 +105,7 @@ static void restore(const struct gguf_kvs *kvs, struct arena *arena, void *conte
     struct error unused;
     const uint64_t shape[] = {1};
     double value;
-    for (size_t i = 0; i < sizeof parameters / sizeof *parameters; i++) {
+    for (size_t i = 0; i < N_PARAMETERS; i++) {
         const struct parameter *parameter = &parameters[i];
         if (!gguf_get_array(kvs, parameter->key, arena, &array, &unused))
             continue;

@@ -4,8 +4,8 @@
 static const struct family_name names[] = {{"OlmoForCausalLM"}, {"OLMoForCausalLM"}, {0}};
 
 static const struct relation_row tensors[] = {
-    {"model.layers.{}.self_attn.q_proj", "blk.{}.attn_q", QUERY_ROTARY, "head"},
-    {"model.layers.{}.self_attn.k_proj", "blk.{}.attn_k", KEY_ROTARY, "kv_head"},
+    {"model.layers.{}.self_attn.q_proj.weight", "blk.{}.attn_q.weight", QUERY_ROTARY, "head"},
+    {"model.layers.{}.self_attn.k_proj.weight", "blk.{}.attn_k.weight", KEY_ROTARY, "kv_head"},
     {0},
 };
 

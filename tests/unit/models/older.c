@@ -1,10 +1,11 @@
 /* GGUFs as older versions of the converter wrote them: an expert a tensor until April 2024, and until April 2025 the
- * keys and values of latent attention in one tensor, with the sizes of its heads under other keys. */
+ * keys and values of latent attention in one tensor, with the sizes of its heads under other keys. And biases of OLMo
+ * 1, which the converter leaves as they are where it moves the rows of weights. */
 #include "models/config_of_keys.h"
 #include "models/families/family.h"
 #include "tests/unit/check.h"
 
-extern const struct family llama_family, deepseek2_family;
+extern const struct family llama_family, deepseek2_family, olmo_family;
 
 static const struct view *read_view(void *context, const struct tensor *tensor, const char *shown, struct error *error)
 {
@@ -84,6 +85,7 @@ static void check_config(void)
 
 int main(void)
 {
+    check_name(&olmo_family, "blk.1.attn_q.bias", "model.layers.1.self_attn.q_proj.bias");
     check_name(&llama_family, "blk.1.ffn_gate.0.weight", "model.layers.1.block_sparse_moe.experts.0.w1.weight");
     check_name(&llama_family, "blk.1.ffn_down.1.weight", "model.layers.1.block_sparse_moe.experts.1.w2.weight");
     check_name(&llama_family, "blk.1.ffn_up.0.weight", "model.layers.1.block_sparse_moe.experts.0.w3.weight");

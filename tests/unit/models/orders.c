@@ -19,6 +19,7 @@
  * there is a letter before the shape (stored_dtypes). */
 struct order {
     const char *name, *config, *tensors;
+    const char *first; /* tensors of a file before that of the others; NULL: there is one file */
 
     /* Keys without the architecture; those of the tokenizer and most of general. left out. After a ':' f F32, b bool, s
      * string, a array; U32 is nothing. */
@@ -100,7 +101,7 @@ static void write_file(const char *folder, const char *name, const void *bytes, 
     fclose(out);
 }
 
-static void write_tensors(const char *folder, const char *lines)
+static void write_file_of_tensors(const char *folder, const char *file_name, const char *lines)
 {
     struct file file = {0};
     buffer_append_zeros(&file.header, 8);
@@ -114,9 +115,23 @@ static void write_tensors(const char *folder, const char *lines)
     for (size_t length = file.header.length - 8, i = 0; i < 8; i++)
         file.header.bytes[i] = (unsigned char)(length >> 8 * i);
     buffer_append(&file.header, file.data.bytes, file.data.length);
-    write_file(folder, "model.safetensors", file.header.bytes, file.header.length);
+    write_file(folder, file_name, file.header.bytes, file.header.length);
     buffer_free(&file.header);
     buffer_free(&file.data);
+}
+
+static void write_tensors(const char *folder, const struct order *order)
+{
+    static const char *const names[] = {"model.safetensors", "model-00001-of-00002.safetensors",
+                                        "model-00002-of-00002.safetensors"};
+    char path[256];
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, names[i]);
+        unlink(path);
+    }
+    if (order->first != NULL)
+        write_file_of_tensors(folder, names[1], order->first);
+    write_file_of_tensors(folder, names[order->first != NULL ? 2 : 0], order->tensors);
 }
 
 /* What came out. */
@@ -308,7 +323,7 @@ static void check_order(const char *folder, const struct order *order)
     const char *used = order->tokenizer != NULL ? order->tokenizer : tokenizer;
     write_file(folder, "tokenizer.json", used, strlen(used));
     write_file(folder, "config.json", order->config, strlen(order->config));
-    write_tensors(folder, order->tensors);
+    write_tensors(folder, order);
     write_pieces(folder, order);
     struct checkpoint *checkpoint = checkpoint_open(folder, &options, &error);
     bool has_target = checkpoint != NULL && add_target(folder, order, used, checkpoint, &error);

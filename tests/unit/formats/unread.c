@@ -1,0 +1,159 @@
+/* What is told about what wfs does not read: one line each, by the first bytes, the name, or what is beside it. */
+#include "formats/unread.h"
+
+#include "base/text.h"
+#include "tests/unit/check.h"
+#include "tests/unit/files.h"
+
+static struct input file_of(const char *name, const void *head, size_t length)
+{
+    static char no_source; /* which is not looked at */
+    struct input input = {.path = name, .file_name = name, .file = (struct source *)&no_source, .head_length = length};
+    memcpy(input.head, head, length);
+    return input;
+}
+
+/* First bytes, and a part of what they are; NULL: nothing that is known. */
+static const struct {
+    const char *name, *head;
+    size_t length;
+    const char *what;
+} contents[] = {
+    {"a", "", 0, "a: the file is empty; an interrupted download?"},
+    {"a", "version https://git-lfs.github.com/spec/v1\n", 43, "a: a pointer of Git LFS"},
+    {"a", "version https://git-lf", 22, NULL},
+    {"a", "<!DOCTYPE html>", 15, "a: a page of HTML"},
+    {"a", "<html lang=", 11, "a: a page of HTML"},
+    {"a", "\x89HDF\r\n\x1a\n", 8, "a: HDF5"},
+    {"a", "\x1c\0\0\0TFL3", 8, "a: TensorFlow Lite"},
+    {"a", "TFL3\0\0\0\0", 8, NULL},
+    {"a", "\x1f\x8b", 2, "a: compressed by gzip"},
+    {"a", "\x1f", 1, NULL},
+    {"a", "\xfd\x37zXZ\0", 6, "a: compressed by xz"},
+    {"a", "tjgg\1\0\0\0", 8, "a: GGML of before GGUF"},
+    {"a", "GGUF\3\0\0\0", 8, NULL},
+    {"a.keras", "PK\3\4", 4, "a.keras: Keras"},
+    {"a.pt2", "PK\3\4\0", 5, "a.pt2: an exported program of torch"},
+    {"a.pt", "PK\3\4\0", 5, NULL},
+    {"a.keras", "\x80\2", 2, NULL},
+};
+
+static void test_contents(void)
+{
+    for (size_t i = 0; i < sizeof contents / sizeof *contents; i++) {
+        struct error error = {""};
+        const struct input input = file_of(contents[i].name, contents[i].head, contents[i].length);
+        const char *what = contents[i].what;
+        CHECK_NAMED(unread_check_content(&input, &error) == (what == NULL), what ? what : "nothing");
+        CHECK_NAMED(what != NULL ? text_starts_with(error.message, what) : *error.message == '\0', what ? what : "");
+    }
+}
+
+static void test_texts(void)
+{
+    static const char sixteen[] = "Invalid username", binary[] = "Invalid username\x80";
+    struct error error = {""};
+    struct input input = file_of("a", sixteen, 16);
+    CHECK(!unread_check_text(&input, &error));
+    CHECK_TEXT(error.message, "a: a text, not a checkpoint: it begins with 'Invalid username'");
+    input = file_of("a", sixteen, 15);
+    CHECK(unread_check_text(&input, &error));
+    input = file_of("a", binary, 17);
+    CHECK(unread_check_text(&input, &error));
+    input = file_of("a", "one\ttwo\r\nthree four", 19);
+    CHECK(!unread_check_text(&input, &error));
+}
+
+/* Empty files with a blank between them, a directory named last, and what is said of it; NULL: the file alone. */
+static const struct {
+    const char *files, *directory, *message;
+} explained[] = {
+    {"d/", "d", "no checkpoint that wfs can read is in this directory; it is empty"},
+    {"d/model_index.json", "d", "a pipeline (model_index.json) whose models are not there"},
+    {"d/a d/b.onnx", "d",
+     "no checkpoint that wfs can read is in this directory; b.onnx is ONNX, which wfs does not read; name the "
+     "checkpoint that it was exported from"},
+    {"d/a", "d", "no checkpoint that wfs can read is in this directory"},
+    {"d/config.json", "d",
+     "no checkpoint that wfs can read is in this directory, just its config.json; 'hf download ORG/NAME' fetches "
+     "models whole"},
+    {"d/x/model.gguf d/y/z d/z/a.safetensors d/.h/b.gguf", "d",
+     "no checkpoint that wfs can read is in this directory; name a directory in it: x, z"},
+    {"d/x/a.nemo", "d",
+     "no checkpoint that wfs can read is in this directory; x/a.nemo is an archive of NeMo; unpack it by tar, the "
+     "checkpoint is in it"},
+    {"d/config.json d/.cache/huggingface/download/x.incomplete", "d",
+     "no checkpoint that wfs can read is in this directory; half a download (*.incomplete in "
+     ".cache/huggingface/download): let 'hf download' finish it"},
+    {"d/x/config.json d/.cache/huggingface/download/x/y.incomplete", "d/x",
+     "no checkpoint that wfs can read is in this directory; half a download (*.incomplete in "
+     ".cache/huggingface/download): let 'hf download' finish it"},
+    {"d/models--org--name/refs/main", "d",
+     "no checkpoint that wfs can read is in this directory; it is a hub cache: name a model in it as ORG/NAME"},
+};
+
+static void test_directories(void)
+{
+    for (size_t i = 0; i < sizeof explained / sizeof *explained; i++) {
+        char root[16], path[64], expected[400], copy[200];
+        struct error error;
+        struct arena *arena = arena_new();
+        snprintf(root, sizeof root, "%zu", i);
+        snprintf(copy, sizeof copy, "%s", explained[i].files);
+        for (char *name = strtok(copy, " "); name != NULL; name = strtok(NULL, " ")) {
+            char file[100];
+            snprintf(file, sizeof file, "%s/%s", root, name);
+            if (file[strlen(file) - 1] == '/')
+                files_make_parents(file);
+            else
+                files_write_text(file, "");
+        }
+        snprintf(path, sizeof path, "%s/%s", root, explained[i].directory);
+        struct input input = {.path = path, .location = location_of_directory(path, &error)};
+        files_must(input.location != NULL &&
+                       location_names(input.location, "", arena, &input.names, &input.n_names, &error),
+                   path);
+        snprintf(expected, sizeof expected, "%s: %s", path, explained[i].message);
+        CHECK(!unread_explain(&input, &error));
+        CHECK_TEXT(error.message, expected);
+        location_close(input.location);
+        arena_free(arena);
+    }
+}
+
+static void test_files(void)
+{
+    struct error error;
+    struct input input = file_of("model.h5", "abc", 3);
+    CHECK(!unread_explain(&input, &error));
+    CHECK_TEXT(error.message, "model.h5: HDF5 (Keras, TensorFlow), which wfs does not read; save it as safetensors");
+    input = file_of("model.what", "abc", 3);
+    CHECK(!unread_explain(&input, &error));
+    CHECK_TEXT(error.message, "model.what: not a checkpoint that wfs can read");
+}
+
+/* An error about what is missing keeps its text where there is no half a download. */
+static void test_half_downloads(void)
+{
+    static const char *const none[] = {"a", "b.safetensors"}, *const half[] = {"a", "b.safetensors.part"};
+    struct error error;
+    struct input input = {.path = "nowhere", .names = none, .n_names = 2};
+    error_set(&error, "c is missing");
+    CHECK(!unread_add_half_download(&input, &error));
+    CHECK_TEXT(error.message, "c is missing");
+    input.names = half;
+    CHECK(!unread_add_half_download(&input, &error));
+    CHECK_TEXT(error.message, "c is missing; half a download (b.safetensors.part): let it finish");
+}
+
+int main(void)
+{
+    files_begin();
+    test_contents();
+    test_texts();
+    test_directories();
+    test_files();
+    test_half_downloads();
+    files_remove();
+    return check_done();
+}

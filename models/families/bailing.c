@@ -7,7 +7,8 @@
 
 static const struct family_name names[] = {{"BailingMoeForCausalLM"}, {0}};
 static const struct family_name names2[] = {{"BailingMoeV2ForCausalLM"}, {0}};
-static const struct family_name sarvam_names[] = {{"SarvamMoEForCausalLM"}, {0}};
+static const struct family_name sarvam_names[] = {
+    {"SarvamMoEForCausalLM"}, {"modeling_sarvam_moe.SarvamMoEForCausalLM"}, {0}};
 
 static const struct relation_row common_tensors[] = {
     {"model.word_embeddings", "token_embd", .parallel = "row"},

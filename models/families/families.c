@@ -5,6 +5,7 @@
 extern const struct family afmoe_family;
 extern const struct family apertus_family;
 extern const struct family arcee_family;
+extern const struct family arctic_family;
 extern const struct family arwkv7_family;
 extern const struct family baichuan_family;
 extern const struct family bailingmoe_family;
@@ -13,6 +14,7 @@ extern const struct family bailingmoe3_family;
 extern const struct family bert_family;
 extern const struct family bitnet_family;
 extern const struct family bloom_family;
+extern const struct family chameleon_family;
 extern const struct family chatglm_family;
 extern const struct family codeshell_family;
 extern const struct family cogvlm_family;
@@ -67,6 +69,7 @@ extern const struct family hy_v3_family;
 extern const struct family internlm2_family;
 extern const struct family internlm3_family;
 extern const struct family jais2_family;
+extern const struct family jais_family;
 extern const struct family jamba_family;
 extern const struct family jina_bert_v2_family;
 extern const struct family jina_bert_v3_family;
@@ -161,6 +164,7 @@ const struct family *const families[] = {
     &afmoe_family,
     &apertus_family,
     &arcee_family,
+    &arctic_family,
     &arwkv7_family,
     &baichuan_family,
     &bailingmoe_family,
@@ -169,6 +173,7 @@ const struct family *const families[] = {
     &bert_family,
     &bitnet_family,
     &bloom_family,
+    &chameleon_family,
     &chatglm_family,
     &codeshell_family,
     &cogvlm_family,
@@ -223,6 +228,7 @@ const struct family *const families[] = {
     &internlm2_family,
     &internlm3_family,
     &jais2_family,
+    &jais_family,
     &jamba_family,
     &jina_bert_v2_family,
     &jina_bert_v3_family,

@@ -47,6 +47,7 @@ extern const struct vocab bpe_vocab;       /* "gpt2", byte-level BPE */
 extern const struct vocab plain_bpe_vocab; /* the same with added tokens as they are */
 extern const struct vocab laguna_vocab;    /* the same where what ends a turn is a control token */
 extern const struct vocab qwen_vocab;      /* "gpt2", from the ranks of qwen.tiktoken */
+extern const struct vocab arctic_vocab;    /* "llama" with Arctic's tokens in the place of pieces */
 extern const struct vocab internlm2_vocab; /* "llama" with InternLM's added tokens */
 extern const struct vocab internlm3_vocab;
 extern const struct vocab tekken_vocab;        /* "gpt2", from tekken.json */

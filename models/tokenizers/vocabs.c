@@ -29,6 +29,7 @@ const struct vocab *const vocabs[] = {
     &mistral_spm_vocab,
     &xverse_vocab,
     &plamo_vocab,
+    &arctic_vocab,
     &rwkv_vocab,
     &no_vocab,
     NULL,

@@ -57,6 +57,7 @@ static const struct axis_size sizes[] = {
     {"g", 3},           {"weight", 3},
     {"bias", 3},        {"mean", 3},
     {"var", 3},         {"book", 2},
+    {"first", 6},
 };
 
 static uint64_t size_of(const struct trial *trial, const char *name)

@@ -1,0 +1,28 @@
+/* Arctic, of Snowflake: a dense MLP and experts beside each other. conversion/arctic.py. */
+#include "models/families/llama.h"
+
+static const struct family_name names[] = {{"ArcticForCausalLM"}, {0}};
+
+static const struct relation_row tensors[] = {
+    {"model.layers.{}.residual_layernorm", "blk.{}.ffn_norm"},
+    {"model.layers.{}.post_attention_layernorm", "blk.{}.ffn_norm_exps"},
+    {"model.layers.{}.residual_mlp.w1", "blk.{}.ffn_gate", .parallel = "row"},
+    {"model.layers.{}.residual_mlp.w2", "blk.{}.ffn_down", .parallel = "column"},
+    {"model.layers.{}.residual_mlp.w3", "blk.{}.ffn_up", .parallel = "row"},
+    {0},
+};
+
+static const struct key_row keys[] = {
+    {"vocab_size", GGUF_U32, REQUIRED, "vocab_size"},
+    {"rope.dimension_count", GGUF_U32, .compute = compute_rotary_of_hidden},
+    {0},
+};
+
+const struct family arctic_family = {
+    .name = "arctic",
+    .summary = "Arctic",
+    .hf = names,
+    .tensors = {tensors, llama_tensors, sparse_moe_tensors, decoder_tensors},
+    .keys = {base_keys, keys},
+    .vocabs = {&arctic_vocab},
+};

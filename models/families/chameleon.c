@@ -1,0 +1,76 @@
+/* Chameleon: the model of words, without what makes tokens of images. conversion/chameleon.py.
+ *
+ * The converter takes the norms of queries and keys from their first head, which is that of all others where no ranks
+ * trained their own; where heads share keys it fails, and here each head keeps its norm. */
+#include "models/families/llama.h"
+
+static const struct family_name names[] = {{"ChameleonForConditionalGeneration"}, {"ChameleonForCausalLM"}, {0}};
+
+#define ATTENTION "model.layers.{}.self_attn."
+
+#define OF_FIRST(name, heads)                                                                                          \
+    {                                                                                                                  \
+        ATTENTION name, "blk.{}.attn_" name, "first (half pair) -> " heads " (pair half)", .when = "!grouped",         \
+                                                                                           .forward_only = true        \
+    }
+#define OF_EACH(name, heads, ...)                                                                                      \
+    {                                                                                                                  \
+        ATTENTION name, "blk.{}.attn_" name, heads " (half pair) -> " heads " (pair half)", __VA_ARGS__                \
+    }
+
+static const struct relation_row tensors[] = {
+    OF_FIRST("q_norm", "head"),
+    OF_FIRST("k_norm", "kv_head"),
+    OF_EACH("q_norm", "head", .when = "!grouped", .backward_only = true),
+    OF_EACH("k_norm", "kv_head", .when = "!grouped", .backward_only = true),
+    OF_EACH("q_norm", "head", .when = "grouped"),
+    OF_EACH("k_norm", "kv_head", .when = "grouped"),
+    {"model.vqmodel.*", NULL},
+    {0},
+};
+
+static const struct key_row keys[] = {{"swin_norm", GGUF_BOOL, OR_DEFAULT, "swin_norm", 0}, {0}};
+
+static void add_facts(struct facts *facts, const struct hparams *hparams)
+{
+    uint64_t head = facts_get(facts, "head");
+    (void)hparams;
+    if (head != 0)
+        facts_set(facts, "first", head);
+    if (facts_get(facts, "kv_head") != head)
+        facts_set(facts, "grouped", 1);
+}
+
+static bool note_shared_keys(struct draft *draft, struct error *error)
+{
+    (void)error;
+    if (facts_get(&draft->facts, "grouped") != 0)
+        checkpoint_note(draft->model->checkpoint,
+                        "model.gguf: the converter fails on Chameleon where heads share keys; "
+                        "norms of queries and keys are those of each head");
+    return true;
+}
+
+static const struct config_row config_rows[] = {
+    {"hidden_act", FROM_TEXT, .text = "'silu'"},
+    {"attention_bias", FROM_TENSOR, "blk.0.attn_q.bias"},
+    {0},
+};
+
+static const struct config_form forms[] = {
+    {"ChameleonForConditionalGeneration", "chameleon", NULL, config_rows,
+     "what makes tokens of images is not in the GGUF: transformers makes one of random weights"},
+    {0},
+};
+
+const struct family chameleon_family = {
+    .name = "chameleon",
+    .summary = "Chameleon",
+    .hf = names,
+    .tensors = {tensors, llama_tensors, decoder_tensors},
+    .forms = forms,
+    .keys = {base_keys, keys},
+    .vocabs = {&bpe_vocab},
+    .add_facts = add_facts,
+    .adjust = note_shared_keys,
+};

@@ -1,0 +1,124 @@
+/* Jais 1. conversion/jais.py. Its linear layers are stored transposed (Conv1D), and factors of the embedding and of the
+ * output are multiplied into them. */
+#include "models/families/family.h"
+#include "quant/convert.h"
+
+#include <math.h>
+
+static const struct family_name names[] = {{"JAISLMHeadModel"}, {0}};
+
+static const struct view *scale_embedding(struct arena *arena, const struct facts *facts, enum direction direction,
+                                          const struct view *view)
+{
+    static const char *const factors[] = {"embeddings_scale"};
+    return elementwise_multiply(arena, facts, direction, view, factors, 1);
+}
+
+static const struct view *scale_output(struct arena *arena, const struct facts *facts, enum direction direction,
+                                       const struct view *view)
+{
+    static const char *const factors[] = {"width_scale"};
+    return elementwise_multiply(arena, facts, direction, view, factors, 1);
+}
+
+static const struct elementwise times_embeddings_scale = {
+    .forward_text = "x * embeddings_scale",
+    .backward_text = "x / embeddings_scale",
+    .apply = scale_embedding,
+    .exactness = "one unit in the last place",
+};
+
+static const struct elementwise times_width_scale = {
+    .forward_text = "x * width_scale",
+    .backward_text = "x / width_scale",
+    .apply = scale_output,
+    .exactness = "one unit in the last place",
+};
+
+#define LAYER "transformer.h.{}."
+
+static const struct relation_row tensors[] = {
+    {"transformer.wte", "token_embd", .parallel = "row", .map = &times_embeddings_scale},
+    {"transformer.ln_f", "output_norm"},
+    {"lm_head", "output", .parallel = "row", .map = &times_width_scale},
+    {"transformer.relative_pe.slopes", NULL}, /* max_alibi_bias says the same */
+    {LAYER "attn.bias", NULL},
+    {LAYER "ln_1", "blk.{}.attn_norm"},
+    {LAYER "attn.c_attn.weight", "blk.{}.attn_qkv.weight", "i (part head d) -> (part head d) i", "head"},
+    {LAYER "attn.c_attn.bias", "blk.{}.attn_qkv.bias", "(part head d) -> (part head d)", "head"},
+    {LAYER "attn.c_proj.weight", "blk.{}.attn_output.weight", "i o -> o i", "i"},
+    {LAYER "attn.c_proj.bias", "blk.{}.attn_output.bias"},
+    {LAYER "ln_2", "blk.{}.ffn_norm"},
+    {LAYER "mlp.c_fc.weight", "blk.{}.ffn_up.weight", "i o -> o i", "o"},
+    {LAYER "mlp.c_fc.bias", "blk.{}.ffn_up.bias", .parallel = "row"},
+    {LAYER "mlp.c_fc2.weight", "blk.{}.ffn_gate.weight", "i o -> o i", "o"},
+    {LAYER "mlp.c_fc2.bias", "blk.{}.ffn_gate.bias", .parallel = "row"},
+    {LAYER "mlp.c_proj.weight", "blk.{}.ffn_down.weight", "i o -> o i", "i"},
+    {LAYER "mlp.c_proj.bias", "blk.{}.ffn_down.bias"},
+    {0},
+};
+
+static const struct key_row keys[] = {
+    {"block_count", GGUF_U32, REQUIRED, BLOCK_COUNT},
+    {"context_length", GGUF_U32, REQUIRED, "n_positions"},
+    {"embedding_length", GGUF_U32, REQUIRED, "n_embd"},
+    {"feed_forward_length", GGUF_U32, REQUIRED, "n_inner"},
+    {"attention.head_count", GGUF_U32, REQUIRED, "n_head"},
+    {"attention.layer_norm_epsilon", GGUF_F32, REQUIRED, "layer_norm_epsilon"},
+    FILE_TYPE_KEY,
+    {0},
+};
+
+/* The slope of the first head is the one number of a weight that a key goes by. */
+static bool add_alibi_bias(struct draft *draft, struct error *error)
+{
+    static const char slopes[] = "transformer.relative_pe.slopes";
+    struct gguf_model *model = draft->model;
+    const struct tensor *tensor = tensor_set_find_text(model->checkpoint->tensors, slopes);
+    uint64_t closest = 1, n_heads = facts_get(&draft->facts, "head");
+    double bias = 8;
+    float first;
+    while (closest * 2 <= n_heads)
+        closest *= 2;
+    if (tensor != NULL) {
+        const struct view *view = tensor_view(tensor, model->arena);
+        if (view == NULL || view->n_elements == 0 || !convert_read(view, encoding_of(&f32_dtype), 0, 1, &first, error))
+            return error_set(error, "tensor '%s': it has no numbers to read", slopes);
+        bias = -nearbyint(log2((double)first) * (double)closest);
+        if (!isfinite(bias))
+            return error_set(error, "tensor '%s': the first slope is %.9g, which has no logarithm", slopes,
+                             (double)first);
+    }
+    gguf_set_f32(&model->kvs, draft_key(draft, "attention.max_alibi_bias"), bias);
+    return true;
+}
+
+/* What the class multiplies with, under the names of one release or the other. */
+static bool find_scales(struct draft *draft, struct error *error)
+{
+    double embeddings, alpha, width;
+    const struct hparams *hparams = draft->model->hparams;
+    if (!json_string_is(hparams_get(hparams, "activation_function"), "swiglu") ||
+        !json_string_is(hparams_get(hparams, "position_embedding_type"), "alibi"))
+        return error_set(error, "config.json: activation_function is not swiglu, or position_embedding_type not alibi");
+    if (!draft_number(draft, "mup_embeddings_scale|embeddings_scale", NAN, &embeddings, error) ||
+        !draft_number(draft, "mup_output_alpha", NAN, &alpha, error) ||
+        !draft_number(draft, isnan(alpha) ? "width_scale" : "mup_width_scale", NAN, &width, error))
+        return false;
+    if (isnan(embeddings) || isnan(width))
+        return error_set(error, "config.json: %s is missing", isnan(width) ? "width_scale" : "embeddings_scale");
+    facts_set_factor(&draft->facts, "embeddings_scale", (float)embeddings);
+    facts_set_factor(&draft->facts, "width_scale", (float)(isnan(alpha) ? width : alpha * width));
+    return true;
+}
+
+const struct family jais_family = {
+    .name = "jais",
+    .summary = "Jais 1",
+    .hf = names,
+    .tensors = {tensors},
+    .keys = {keys},
+    .vocabs = {&bpe_vocab},
+    .adjust = find_scales,
+    .add_extras = add_alibi_bias,
+};

@@ -1,7 +1,9 @@
 /* Chameleon: the model of words, without what makes tokens of images. conversion/chameleon.py.
  *
  * The converter takes the norms of queries and keys from their first head, which is that of all others where no ranks
- * trained their own; where heads share keys it fails, and here each head keeps its norm. */
+ * trained their own; where heads share keys it fails, and here each head keeps its norm.
+ *
+ * There is no way back: the class wants to know which tokens are parts of images, and what makes them. */
 #include "models/families/llama.h"
 
 static const struct family_name names[] = {{"ChameleonForConditionalGeneration"}, {"ChameleonForCausalLM"}, {0}};
@@ -51,24 +53,11 @@ static bool note_shared_keys(struct draft *draft, struct error *error)
     return true;
 }
 
-static const struct config_row config_rows[] = {
-    {"hidden_act", FROM_TEXT, .text = "'silu'"},
-    {"attention_bias", FROM_TENSOR, "blk.0.attn_q.bias"},
-    {0},
-};
-
-static const struct config_form forms[] = {
-    {"ChameleonForConditionalGeneration", "chameleon", NULL, config_rows,
-     "what makes tokens of images is not in the GGUF: transformers makes one of random weights"},
-    {0},
-};
-
 const struct family chameleon_family = {
     .name = "chameleon",
     .summary = "Chameleon",
     .hf = names,
     .tensors = {tensors, llama_tensors, decoder_tensors},
-    .forms = forms,
     .keys = {base_keys, keys},
     .vocabs = {&bpe_vocab},
     .add_facts = add_facts,

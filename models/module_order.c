@@ -16,8 +16,8 @@ static const char *const usual_names[] = {
     "token_type_embeddings", "word_embeddings_layernorm", "emb_ln", "layers", "h", "blocks", "block", "encoder",
     "decoder", "layer",
     /* GPT-2, MPT, DBRX, T5 */
-    "norm_attn_norm", "ln_1", "norm_1", "attn", "ln_2", "norm_2", "c_attn", "c_fc", "Wqkv", "SelfAttention", "EncDecAttention",
-    "DenseReluDense", "wi", "wi_0", "wi_1", "wo", "layer_norm",
+    "norm_attn_norm", "ln_1", "norm_1", "attn", "ln_2", "norm_2", "c_attn", "c_fc", "Wqkv", "SelfAttention",
+    "EncDecAttention", "DenseReluDense", "wi", "wi_0", "wi_1", "wo", "layer_norm",
     /* attention */
     "sinks", "self_attn", "self_attention", "attention", "self", "query", "key", "value", "q", "k", "v", "o",
     "relative_attention_bias", "q_a_proj", "q_a_layernorm", "q_b_proj", "q_proj", "kv_a_proj_with_mqa",
@@ -26,10 +26,11 @@ static const char *const usual_names[] = {
     /* linear attention */
     "linear_attn", "mamba",
     /* feed-forward */
-    "intermediate", "feed_forward", "block_sparse_moe", "mlp", "ffn", "moe_statics", "gate", "gate_proj", "gate_up_proj",
+    "intermediate", "feed_forward", "block_sparse_moe", "mlp", "ffn", "moe_statics", "gate", "gate_proj",
+    "gate_up_proj",
     "gate_up_proj_bias", "up_proj", "input_linear", "down_proj", "down_proj_bias", "output_linear", "router", "fc1",
-    "fc2", "c_proj", "dense_h_to_4h", "dense_4h_to_h", "experts", "w1", "v1", "w2", "w3", "shared_experts", "shared_expert",
-    "shared_expert_gate", "output",
+    "fc2", "c_proj", "dense_h_to_4h", "dense_4h_to_h", "experts", "w1", "v1", "w2", "w3", "shared_experts",
+    "shared_expert", "shared_expert_gate", "output",
     /* norms of a layer */
     "input_layernorm", "pre_ff_layernorm", "ln_attn", "ln_mlp", "post_attention_layernorm", "post_self_attn_layernorm",
     "post_mlp_layernorm", "pre_feedforward_layernorm", "post_feedforward_layernorm", "shared_mlp",
@@ -56,12 +57,12 @@ static const char *const bloom_names[] = {
 
 static const char *const gptneox_names[] = {
     "gpt_neox", "embed_in", "layers", "input_layernorm", "post_attention_layernorm", "attention", "query_key_value",
-    "dense",
-    "mlp", "dense_h_to_4h", "dense_4h_to_h", "final_layer_norm", "embed_out", "weight", "bias", NULL,
+    "dense", "mlp", "dense_h_to_4h", "dense_4h_to_h", "final_layer_norm", "embed_out", "weight", "bias", NULL,
 };
 
 static const char *const deepseek_names[] = {
-    "model", "embed_tokens", "layers", "self_attn", "q_a_proj", "q_a_layernorm", "q_b_proj", "q_proj", "k_proj", "v_proj",
+    "model", "embed_tokens", "layers", "self_attn", "q_a_proj", "q_a_layernorm", "q_b_proj", "q_proj", "k_proj",
+    "v_proj",
     "kv_a_proj_with_mqa", "kv_a_layernorm", "kv_b_proj", "o_proj", "q_norm", "k_norm", "mlp", "experts", "gate",
     "gate_proj", "up_proj", "down_proj", "shared_experts",
     "input_layernorm", "post_attention_layernorm", "norm", "lm_head", "weight", "bias", "e_score_correction_bias", NULL,

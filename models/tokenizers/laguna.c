@@ -9,8 +9,7 @@ static bool write_keys(struct gguf_kvs *kvs, const struct vocab_input *input, co
 {
     static const char turn_end[] = "</assistant>";
     struct hf_vocabulary marked = *vocabulary;
-    size_t size = marked.n_added * sizeof *marked.added;
-    marked.added = memcpy(arena_array(marked.arena, marked.n_added + 1, sizeof *marked.added), vocabulary->added, size);
+    marked.added = arena_copy(marked.arena, vocabulary->added, marked.n_added * sizeof *marked.added);
     for (size_t i = 0; i < marked.n_added; i++) {
         struct added_token *token = &marked.added[i];
         if (token->length == sizeof turn_end - 1 && memcmp(token->text, turn_end, token->length) == 0)

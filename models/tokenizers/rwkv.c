@@ -86,12 +86,16 @@ static bool read_literal(const char *text, size_t length, struct buffer *out)
     return true;
 }
 
+static bool has_byte(const unsigned char *bytes, size_t length, char byte)
+{
+    return length > 0 && memchr(bytes, byte, length) != NULL;
+}
+
 /* As Python shows bytes. */
 static void append_shown(struct buffer *out, const unsigned char *bytes, size_t length)
 {
     static const char controls[] = "\t\n\r", letters[] = "tnr";
-    bool has_single = memchr(bytes, '\'', length) != NULL, has_double = memchr(bytes, '"', length) != NULL;
-    char quote = has_single && !has_double ? '"' : '\'';
+    char quote = has_byte(bytes, length, '\'') && !has_byte(bytes, length, '"') ? '"' : '\'';
     for (size_t i = 0; i < length; i++) {
         const char *found = bytes[i] != '\0' ? strchr(controls, bytes[i]) : NULL;
         if (bytes[i] == quote || bytes[i] == '\\')

@@ -2,6 +2,7 @@
 
 #include "base/attempt.h"
 #include "base/text.h"
+#include "fs/tree/absence.h"
 #include "fs/tree/content.h"
 #include "fs/tree/planner.h"
 
@@ -693,50 +694,6 @@ node_id tree_parent(struct tree *tree, node_id id)
     return computed.slot < 0 ? (node_id)computed.owner->node + 1 : computed_id(computed.collection, computed.item, 0);
 }
 
-/* Whether a note begins with a path. */
-static bool is_about(const char *note, const char *path)
-{
-    size_t length = strlen(path);
-    return strncmp(note, path, length) == 0 && strchr(" :", note[length]) != NULL;
-}
-
-/* Whether it names files that the path is one of: "gguf/mmproj-*". */
-static bool is_about_group(const char *note, const char *path)
-{
-    const char *dash = strrchr(path, '-');
-    size_t until_dash = dash != NULL ? (size_t)(dash - path) + 1 : 0;
-    for (const char *at = note; dash != NULL && (at = strstr(at, "-*")) != NULL; at++)
-        if ((size_t)(at - note) + 1 >= until_dash && memcmp(at + 1 - until_dash, path, until_dash) == 0)
-            return true;
-    return false;
-}
-
-/* Whether it names a directory that the path begins with. */
-static bool is_about_directory(const char *note, const char *path)
-{
-    size_t length = strlen(path), directory = strcspn(path, "/") + 1;
-    for (const char *at = note; directory <= length && (at = strchr(at, '/')) != NULL; at++)
-        if (at - note + 1 >= (ptrdiff_t)directory && memcmp(at + 1 - directory, path, directory) == 0 &&
-            strchr(" :,", at[1]) != NULL)
-            return true;
-    return false;
-}
-
-/* What a note says of a path that is not there. What one says of a directory explains only the absence of what the tree
- * could have there. */
-static const char *reason_in_notes(const struct checkpoint *checkpoint, const char *path, bool known)
-{
-    size_t n_notes = checkpoint_notes(checkpoint);
-    for (size_t i = 0; i < n_notes; i++)
-        if (is_about(checkpoint_note_text(checkpoint, i), path) ||
-            is_about_group(checkpoint_note_text(checkpoint, i), path))
-            return checkpoint_note_text(checkpoint, i);
-    for (size_t i = 0; known && i < n_notes; i++)
-        if (is_about_directory(checkpoint_note_text(checkpoint, i), path))
-            return checkpoint_note_text(checkpoint, i);
-    return NULL;
-}
-
 /* Why just this is absent, where that is known: by a note, by who computes the directory, by the list of what is not
  * shown. */
 static const char *reason_of_absence(struct tree *tree, node_id directory, const char *name, const char *path,
@@ -748,7 +705,7 @@ static const char *reason_of_absence(struct tree *tree, node_id directory, const
     uint32_t child = node != NULL ? find_child(tree, node, name) : 0;
     if (child != 0)
         path = tree_path(tree, (node_id)child + 1, arena);
-    const char *reason = reason_in_notes(checkpoint, path, child != 0);
+    const char *reason = absence_in_notes(checkpoint, path, child != 0);
     if (reason == NULL && find_computed(tree, directory, &computed) && computed.slot < 0)
         reason = computed.owner->collection->refusal(computed.owner->context, computed.item, name);
     for (size_t i = 0; i < checkpoint->n_hidden && reason == NULL; i++)

@@ -100,8 +100,12 @@ bool unread_check_content(const struct input *input, struct error *error)
 
 bool unread_check_text(const struct input *input, struct error *error)
 {
-    return !is_text(input) || error_set(error, "%s: a text, not a checkpoint: it begins with '%.16s'", input->path,
-                                        (const char *)input->head);
+    if (!is_text(input))
+        return true;
+    if (input->file_name != NULL && text_ends_with(input->file_name, ".json"))
+        return error_set(error, "%s: a text, not a checkpoint; the directory that it is in may be one", input->path);
+    return error_set(error, "%s: a text, not a checkpoint: it begins with '%.16s'", input->path,
+                     (const char *)input->head);
 }
 
 static bool has_unfinished(const char *directory)

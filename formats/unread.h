@@ -7,7 +7,7 @@
  * its name is: a pointer of Git LFS, a page of HTML, another program's format. */
 bool unread_check_content(const struct input *input, struct error *error);
 
-/* The same for a text, which no format takes for sure. */
+/* The same for a text, which no format takes for sure: people name config.json where they mean its directory. */
 bool unread_check_text(const struct input *input, struct error *error);
 
 /* Adds to an error about a file that is missing that there is half a download, of the directory or of what it is a

@@ -56,6 +56,9 @@ static void test_texts(void)
     struct input input = file_of("a", sixteen, 16);
     CHECK(!unread_check_text(&input, &error));
     CHECK_TEXT(error.message, "a: a text, not a checkpoint: it begins with 'Invalid username'");
+    input = file_of("config.json", sixteen, 16);
+    CHECK(!unread_check_text(&input, &error));
+    CHECK_TEXT(error.message, "config.json: a text, not a checkpoint; the directory that it is in may be one");
     input = file_of("a", sixteen, 15);
     CHECK(unread_check_text(&input, &error));
     input = file_of("a", binary, 17);

@@ -122,7 +122,7 @@ static const struct {
     {"a NUL in the name", "{\"weight_map\":{\"a\":\"" SHARD_1 "\\u0000x\"}}",
      INDEX ": the shard '" SHARD_1 "' of tensor 'a' is not the name of a file in this directory"},
     {"the index itself as shard", "{\"weight_map\":{\"a\":\"" INDEX "\"}}",
-     INDEX ": a text, not a checkpoint: it begins with '{\"weight_map\":{\"'"},
+     INDEX ": a text, not a checkpoint; the directory that it is in may be one"},
     {"a directory as shard", "{\"weight_map\":{\"a\":\"directory\"}}", INDEX ": directory: not a regular file"},
     {"a FIFO as shard", "{\"weight_map\":{\"a\":\"fifo\"}}", INDEX ": fifo: not a regular file"},
     {"a link inside the directory", "{\"weight_map\":{\"c\":\"link.safetensors\"}}",

@@ -165,7 +165,7 @@ static uint64_t stored_extent(const struct view *view, uint64_t first, struct ex
 {
     const struct stored *stored = (const struct stored *)view;
     *ret_extent = (struct extent){stored->source, stored->offset + first * view->dtype->block_bytes};
-    return view->n_units - first;
+    return view_units(view) - first;
 }
 
 static bool stored_read_runs(const struct view *view, const struct runs *runs, void *out, struct error *error)

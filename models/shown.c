@@ -145,8 +145,8 @@ static const struct tensor_set *placed(const struct tensor_set *set, struct aren
     for (size_t i = 0; i < set->n_tensors; i++) {
         struct tensor tensor = set->tensors[i];
         struct extent extent;
-        if (tensor.view != NULL && tensor.view->n_units > 0 &&
-            view_stored(tensor.view, 0, &extent) == tensor.view->n_units) {
+        uint64_t n_units = tensor.view != NULL ? view_units(tensor.view) : 0;
+        if (n_units > 0 && view_stored(tensor.view, 0, &extent) == n_units) {
             tensor.source = extent.source;
             tensor.offset = extent.offset;
             tensor.length = view_bytes(tensor.view);

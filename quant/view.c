@@ -6,7 +6,7 @@
 
 bool view_read(const struct view *view, uint64_t first, uint64_t count, void *out, struct error *error)
 {
-    assert(first <= view->n_units && count <= view->n_units - first);
+    assert(first <= view_units(view) && count <= view_units(view) - first);
     return count == 0 || view->op->read(view, first, count, out, error);
 }
 
@@ -23,7 +23,7 @@ bool view_read_runs(const struct view *view, const struct runs *runs, void *out,
 
 uint64_t view_stored(const struct view *view, uint64_t first, struct extent *ret_extent)
 {
-    return view->op->stored != NULL && first < view->n_units ? view->op->stored(view, first, ret_extent) : 0;
+    return view->op->stored != NULL && first < view_units(view) ? view->op->stored(view, first, ret_extent) : 0;
 }
 
 void view_init_shared(struct view *view, const struct view_op *op, const struct dtype *dtype, unsigned rank,
@@ -38,7 +38,6 @@ void view_init_shared(struct view *view, const struct view_op *op, const struct 
         .dtype = dtype,
         .shape = shape,
         .n_elements = n_elements,
-        .n_units = n_elements / dtype->block_elements,
         .rank = rank,
     };
 }
@@ -318,8 +317,8 @@ const struct view *view_strided(struct arena *arena, const struct view *view, un
         to *= size;
         furthest += size ? (size - 1) * strides[i] : 0;
     }
-    assert(strided->view.n_units == 0 || furthest < view->n_units);
-    if (strided->view.n_units != 0)
+    assert(strided->view.n_elements == 0 || furthest < view_units(view));
+    if (strided->view.n_elements != 0)
         simplify_axes(strided);
     strided->view.scattered = view->scattered || (strided->n_axes > 0 && strided->axes[strided->n_axes - 1].from != 1);
     return &strided->view;

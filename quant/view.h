@@ -52,15 +52,20 @@ struct view {
     const struct view_op *op;
     const struct dtype *dtype;
     const uint64_t *shape; /* elements */
-    uint64_t n_elements, n_units;
+    uint64_t n_elements;
     unsigned rank;
     /* neighbours lie apart, as in a transpose: many are read at once much sooner than a few at a time */
     bool scattered;
 };
 
+static inline uint64_t view_units(const struct view *view)
+{
+    return view->n_elements / view->dtype->block_elements;
+}
+
 static inline uint64_t view_bytes(const struct view *view)
 {
-    return view->n_units * view->dtype->block_bytes;
+    return view_units(view) * view->dtype->block_bytes;
 }
 
 /* The elements of a row: the last dimension, or 1 for a scalar. */

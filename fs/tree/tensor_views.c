@@ -22,13 +22,11 @@ unsigned tensor_slots(void)
 /* The tensor as far as convert.h needs it to tell what is possible: nothing can be read from it. */
 static struct view outline(const struct tensor *tensor)
 {
-    uint64_t n_elements = tensor_elements(tensor);
     return (struct view){
         .dtype = tensor->dtype,
         .rank = tensor->rank,
         .shape = tensor->shape,
-        .n_elements = n_elements,
-        .n_units = n_elements / tensor->dtype->block_elements,
+        .n_elements = tensor_elements(tensor),
     };
 }
 

@@ -107,10 +107,10 @@ static bool same_values(const struct tensor *a, const struct tensor *b)
     struct arena *arena = arena_new();
     const struct view *x = tensor_view(a, arena), *y = tensor_view(b, arena);
     unsigned char *pieces = arena_alloc(arena, 2 * PIECE_BYTES);
-    uint64_t unit = x->dtype->block_bytes, most = PIECE_BYTES / unit;
+    uint64_t unit = x->dtype->block_bytes, n_units = view_units(x), most = PIECE_BYTES / unit;
     bool same = true;
-    for (uint64_t first = 0; first < x->n_units && same; first += most) {
-        uint64_t n = x->n_units - first < most ? x->n_units - first : most;
+    for (uint64_t first = 0; first < n_units && same; first += most) {
+        uint64_t n = n_units - first < most ? n_units - first : most;
         struct error error;
         same = view_read(x, first, n, pieces, &error) && view_read(y, first, n, pieces + PIECE_BYTES, &error) &&
                memcmp(pieces, pieces + PIECE_BYTES, n * unit) == 0;

@@ -105,7 +105,7 @@ static bool find_state(struct packed *packed, const struct kind *kind, struct st
         return false;
     if (view->n_elements > sizeof text)
         return packed_misfit(packed, kind->suffix, view, "longer than %zu bytes", sizeof text);
-    if (!view_read(view, 0, view->n_units, text, packed->error))
+    if (!view_read(view, 0, view_units(view), text, packed->error))
         return false;
     struct json_document *document = json_parse(text, view->n_elements, &reason);
     bool good = document != NULL && read_state(json_root(document), state);

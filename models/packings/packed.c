@@ -106,7 +106,7 @@ bool packed_integers(const struct packed *packed, const char *suffix, const stru
     unsigned char bytes[64];
     if (view->n_elements > most || view->n_elements * size > sizeof bytes)
         return packed_misfit(packed, suffix, view, "more than %zu numbers", most);
-    if (!view_read(view, 0, view->n_units, bytes, packed->error))
+    if (!view_read(view, 0, view_units(view), bytes, packed->error))
         return false;
     for (uint64_t i = 0; i < view->n_elements; i++) {
         uint64_t bits = read_le(bytes + i * size, size);

@@ -49,10 +49,10 @@ static void read_view(const struct view *view)
     static unsigned char whole[MOST_VALUES * 4], part[MOST_VALUES * 4];
     struct error error;
     size_t unit = view->dtype->block_bytes;
-    uint64_t first = view->n_units / 3, count = view->n_units - first - view->n_units / 5;
-    if (view->n_units > MOST_VALUES || unit > 4)
+    uint64_t first = view_units(view) / 3, count = view_units(view) - first - view_units(view) / 5;
+    if (view_units(view) > MOST_VALUES || unit > 4)
         return;
-    if (!view_read(view, 0, view->n_units, whole, &error))
+    if (!view_read(view, 0, view_units(view), whole, &error))
         require_one_line(&error);
     else
         require(view_read(view, first, count, part, &error) && memcmp(part, whole + first * unit, count * unit) == 0);

@@ -25,7 +25,7 @@ static void read_view(const struct view *view)
     if (view->n_elements == 0 || view->n_elements > MOST_VALUES || view->dtype != &f32_dtype)
         return;
     uint64_t first = view->n_elements / 3, count = view->n_elements - first - view->n_elements / 5;
-    if (!view_read(view, 0, view->n_units, whole, &error))
+    if (!view_read(view, 0, view_units(view), whole, &error))
         require_one_line(&error);
     else
         require(view_read(view, first, count, part, &error) && memcmp(part, whole + first, count * sizeof *part) == 0);

@@ -10,8 +10,8 @@ static inline void read_ends(const struct view *view)
     enum { BYTES = 4096 };
     static unsigned char units[BYTES];
     struct error error;
-    uint64_t most = BYTES / view->dtype->block_bytes, n = view->n_units < most ? view->n_units : most;
-    if (!view_read(view, 0, n, units, &error) || !view_read(view, view->n_units - n, n, units, &error))
+    uint64_t most = BYTES / view->dtype->block_bytes, n = view_units(view) < most ? view_units(view) : most;
+    if (!view_read(view, 0, n, units, &error) || !view_read(view, view_units(view) - n, n, units, &error))
         require_one_line(&error);
 }
 

@@ -39,7 +39,7 @@ static float *values_of(const struct view *view)
 {
     struct error error;
     float *values = malloc(view->n_elements * sizeof *values);
-    if (!CHECK(convert_read(view, encoding_of(&f32_dtype), 0, view->n_units, values, &error)))
+    if (!CHECK(convert_read(view, encoding_of(&f32_dtype), 0, view_units(view), values, &error)))
         exit(1);
     return values;
 }
@@ -52,7 +52,7 @@ static void check_hash(struct arena *arena, const struct elementwise *pair, enum
     view = elementwise_apply(arena, pair, NULL, direction, view);
     void *bytes = malloc(view_bytes(view));
     CHECK(view->dtype == dtype && view->rank == 1);
-    CHECK(view_read(view, 0, view->n_units, bytes, &error));
+    CHECK(view_read(view, 0, view_units(view), bytes, &error));
     sha256_hex(bytes, view_bytes(view), hex);
     CHECK_TEXT(hex, sha256);
     free(bytes);

@@ -144,7 +144,7 @@ static bool is_read_or_refused(const struct unpacked *weight)
         return false;
     const struct view *view = weight->view;
     float *values = malloc((view->n_elements + 1) * sizeof *values);
-    bool is_read = convert_read(view, encoding_of(&f32_dtype), 0, view->n_units, values, &error);
+    bool is_read = convert_read(view, encoding_of(&f32_dtype), 0, view_units(view), values, &error);
     free(values);
     return is_read || error.message[0] != '\0';
 }

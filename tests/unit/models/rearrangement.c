@@ -43,10 +43,10 @@ static bool is_tensor(const struct view *view, const struct sample *expected)
     float values[MAX_VALUES], value;
     struct error error;
     if (view->rank != expected->rank || memcmp(view->shape, expected->shape, view->rank * sizeof *view->shape) != 0 ||
-        !view_read(view, 0, view->n_units, values, &error) ||
-        memcmp(values, expected->values, view->n_units * sizeof *values) != 0)
+        !view_read(view, 0, view_units(view), values, &error) ||
+        memcmp(values, expected->values, view_units(view) * sizeof *values) != 0)
         return false;
-    for (uint64_t i = 0; i < view->n_units; i++) /* any element by itself */
+    for (uint64_t i = 0; i < view_units(view); i++) /* any element by itself */
         if (!view_read(view, i, 1, &value, &error) || value != expected->values[i])
             return false;
     return true;

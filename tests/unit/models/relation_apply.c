@@ -59,7 +59,7 @@ static void write_text(void *context, const char *name, const struct view *view)
     for (unsigned axis = 0; axis < view->rank; axis++)
         out += sprintf(out, "%s%" PRIu64, axis > 0 ? " " : "", view->shape[axis]);
     out += sprintf(out, "]");
-    if (view->dtype != &f32_dtype || view->n_elements > MOST || !view_read(view, 0, view->n_units, values, &error)) {
+    if (view->dtype != &f32_dtype || view->n_elements > MOST || !view_read(view, 0, view_units(view), values, &error)) {
         sprintf(out, " not read");
         return;
     }

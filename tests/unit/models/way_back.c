@@ -86,8 +86,8 @@ static double difference(const struct way_back *way, const struct tensor *a, con
         return INFINITY;
     const struct view *left = view_convert(way->arena, tensor_view(a, way->arena), &f32_dtype),
                       *right = view_convert(way->arena, tensor_view(b, way->arena), &f32_dtype);
-    for (uint64_t first = 0; first < left->n_units; first += PIECE) {
-        uint64_t n = left->n_units - first < PIECE ? left->n_units - first : PIECE;
+    for (uint64_t first = 0; first < view_units(left); first += PIECE) {
+        uint64_t n = view_units(left) - first < PIECE ? view_units(left) - first : PIECE;
         if (!view_read(left, first, n, x, &error) || !view_read(right, first, n, y, &error))
             return INFINITY;
         for (uint64_t i = 0; i < n && memcmp(x, y, n * sizeof *x) != 0; i++)

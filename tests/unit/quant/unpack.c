@@ -44,7 +44,7 @@ static unsigned char *read_all(const struct view *view)
 {
     struct error error;
     unsigned char *bytes = arena_alloc(arena, view_bytes(view) + 1);
-    if (!view_read(view, 0, view->n_units, bytes, &error))
+    if (!view_read(view, 0, view_units(view), bytes, &error))
         printf("# %s\n", error.message);
     return bytes;
 }
@@ -55,15 +55,15 @@ static bool ranges_agree(const struct view *view, const unsigned char *whole)
     size_t unit = view->dtype->block_bytes;
     unsigned char *part = malloc(view_bytes(view) + 8);
     bool good = true;
-    for (int i = 0; i < 60 && view->n_units > 0; i++) {
+    for (int i = 0; i < 60 && view_units(view) > 0; i++) {
         struct error error;
-        uint64_t first = below(view->n_units), count = below(view->n_units - first) + 1, shift = below(4);
+        uint64_t first = below(view_units(view)), count = below(view_units(view) - first) + 1, shift = below(4);
         good &= view_read(view, first, count, part + shift, &error) &&
                 memcmp(part + shift, whole + first * unit, count * unit) == 0;
         uint64_t length = below(count) + 1, stride = length + below(count), n_runs = (count - length) / stride + 1;
         const struct runs runs = {first, n_runs, length, stride};
-        good &= n_runs * length > view->n_units || view_read_runs(view, &runs, part, &error);
-        for (uint64_t j = 0; j < n_runs && good && n_runs * length <= view->n_units; j++)
+        good &= n_runs * length > view_units(view) || view_read_runs(view, &runs, part, &error);
+        for (uint64_t j = 0; j < n_runs && good && n_runs * length <= view_units(view); j++)
             good &= memcmp(part + j * length * unit, whole + (first + j * stride) * unit, length * unit) == 0;
     }
     free(part);

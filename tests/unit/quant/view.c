@@ -35,7 +35,7 @@ static bool leaf_read(const struct view *view, uint64_t first, uint64_t count, v
 static uint64_t leaf_stored(const struct view *view, uint64_t first, struct extent *ret_extent)
 {
     *ret_extent = (struct extent){NULL, first * view->dtype->block_bytes};
-    return view->n_units - first;
+    return view_units(view) - first;
 }
 
 static bool leaf_read_runs(const struct view *view, const struct runs *runs, void *out, struct error *error)
@@ -99,8 +99,8 @@ static struct model make_leaf(const struct dtype *dtype, unsigned rank, const ui
 {
     struct leaf *leaf = arena_alloc(arena, sizeof *leaf);
     view_init(&leaf->view, arena, &leaf_ops[below(2)], dtype, rank, shape);
-    leaf->bytes = arena_alloc(arena, leaf->view.n_units * dtype->block_bytes + 1);
-    for (uint64_t i = 0; i < leaf->view.n_units * dtype->block_bytes; i++)
+    leaf->bytes = arena_alloc(arena, view_units(&leaf->view) * dtype->block_bytes + 1);
+    for (uint64_t i = 0; i < view_units(&leaf->view) * dtype->block_bytes; i++)
         leaf->bytes[i] = (unsigned char)below(256);
     struct model model = model_of(&leaf->view);
     for (uint64_t i = 0; i < model.n_units; i++)
@@ -249,7 +249,7 @@ static bool stored_right(const struct model *model, const struct leaf *leaf)
 
 static bool check_model(const struct model *model, const struct leaf *leaf)
 {
-    bool right = model->n_units == model->view->n_units && reads_right(model, leaf, 0, model->n_units);
+    bool right = model->n_units == view_units(model->view) && reads_right(model, leaf, 0, model->n_units);
     for (int i = 0; i < 12 && right; i++) {
         uint64_t first = below(model->n_units + 1), count = below(model->n_units - first + 1);
         right = reads_right(model, leaf, first, count);
@@ -326,14 +326,14 @@ static void scalars_and_nothing(void)
     float three = 3, out = 0;
     const struct view *scalar = view_literal(arena, &f32_dtype, 0, NULL, &three);
     uint64_t one[] = {1, 1}, none[] = {4, 0, 3};
-    CHECK(scalar->n_units == 1 && view_row_elements(scalar) == 1 && view_bytes(scalar) == 4);
+    CHECK(view_units(scalar) == 1 && view_row_elements(scalar) == 1 && view_bytes(scalar) == 4);
     CHECK(view_read(scalar, 0, 1, &out, &error) && out == 3);
     const struct view *row = view_reshape(arena, scalar, 2, one);
     CHECK(view_read(view_transpose(arena, row), 0, 1, &out, &error) && out == 3);
     const struct view *empty = view_literal(arena, &f32_dtype, 3, none, NULL), *parts[] = {empty, empty};
-    CHECK(empty->n_units == 0 && view_read(empty, 0, 0, NULL, &error));
-    CHECK(view_transpose(arena, empty)->n_units == 0);
-    CHECK(view_concatenate(arena, parts, 2, 0)->n_units == 0);
+    CHECK(view_units(empty) == 0 && view_read(empty, 0, 0, NULL, &error));
+    CHECK(view_units(view_transpose(arena, empty)) == 0);
+    CHECK(view_units(view_concatenate(arena, parts, 2, 0)) == 0);
     arena_free(arena);
 }
 

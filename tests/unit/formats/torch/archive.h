@@ -97,12 +97,12 @@ static inline void archive_show_values(const struct view *view, struct buffer *o
         buffer_printf(out, " ...");
         return;
     }
-    if (!view_read(view, 0, view->n_units, units, &error)) {
+    if (!view_read(view, 0, view_units(view), units, &error)) {
         buffer_printf(out, " error: %s", error.message);
         return;
     }
     if (decode != NULL)
-        decode(units, values, view->n_units);
+        decode(units, values, view_units(view));
     for (uint64_t i = 0; i < (decode != NULL ? view->n_elements : view_bytes(view)); i++)
         if (decode != NULL)
             buffer_printf(out, " %g", (double)values[i]);

@@ -21,7 +21,7 @@ static bool has_values(const struct tensor *tensor, const char *hex)
         return tensor->refusal != NULL && strcmp(hex, "-") == 0;
     struct arena *arena = arena_new();
     const struct view *view = tensor_view(tensor, arena);
-    bool good = view_bytes(view) <= MAX_BYTES && view_read(view, 0, view->n_units, bytes, &error);
+    bool good = view_bytes(view) <= MAX_BYTES && view_read(view, 0, view_units(view), bytes, &error);
     for (uint64_t i = 0; good && i < view_bytes(view); i++)
         snprintf(text + 2 * i, 3, "%02x", bytes[i]);
     arena_free(arena);

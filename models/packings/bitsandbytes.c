@@ -179,14 +179,18 @@ static bool unpack_4(struct packed *packed, const struct kind *kind)
 static bool unpack_8(struct packed *packed)
 {
     struct arena *arena = packed->input->arena;
-    const struct view *codes = packed_need(packed, own, I8), *factors = packed_need(packed, ".SCB", F16_F32), *format;
+    const struct view *codes = packed_need(packed, own, I8), *factors = packed_need(packed, ".SCB", F16_F32);
     int64_t order = 0;
-    if (codes == NULL || factors == NULL || !packed_find(packed, ".weight_format", U8, &format))
+    if (codes == NULL || factors == NULL)
         return false;
     if (!packed_is_matrix(codes) || factors->n_elements != codes->shape[0])
         return packed_misfit(packed, ".SCB", factors, "not one for each row");
-    if (format != NULL && (!packed_integers(packed, ".weight_format", format, &order, 1) || order != 0))
-        return packed_misfit(packed, ".weight_format", format, "an order of %" PRId64 " that is not by row", order);
+    if (packing_partner(packed->input, packed->key, own, ".weight_format") != NULL &&
+        !packed_integers(packed, ".weight_format", U8, &order, 1))
+        return false;
+    if (order != 0)
+        return packed_misfit(packed, own, codes, "in the order %" PRId64 " of weight_format, which is not by row",
+                             order);
     const uint64_t column[2] = {codes->shape[0], 1};
     const struct sharing sharing = {1, codes->shape[1], NULL};
     codes = view_combine(arena, codes, MULTIPLY, view_reshape(arena, factors, 2, column), &sharing);

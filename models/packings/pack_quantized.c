@@ -60,11 +60,10 @@ static bool find_layout(struct packed *packed, const struct view *words, const s
                         struct layout *layout)
 {
     int64_t shape[2] = {0};
-    const struct view *stored = packed_need(packed, ".weight_shape", I64 | WORDS);
-    if (stored == NULL || !packed_integers(packed, ".weight_shape", stored, shape, 2))
+    if (!packed_integers(packed, ".weight_shape", I64 | WORDS, shape, 2))
         return false;
-    if (stored->n_elements != 2 || !packed_is_matrix(words) || shape[0] < 1 || (uint64_t)shape[0] != words->shape[0] ||
-        shape[1] < 1 || (uint64_t)shape[1] > words->shape[1] * 32)
+    if (!packed_is_matrix(words) || shape[0] < 1 || (uint64_t)shape[0] != words->shape[0] || shape[1] < 1 ||
+        (uint64_t)shape[1] > words->shape[1] * 32)
         return packed_misfit(packed, own, words, "where weight_shape is [%" PRId64 ", %" PRId64 "]", shape[0],
                              shape[1]);
     *layout = (struct layout){.n_rows = words->shape[0], .n_columns = (uint64_t)shape[1], .n_words = words->shape[1]};

@@ -3,6 +3,7 @@
 #include "base/checked.h"
 #include "formats/layout.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -37,7 +38,8 @@ static const char *part_name(const struct packed *packed, const char *suffix)
                         suffix);
 }
 
-bool packed_find(struct packed *packed, const char *suffix, unsigned kinds, const struct view **ret_view)
+static bool find_part(struct packed *packed, const char *suffix, unsigned kinds, struct arena *arena,
+                      const struct view **ret_view)
 {
     char name[1024];
     *ret_view = NULL;
@@ -57,16 +59,26 @@ bool packed_find(struct packed *packed, const char *suffix, unsigned kinds, cons
     struct unpacked *unpacked = packed->unpacked;
     if (tensor != packed->key && unpacked->n_parts < PACKING_MAX_PARTS)
         unpacked->parts[unpacked->n_parts++] = tensor;
-    *ret_view = tensor_view(tensor, packed->input->arena);
+    *ret_view = tensor_view(tensor, arena);
     return true;
+}
+
+static const struct view *need_part(struct packed *packed, const char *suffix, unsigned kinds, struct arena *arena)
+{
+    const struct view *view;
+    if (find_part(packed, suffix, kinds, arena, &view) && view == NULL)
+        error_set(packed->error, "there is no '%s'", part_name(packed, suffix));
+    return view;
+}
+
+bool packed_find(struct packed *packed, const char *suffix, unsigned kinds, const struct view **ret_view)
+{
+    return find_part(packed, suffix, kinds, packed->input->arena, ret_view);
 }
 
 const struct view *packed_need(struct packed *packed, const char *suffix, unsigned kinds)
 {
-    const struct view *view;
-    if (packed_find(packed, suffix, kinds, &view) && view == NULL)
-        error_set(packed->error, "there is no '%s'", part_name(packed, suffix));
-    return view;
+    return need_part(packed, suffix, kinds, packed->input->arena);
 }
 
 bool packed_is_matrix(const struct view *view)
@@ -99,16 +111,19 @@ const struct view *packed_matrix(struct packed *packed, const char *suffix, unsi
     return view != NULL && packed_check(packed, suffix, view, n_rows, n_columns) ? view : NULL;
 }
 
-bool packed_integers(const struct packed *packed, const char *suffix, const struct view *view, int64_t *values,
-                     size_t most)
+bool packed_integers(struct packed *packed, const char *suffix, unsigned kinds, int64_t *values, size_t n)
 {
-    unsigned size = view->dtype->block_bytes;
-    unsigned char bytes[64];
-    if (view->n_elements > most || view->n_elements * size > sizeof bytes)
-        return packed_misfit(packed, suffix, view, "more than %zu numbers", most);
-    if (!view_read(view, 0, view_units(view), bytes, packed->error))
+    const struct view *view = need_part(packed, suffix, kinds, packed->input->scratch);
+    unsigned char bytes[8 * sizeof *values];
+    if (view == NULL)
         return false;
-    for (uint64_t i = 0; i < view->n_elements; i++) {
+    if (view->n_elements != n)
+        return packed_misfit(packed, suffix, view, "not %zu number%s", n, n == 1 ? "" : "s");
+    unsigned size = view->dtype->block_bytes;
+    assert(n * size <= sizeof bytes);
+    if (!view_read(view, 0, n, bytes, packed->error))
+        return false;
+    for (size_t i = 0; i < n; i++) {
         uint64_t bits = read_le(bytes + i * size, size);
         values[i] = size == 4 ? (int32_t)bits : (int64_t)bits;
     }

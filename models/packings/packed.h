@@ -54,9 +54,8 @@ bool packed_check(const struct packed *packed, const char *suffix, const struct 
 bool packed_misfit(const struct packed *packed, const char *suffix, const struct view *view, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* Reads a part of integers, up to `most` of them; for parts that say what shape others are. */
-bool packed_integers(const struct packed *packed, const char *suffix, const struct view *view, int64_t *values,
-                     size_t most);
+/* Reads a part that has to be there and to hold `n` integers, 8 at most; for parts that say what shape others are. */
+bool packed_integers(struct packed *packed, const char *suffix, unsigned kinds, int64_t *values, size_t n);
 
 /* The name of the weight: the stem and `suffix`. */
 void packed_name(const struct packed *packed, const char *suffix);

@@ -23,6 +23,7 @@ struct packing_input {
     const struct json *config;    /* quantization_config, or what stands for it; NULL: none */
     const char *method;           /* its quant_method; "" where it names none */
     const struct dtype *dtype;    /* of the model before it was packed */
+    struct arena *scratch;        /* of packings_find: what no view is made of */
 };
 
 /* Where plain tensors are in the order of the converter. */

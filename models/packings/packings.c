@@ -255,6 +255,7 @@ static void refuse_twins(const struct packing_input *input, struct unpacked_weig
 struct unpacked_weights packings_find(const struct packing_input *input)
 {
     const struct tensor_set *set = input->set;
+    struct packing_input own = *input;
     struct unpacked_weights found = {0};
     const struct packing **packing_of = memory_alloc((set->n_tensors + 1) * sizeof *packing_of);
     for (size_t i = 0; i < set->n_tensors; i++) {
@@ -263,11 +264,13 @@ struct unpacked_weights packings_find(const struct packing_input *input)
     }
     found.weights = arena_array(input->arena, found.n_weights, sizeof *found.weights);
     struct unpacked *weight = found.weights;
+    own.scratch = arena_new();
     for (size_t i = 0; i < set->n_tensors; i++)
         if (packing_of[i] != NULL) {
             weight->packing = packing_of[i];
-            unpack(input, &set->tensors[i], weight++);
+            unpack(&own, &set->tensors[i], weight++);
         }
+    arena_free(own.scratch);
     free(packing_of);
     if (found.n_weights > 1)
         refuse_twins(input, &found);

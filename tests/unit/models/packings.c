@@ -256,7 +256,7 @@ static const struct {
     {PACK_CONFIG, "a.weight_packed I32 [8,2] 64;a.weight_scale F16 [8,2] 32;a.weight_shape I64 [2] 16",
      "where weight_shape is ["},
     {PACK_CONFIG, "a.weight_packed I32 [8,2] 64;a.weight_scale F16 [8,2] 32;a.weight_shape I64 [3] 24",
-     "more than 2 numbers"},
+     "not 2 numbers"},
     {"{\"quant_method\":\"bitnet\"}", "a.weight U8 [2,8] 16;a.weight_scale F32 [2] 8", "not one number"},
     {"{\"quant_method\":\"modelopt\",\"quant_algo\":\"NVFP4_AWQ\"}",
      "a.weight U8 [2,8] 16;a.weight_scale F8_E4M3 [2,1] 2", "what else it is multiplied with is not known"},

@@ -25,8 +25,8 @@ static void begin(struct trial *trial, const char *config)
     struct error error;
     *trial = (struct trial){.arena = arena_new(), .config = json_parse(config, strlen(config), &error)};
     trial->set = tensor_set_new(trial->arena);
-    trial->input =
-        (struct packing_input){trial->arena, trial->set, json_root(trial->config), "compressed-tensors", &f16_dtype};
+    trial->input = (struct packing_input){trial->arena,         trial->set, json_root(trial->config),
+                                          "compressed-tensors", &f16_dtype, trial->arena};
     trial->unpacked.parts = trial->parts;
 }
 
@@ -92,16 +92,19 @@ static void test_integers(void)
     static const int64_t longs[] = {-1, INT64_MIN};
     int64_t values[3];
     struct trial trial;
-    const struct view *view;
     begin(&trial, "{}");
     add(&trial, "a", "I32", 1, 3, words);
     add(&trial, "a.longs", "I64", 2, 1, longs);
     struct packed *packed = seal(&trial, "");
-    CHECK(packed_find(packed, "", WORDS, &view) && packed_integers(packed, "", view, values, 3));
+    CHECK(packed_integers(packed, "", WORDS, values, 3));
     CHECK(values[0] == -1 && values[1] == INT32_MIN && values[2] == INT32_MAX);
-    CHECK(!packed_integers(packed, "", view, values, 2));
-    CHECK_TEXT(trial.error.message, "'a' is I32 [1, 3], more than 2 numbers");
-    CHECK(packed_find(packed, ".longs", I64, &view) && packed_integers(packed, ".longs", view, values, 3));
+    CHECK(!packed_integers(packed, "", WORDS, values, 2));
+    CHECK_TEXT(trial.error.message, "'a' is I32 [1, 3], not 2 numbers");
+    CHECK(!packed_integers(packed, ".longs", I64, values, 1));
+    CHECK_TEXT(trial.error.message, "'a.longs' is I64 [2, 1], not 1 number");
+    CHECK(!packed_integers(packed, ".axis", I64, values, 1));
+    CHECK_TEXT(trial.error.message, "there is no 'a.axis'");
+    CHECK(packed_integers(packed, ".longs", I64, values, 2));
     CHECK(values[0] == -1 && values[1] == INT64_MIN);
     end(&trial);
 }

@@ -282,12 +282,14 @@ struct combining {
     const struct view *left, *right;
     struct sharing sharing;
     enum combination op;
+    float zero;
 };
 
 /* What follows of it: found for each range, not kept. */
 struct combined {
     const struct view *left, *right;
     enum combination op;
+    float zero;
     const struct combine_kernels *kernels;
     struct sharing sharing;
     uint64_t n_rows, n_columns;           /* of a matrix of the left */
@@ -449,15 +451,16 @@ static struct chunk next_chunk(const struct combined *combined, uint64_t first, 
     return chunk;
 }
 
-static struct combined combined_of(const struct view *left, enum combination op, const struct view *right,
-                                   const struct sharing *sharing)
+static struct combined combined_of(const struct combining *combining)
 {
+    const struct view *left = combining->left, *right = combining->right;
     struct combined combined = {
         .left = left,
         .right = right,
-        .op = op,
+        .op = combining->op,
+        .zero = combining->zero,
         .kernels = combine_kernels(),
-        .sharing = *sharing,
+        .sharing = combining->sharing,
         .n_columns = view_row_elements(left),
         .n_rows = left->rank >= 2 ? left->shape[left->rank - 2] : 1,
         .shared_columns = view_row_elements(right),
@@ -468,10 +471,20 @@ static struct combined combined_of(const struct view *left, enum combination op,
     return combined;
 }
 
+/* The left side of a range, centered. */
+static bool read_left(const struct combined *combined, uint64_t first, uint64_t count, float *values,
+                      struct error *error)
+{
+    if (!convert_read(combined->left, encoding_of(&f32_dtype), first, count, values, error))
+        return false;
+    if (combined->zero != 0)
+        combined->kernels->with_one(SUBTRACT, values, count, combined->zero);
+    return true;
+}
+
 static bool combined_read(const struct view *view, uint64_t first, uint64_t count, void *out, struct error *error)
 {
-    const struct combining *combining = (const struct combining *)view;
-    const struct combined combined = combined_of(combining->left, combining->op, combining->right, &combining->sharing);
+    const struct combined combined = combined_of((const struct combining *)view);
     uint64_t most = view->scattered ? SCATTERED_ELEMENTS : CHUNK_ELEMENTS;
     bool aligned = (uintptr_t)out % sizeof(float) == 0, good = true;
     float *values = aligned ? out : memory_alloc((count < most ? count : most) * sizeof *values);
@@ -479,8 +492,7 @@ static bool combined_read(const struct view *view, uint64_t first, uint64_t coun
     while (count > 0 && good) {
         struct chunk chunk = next_chunk(&combined, first, count, most);
         uint64_t n = chunk.n_rows * chunk.n_columns;
-        good = convert_read(combined.left, encoding_of(&f32_dtype), first, n, values, error) &&
-               combine_chunk(&combined, &chunk, values, error);
+        good = read_left(&combined, first, n, values, error) && combine_chunk(&combined, &chunk, values, error);
         if (aligned)
             values += n;
         else if (good)
@@ -496,10 +508,18 @@ static bool combined_read(const struct view *view, uint64_t first, uint64_t coun
 
 static const struct view_op combined_op = {"combine", combined_read, NULL, NULL};
 
-const struct view *view_combine(struct arena *arena, const struct view *left, enum combination op,
-                                const struct view *right, const struct sharing *sharing)
+const struct view *view_combine_centered(struct arena *arena, const struct view *left, float zero, enum combination op,
+                                         const struct view *right, const struct sharing *sharing)
 {
-    const struct combined combined = combined_of(left, op, right, sharing);
+    struct combining *combining = arena_alloc(arena, sizeof *combining);
+    view_init_shared(&combining->view, &combined_op, &f32_dtype, left->rank, left->shape);
+    combining->left = left;
+    combining->right = right;
+    combining->sharing = *sharing;
+    combining->op = op;
+    combining->zero = zero;
+    combining->view.scattered = left->scattered || right->scattered;
+    const struct combined combined = combined_of(combining);
     assert(left->n_elements == 0 || right->n_elements % (combined.shared_rows * combined.shared_columns) == 0);
     assert(left->n_elements == 0 || combined.shared_rows == (combined.n_rows + sharing->rows - 1) / sharing->rows);
     assert(left->n_elements == 0 || sharing->groups != NULL ||
@@ -508,14 +528,13 @@ const struct view *view_combine(struct arena *arena, const struct view *left, en
            (sharing->groups->n_elements == combined.n_columns && sharing->groups->dtype->kind == DTYPE_INTEGER &&
             sharing->groups->dtype->block_bytes >= 4 && combined.shared_columns <= SHARING_MAX_GROUPS));
     (void)combined;
-    struct combining *combining = arena_alloc(arena, sizeof *combining);
-    view_init_shared(&combining->view, &combined_op, &f32_dtype, left->rank, left->shape);
-    combining->left = left;
-    combining->right = right;
-    combining->sharing = *sharing;
-    combining->op = op;
-    combining->view.scattered = left->scattered || right->scattered;
     return &combining->view;
+}
+
+const struct view *view_combine(struct arena *arena, const struct view *left, enum combination op,
+                                const struct view *right, const struct sharing *sharing)
+{
+    return view_combine_centered(arena, left, 0, op, right, sharing);
 }
 
 const struct view *view_combine_one(struct arena *arena, const struct view *left, enum combination op,

@@ -55,7 +55,11 @@ enum { SHARING_MAX_GROUPS = 16384 };
 const struct view *view_combine(struct arena *arena, const struct view *left, enum combination op,
                                 const struct view *right, const struct sharing *sharing);
 
-/* The same with one element for all. */
+/* (left - zero) op right, the same way: of codes that all have the same zero. */
+const struct view *view_combine_centered(struct arena *arena, const struct view *left, float zero, enum combination op,
+                                         const struct view *right, const struct sharing *sharing);
+
+/* left op right with one element for all. */
 const struct view *view_combine_one(struct arena *arena, const struct view *left, enum combination op,
                                     const struct view *right);
 const struct view *view_combine_number(struct arena *arena, const struct view *left, enum combination op, float number);

@@ -91,23 +91,23 @@ static const struct view *cut(struct arena *arena, const struct layout *layout, 
     return packed_cut(arena, codes, codes->shape[0], n_columns);
 }
 
-/* Subtracts the zero point. */
-static const struct view *center(struct packed *packed, const struct layout *layout, const struct view *codes,
-                                 const struct sharing *sharing)
+/* Codes without their zero point, times the scale. */
+static const struct view *scale_codes(struct packed *packed, const struct layout *layout, const struct view *codes,
+                                      const struct view *scale, const struct sharing *sharing)
 {
     struct arena *arena = packed->input->arena;
     const struct view *zeros;
     if (!packed_find(packed, ".weight_zero_point", WORDS, &zeros))
         return NULL;
     if (zeros == NULL)
-        return view_combine_number(arena, codes, SUBTRACT, (float)(1u << (layout->bits - 1)));
+        return view_combine_centered(arena, codes, (float)(1u << (layout->bits - 1)), MULTIPLY, scale, sharing);
     uint64_t n_words = rounded_up(layout->n_rows, 32 / layout->bits);
     if (layout->is_dense)
         n_words = rounded_up(layout->n_rows * layout->bits, 32);
     if (!packed_check(packed, ".weight_zero_point", zeros, n_words, layout->n_groups))
         return NULL;
     zeros = view_transpose(arena, cut(arena, layout, view_transpose(arena, zeros), layout->n_rows));
-    return view_combine(arena, codes, SUBTRACT, zeros, sharing);
+    return view_combine(arena, view_combine(arena, codes, SUBTRACT, zeros, sharing), MULTIPLY, scale, sharing);
 }
 
 /* The groups of columns, where they are in no order. */
@@ -157,12 +157,9 @@ static bool unpack(const struct packing_input *input, const struct tensor *key, 
     if (sharing.groups == NULL && packing_partner(input, key, own, ".weight_zero_point") == NULL)
         unpacked->forms->repacked = view_of_repacked(
             input->arena, &(struct repacking){codes, scale, .bits = layout.bits, .group_size = sharing.columns});
-    codes = center(&packed, &layout, codes, &sharing);
-    if (codes == NULL)
-        return false;
-    unpacked->view = view_combine(input->arena, codes, MULTIPLY, scale, &sharing);
+    unpacked->view = scale_codes(&packed, &layout, codes, scale, &sharing);
     unpacked->bits = layout.bits;
-    return true;
+    return unpacked->view != NULL;
 }
 
 const struct packing pack_quantized_packing = {

@@ -172,19 +172,21 @@ static float combine(enum combination op, float left, float right)
 static bool combines(uint64_t matrices, uint64_t rows, uint64_t columns, const uint64_t *block, bool all,
                      enum combination op)
 {
+    float zero = (float)below(3) * 8;
     uint64_t shape[3] = {matrices, rows, columns};
     uint64_t shared[3] = {matrices, (rows + block[0] - 1) / block[0], (columns + block[1] - 1) / block[1]};
     const struct view *left = random_leaf("I8", 3, shape);
     const struct view *right = all ? numbers(2, shared + 1) : numbers(3, shared);
     const struct sharing sharing = {block[0], block[1], NULL};
-    const struct view *view = view_combine(arena, left, op, right, &sharing);
+    const struct view *view = zero == 0 ? view_combine(arena, left, op, right, &sharing)
+                                        : view_combine_centered(arena, left, zero, op, right, &sharing);
     int8_t *codes = (int8_t *)read_all(left);
     float *scales = (float *)(void *)read_all(right), *out = (float *)(void *)read_all(view);
     bool good = true;
     for (uint64_t i = 0; i < view->n_elements && good; i++) {
         uint64_t matrix = all ? 0 : i / columns / rows, row = i / columns % rows / block[0],
                  column = i % columns / block[1];
-        float expected = combine(op, codes[i], scales[(matrix * shared[1] + row) * shared[2] + column]);
+        float expected = combine(op, codes[i] - zero, scales[(matrix * shared[1] + row) * shared[2] + column]);
         good = memcmp(&out[i], &expected, sizeof expected) == 0;
     }
     return good && ranges_agree(view, (unsigned char *)out);

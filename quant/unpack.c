@@ -62,11 +62,19 @@ const struct view *view_reinterpret(struct arena *arena, const struct view *view
 
 enum { WORDS_BYTES = 16 * 1024 }; /* of words that are read at once, on the stack */
 
+/* As struct fields says, with the shifts that there are: a checkpoint may have 100,000 of them. */
 struct cut {
     struct view view;
     const struct view *words;
-    struct fields fields;
+    uint8_t word_units, n_fields, bits, shifts[];
 };
+
+static struct fields fields_of_cut(const struct cut *cut)
+{
+    struct fields fields = {cut->word_units, cut->n_fields, cut->bits, {0}};
+    memcpy(fields.shifts, cut->shifts, cut->n_fields);
+    return fields;
+}
 
 struct fields fields_of_words(unsigned word_bits, unsigned bits)
 {
@@ -154,7 +162,8 @@ static void cut_range(const struct fields *fields, const unsigned char *words, s
 static bool fields_read(const struct view *view, uint64_t first, uint64_t count, void *out, struct error *error)
 {
     const struct cut *cut = (const struct cut *)view;
-    uint64_t n_fields = cut->fields.n_fields, units = cut->fields.word_units;
+    const struct fields fields = fields_of_cut(cut);
+    uint64_t n_fields = fields.n_fields, units = fields.word_units;
     size_t word_bytes = units * cut->words->dtype->block_bytes;
     unsigned char here[WORDS_BYTES], *words = here, *to = out;
     uint64_t most = (WORDS_BYTES / word_bytes - 1) * n_fields; /* fields at once */
@@ -168,7 +177,7 @@ static bool fields_read(const struct view *view, uint64_t first, uint64_t count,
         uint64_t word = first / n_fields, n_words = (first + n + n_fields - 1) / n_fields - word;
         good = view_read(cut->words, word * units, n_words * units, words, error);
         if (good)
-            cut_range(&cut->fields, words, word_bytes, first, n, to);
+            cut_range(&fields, words, word_bytes, first, n, to);
         to += n;
         first += n;
     }
@@ -181,7 +190,8 @@ static bool fields_read(const struct view *view, uint64_t first, uint64_t count,
 static bool fields_read_runs(const struct view *view, const struct runs *runs, void *out, struct error *error)
 {
     const struct cut *cut = (const struct cut *)view;
-    uint64_t n_fields = cut->fields.n_fields, units = cut->fields.word_units;
+    const struct fields fields = fields_of_cut(cut);
+    uint64_t n_fields = fields.n_fields, units = fields.word_units;
     size_t word_bytes = units * cut->words->dtype->block_bytes;
     uint64_t word = runs->first / n_fields, n_words = (runs->first + runs->length + n_fields - 1) / n_fields - word;
     unsigned char words[WORDS_BYTES], *to = out;
@@ -200,9 +210,9 @@ static bool fields_read_runs(const struct view *view, const struct runs *runs, v
         if (!view_read_runs(cut->words, &some, words, error))
             return false;
         if (is_whole)
-            cut_range(&cut->fields, words, word_bytes, 0, n * runs->length, to);
+            cut_range(&fields, words, word_bytes, 0, n * runs->length, to);
         for (uint64_t j = 0; j < n && !is_whole; j++)
-            cut_range(&cut->fields, words + j * n_words * word_bytes, word_bytes, runs->first, runs->length,
+            cut_range(&fields, words + j * n_words * word_bytes, word_bytes, runs->first, runs->length,
                       to + j * runs->length);
         to += n * runs->length;
     }
@@ -216,13 +226,17 @@ const struct view *view_fields(struct arena *arena, const struct view *words, co
     assert(words->dtype->block_elements == 1 && words->rank > 0 && fields->bits >= 1 && fields->bits <= 8);
     assert(words->dtype->block_bytes * fields->word_units <= FIELDS_MAX_BYTES);
     assert(words->shape[words->rank - 1] % fields->word_units == 0);
-    struct cut *cut = arena_alloc(arena, sizeof *cut);
+    assert(fields->n_fields <= FIELDS_MAX);
+    struct cut *cut = arena_alloc(arena, sizeof *cut + fields->n_fields);
     uint64_t shape[VIEW_MAX_RANK];
     memcpy(shape, words->shape, words->rank * sizeof *shape);
     shape[words->rank - 1] = shape[words->rank - 1] / fields->word_units * fields->n_fields;
     view_init(&cut->view, arena, &fields_op, &u8_dtype, words->rank, shape);
     cut->words = words;
-    cut->fields = *fields;
+    cut->word_units = fields->word_units;
+    cut->n_fields = fields->n_fields;
+    cut->bits = fields->bits;
+    memcpy(cut->shifts, fields->shifts, fields->n_fields);
     cut->view.scattered = words->scattered;
     return &cut->view;
 }

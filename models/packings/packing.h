@@ -49,7 +49,7 @@ struct unpacked {
     const char *beyond;           /* what the converter would refuse in it; NULL: nothing */
     const char *refusal;          /* why it has no values: no view is there then */
     uint32_t stem;                /* bytes of the key's name that those of its parts begin with */
-    unsigned bits;                /* of an element */
+    uint8_t bits;                 /* of an element */
     uint8_t n_parts;
     bool is_twin;    /* another one before it has the name */
     bool is_of_some; /* only of families that keep MXFP4 the converter takes it, and writes the blocks */

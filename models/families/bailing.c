@@ -1,5 +1,6 @@
 /* Ling and Ring 1 and 2, the first two generations of Bailing, and Sarvam. conversion/bailingmoe.py. */
 #include "models/centered.h"
+#include "models/column_norm.h"
 #include "models/families/experts.h"
 #include "models/families/nextn.h"
 
@@ -16,8 +17,24 @@ static const struct relation_row common_tensors[] = {
     {0},
 };
 
+static const struct view *normalize(struct arena *arena, const struct facts *facts, enum direction direction,
+                                    const struct view *view)
+{
+    bool is_wanted = direction == FORWARD && view->rank == 2 && facts != NULL && facts_get(facts, "norm_head") != 0;
+    return is_wanted ? view_normalize_columns(arena, view) : view;
+}
+
+static const struct elementwise over_norm = {
+    .forward_text = "x / (norm of its column + 1e-7), where norm_head is said",
+    .backward_text = "x",
+    .apply = normalize,
+    .is_one_way = true,
+    .exactness = "norms do not come back; without norm_head the model is the same",
+};
+
 /* "query", "key" and "value" are 1. */
 static const struct relation_row tensors[] = {
+    {"lm_head", "output", .parallel = "row", .map = &over_norm},
     {"model.layers.{}.attention.query_key_value", "blk.{}.attn_q, blk.{}.attn_k, blk.{}.attn_v",
      "(query head half pair + key kv_head half pair + value kv_head half pair) ... -> "
      "(query head pair half) ..., (key kv_head pair half) ..., (value kv_head half pair) ...",
@@ -101,13 +118,7 @@ static void add_facts(struct facts *facts, const struct hparams *hparams)
     facts_set(facts, "query", 1);
     facts_set(facts, "key", 1);
     facts_set(facts, "value", 1);
-}
-
-static bool refuse_normalized_head(struct draft *draft, struct error *error)
-{
-    if (!json_bool(hparams_get(draft->model->hparams, "norm_head"), false))
-        return true;
-    return error_set(error, "model.gguf: norm_head, an output that is normalized by its columns, is not supported");
+    facts_set(facts, "norm_head", json_bool(hparams_get(hparams, "norm_head"), false));
 }
 
 #define CONFIG_ROWS                                                                                                    \
@@ -149,7 +160,6 @@ const struct family bailingmoe_family = {
     .keys = {base_keys, keys},
     .vocabs = {&bpe_vocab},
     .add_facts = add_facts,
-    .adjust = refuse_normalized_head,
 };
 
 const struct family bailingmoe2_family = {

@@ -1,5 +1,6 @@
 /* Qwen 3, dense. conversion/qwen.py. */
 #include "models/families/qwen.h"
+#include "models/families/qwen3_reranker.h"
 
 static const struct family_name names[] = {
     {"Qwen3ForCausalLM"}, {"Qwen3Model", "model."}, {"StepVLForConditionalGeneration"}, {0}};
@@ -10,7 +11,7 @@ const struct relation_row qwen3_tensors[] = {
     {0},
 };
 
-static const struct key_row keys[] = {{.emit = emit_pooling_type}, {0}};
+static const struct key_row keys[] = {{.emit = emit_pooling_type}, {.emit = emit_reranker}, {0}};
 
 static const struct config_row config_rows[] = {
     {"hidden_act", FROM_TEXT, .text = "'silu'"},
@@ -33,4 +34,6 @@ const struct family qwen3_family = {
     .forms = forms,
     .keys = {base_keys, keys},
     .vocabs = {&spm_vocab, &bpe_vocab},
+    .adjust = reranker_look,
+    .arrange = reranker_arrange,
 };

@@ -1,6 +1,7 @@
 /* Qwen3-VL and Qwen3-ASR, dense: the text half. conversion/qwen3vl.py. */
 #include "models/families/qwen3vl.h"
 #include "formats/documents.h"
+#include "models/families/qwen3_reranker.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -64,7 +65,7 @@ bool qwen3vl_after_vocab(struct draft *draft, const struct vocab_input *input, s
     return true;
 }
 
-static const struct key_row keys[] = {{.emit = emit_pooling_type}, {0}};
+static const struct key_row keys[] = {{.emit = emit_pooling_type}, {.emit = emit_reranker}, {0}};
 
 const struct family qwen3vl_family = {
     .name = "qwen3vl",
@@ -75,5 +76,7 @@ const struct family qwen3vl_family = {
     .keys = {base_keys, keys, qwen3vl_keys},
     .vocabs = {&spm_vocab, &bpe_vocab},
     .dropped_parts = qwen3vl_dropped_parts,
+    .adjust = reranker_look,
+    .arrange = reranker_arrange,
     .after_vocab = qwen3vl_after_vocab,
 };

@@ -313,6 +313,13 @@ static const struct config_class classes[] = {
             " 'tie_word_embeddings': false}",
         .computed = kv_heads,
     },
+    {
+        /* as which Grok 2 is published */
+        .model_type = "git",
+        .defaults = "{'num_hidden_layers': 6, 'max_position_embeddings': 1024, 'hidden_size': 768,"
+                    " 'intermediate_size': 3072, 'num_attention_heads': 12, 'layer_norm_eps': 1e-12,"
+                    " 'vocab_size': 30522, 'pad_token_id': 0, 'bos_token_id': 101, 'eos_token_id': 102}",
+    },
     {.model_type = "glm4_moe",
      .defaults = GLM4_MOE_DEFAULTS ", 'max_position_embeddings': 131072, 'vocab_size': 151552}"},
     {.model_type = "glm4v_moe_text",

@@ -61,6 +61,7 @@ extern const struct family granite4_family;
 extern const struct family granite4moe_family;
 extern const struct family granitehybrid_family;
 extern const struct family granitemoe_family;
+extern const struct family grok_family;
 extern const struct family grovemoe_family;
 extern const struct family hunyuan_dense_family;
 extern const struct family hunyuan_moe_family;
@@ -220,6 +221,7 @@ const struct family *const families[] = {
     &granite4moe_family,
     &granitehybrid_family,
     &granitemoe_family,
+    &grok_family,
     &grovemoe_family,
     &hunyuan_dense_family,
     &hunyuan_moe_family,

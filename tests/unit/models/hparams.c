@@ -49,6 +49,8 @@ static const struct {
     {"{\"model_type\":\"mistral\"}", "num_key_value_heads", "8"},
     {"{\"model_type\":\"mistral\",\"num_key_value_heads\":null}", "num_key_value_heads", "32"},
     {"{\"model_type\":\"qwen2\"}", "head_dim", "absent"},
+    {"{\"model_type\":\"git\"}", "layer_norm_eps", "1e-12"},
+    {"{\"model_type\":\"git\",\"num_hidden_layers\":null}", "num_hidden_layers", "null"},
     {"{\"model_type\":\"qwen3\",\"hidden_size\":256}", "head_dim", "128"},
     {"{\"model_type\":\"ernie4_5\"}", "head_dim", "128"},
     {"{\"model_type\":\"ernie4_5\",\"head_dim\":null}", "head_dim", "64"},

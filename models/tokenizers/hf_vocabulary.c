@@ -13,6 +13,11 @@ static const char *const special_attributes[] = {"bos_token", "eos_token", "unk_
                                                  "pad_token", "cls_token", "mask_token"};
 enum { ATTRIBUTES = sizeof special_attributes / sizeof *special_attributes };
 
+/* Lists of more of them, or tokens by names that only a model has: {"image_token": "<image>"}. Transformers 5 has a
+ * list where those before it have names. */
+static const char *const special_lists[] = {"additional_special_tokens", "extra_special_tokens"};
+enum { SPECIAL_LISTS = sizeof special_lists / sizeof *special_lists };
+
 /* What a class of tokenizers calls its special tokens where its files do not say, in the order of special_attributes.
  */
 static const struct class_defaults {
@@ -338,11 +343,13 @@ void hf_index_named_specials(const struct hf_vocabulary *vocabulary, struct text
         if (text != NULL)
             text_index_add(specials, text, length, i);
     }
-    const struct json *more = named_token(vocabulary->files, "additional_special_tokens");
-    for (const struct json *token = json_first(more); token != NULL; token = json_next(token)) {
-        const char *text = token_content(token, &length);
-        if (text != NULL)
-            text_index_add(specials, text, length, ATTRIBUTES);
+    for (size_t i = 0; i < SPECIAL_LISTS; i++) {
+        const struct json *more = named_token(vocabulary->files, special_lists[i]);
+        for (const struct json *token = json_first(more); token != NULL; token = json_next(token)) {
+            const char *text = token_content(token, &length);
+            if (text != NULL)
+                text_index_add(specials, text, length, ATTRIBUTES);
+        }
     }
 }
 
@@ -456,11 +463,13 @@ static void add_named_specials(struct hf_vocabulary *vocabulary)
         if (!is_known)
             add_special(vocabulary, named_token(vocabulary->files, special_attributes[i]), text, length);
     }
-    const struct json *more = named_token(vocabulary->files, "additional_special_tokens");
-    for (const struct json *token = json_first(more); token != NULL; token = json_next(token)) {
-        const char *text = token_content(token, &length);
-        if (text != NULL && !text_index_find(&seen, text, length, &number))
-            add_special(vocabulary, token, text, length);
+    for (size_t i = 0; i < SPECIAL_LISTS; i++) {
+        const struct json *more = named_token(vocabulary->files, special_lists[i]);
+        for (const struct json *token = json_first(more); token != NULL; token = json_next(token)) {
+            const char *text = token_content(token, &length);
+            if (text != NULL && !text_index_find(&seen, text, length, &number))
+                add_special(vocabulary, token, text, length);
+        }
     }
     text_index_free(&seen);
 }

@@ -137,8 +137,30 @@ static void specials_of_older_files(void)
     buffer_free(&config);
 }
 
+static void check_extra(const struct hf_vocabulary *vocabulary, const struct token_list *list)
+{
+    CHECK(vocabulary->n_added == 3 && vocabulary->n_ids == 4);
+    CHECK(token_is(list, 1, "<more>", TOKEN_CONTROL) && token_is(list, 2, "<image>", TOKEN_CONTROL));
+    CHECK(token_is(list, 3, "<video>", TOKEN_CONTROL));
+}
+
+/* Special tokens by names of the model's own: what get_vocab_base() of the converter gives with transformers 4.57.6. */
+static void extra_specials(void)
+{
+    struct buffer tokenizer = {0}, config = {0};
+    buffer_append_text(&tokenizer, "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":[]}}");
+    buffer_append_text(&config, "{\"tokenizer_class\":\"PreTrainedTokenizerFast\",\"extra_special_tokens\":{"
+                                "\"image_token\":\"<image>\",\"more_token\":\"<more>\",\"video_token\":{\"content\":"
+                                "\"<video>\",\"normalized\":true,\"__type\":\"AddedToken\"}},"
+                                "\"additional_special_tokens\":[\"<more>\"]}");
+    with_vocabulary(&tokenizer, &config, check_extra);
+    buffer_free(&tokenizer);
+    buffer_free(&config);
+}
+
 int main(void)
 {
+    extra_specials();
     many_specials();
     specials_of_older_files();
     many_in_array();

@@ -1,0 +1,283 @@
+/* What directories have: attributes, names, lists, files. */
+#include "fs/tree/nodes.h"
+
+#include <string.h>
+
+/* What a directory tells of its sources is names: of the tensors, for that of a collection. */
+static struct origin node_origin(const struct tree *tree, const struct node *node)
+{
+    if (!node->directory)
+        return node->file.origin;
+    return node->collection != 0 ? origin_of_weights(tree->checkpoint) : (struct origin){0};
+}
+
+/* Who may read a directory may search it. */
+static mode_t permissions(const struct origin *origin, bool directory)
+{
+    mode_t mode = origin_permissions(origin);
+    return directory ? mode | mode >> 2 : mode;
+}
+
+static bool node_attributes(struct tree *tree, uint32_t index, struct node_attributes *ret_attributes)
+{
+    struct node *node = tree->nodes[index];
+    if (!node->directory && !node_plan(tree, node))
+        return false;
+    uint64_t n_links = node->directory && node->branch == 0 ? 2 + (uint64_t)node->n_directories : 1;
+    if (node->collection != 0) {
+        const struct tree_collection *owner = &tree->collections[node->collection - 1];
+        n_links += owner->collection->count(owner->context);
+    }
+    struct origin origin = node_origin(tree, node);
+    *ret_attributes = (struct node_attributes){
+        .id = (node_id)index + 1,
+        .directory = node->directory,
+        .branch = node->branch != 0,
+        .permissions = permissions(&origin, node->directory),
+        .group = origin_group(&origin),
+        .size = node->directory ? 0 : node->file.size,
+        .n_links = n_links,
+        .mtime = tree->mtime,
+    };
+    return true;
+}
+
+/* Attributes, and the name where `name` is not NULL. */
+static bool computed_attributes(const struct tree *tree, const struct computed *computed, char *name,
+                                struct node_attributes *ret_attributes)
+{
+    const struct tree_collection *owner = computed->owner;
+    char unwanted[TREE_MAX_NAME + 1];
+    uint64_t size = 0;
+    if (computed->slot >= (int)owner->collection->n_slots())
+        return false;
+    if (computed->slot >= 0) {
+        if (!owner->collection->file(owner->context, computed->item, (unsigned)computed->slot, name ? name : unwanted,
+                                     &size))
+            return false;
+    } else if (name != NULL) {
+        owner->collection->name(owner->context, computed->item, name);
+    }
+    struct origin origin = owner->collection->origin(owner->context, computed->item);
+    *ret_attributes = (struct node_attributes){
+        .id = computed_id(computed->collection, computed->item, (unsigned)(computed->slot + 1)),
+        .directory = computed->slot < 0,
+        .permissions = permissions(&origin, computed->slot < 0),
+        .group = origin_group(&origin),
+        .size = size,
+        .n_links = computed->slot < 0 ? 2 : 1,
+        .mtime = tree->mtime,
+    };
+    return true;
+}
+
+bool tree_attributes(struct tree *tree, node_id id, struct node_attributes *ret_attributes)
+{
+    struct computed computed;
+    struct branch_node found;
+    if (node_of(tree, id) != NULL)
+        return node_attributes(tree, (uint32_t)id - 1, ret_attributes);
+    if (branch_find(tree, id, &found))
+        return found.tree != NULL && tree_attributes(found.tree, found.id, ret_attributes) &&
+               branch_take(&found, ret_attributes);
+    return computed_of(tree, id, &computed) && computed_attributes(tree, &computed, NULL, ret_attributes);
+}
+
+static bool lookup_slot(const struct tree *tree, struct computed *item, const char *name,
+                        struct node_attributes *ret_attributes)
+{
+    char found[TREE_MAX_NAME + 1];
+    for (item->slot = 0; item->slot < (int)item->owner->collection->n_slots(); item->slot++)
+        if (computed_attributes(tree, item, found, ret_attributes) && strcmp(found, name) == 0)
+            return true;
+    return false;
+}
+
+bool tree_lookup(struct tree *tree, node_id directory, const char *name, struct node_attributes *ret_attributes)
+{
+    struct computed computed;
+    struct branch_node found;
+    const struct node *node = node_of(tree, directory);
+    if (branch_find(tree, directory, &found))
+        return found.tree != NULL && tree_lookup(found.tree, found.id, name, ret_attributes) &&
+               branch_take(&found, ret_attributes);
+    if (node == NULL)
+        return computed_of(tree, directory, &computed) && computed.slot < 0 &&
+               lookup_slot(tree, &computed, name, ret_attributes);
+    if (node->collection != 0) {
+        const struct tree_collection *owner = &tree->collections[node->collection - 1];
+        computed = (struct computed){.owner = owner, .collection = node->collection - 1, .slot = -1};
+        return owner->collection->find(owner->context, name, &computed.item) &&
+               computed_attributes(tree, &computed, NULL, ret_attributes);
+    }
+    uint32_t child = node_child(tree, node, name);
+    return child != 0 && node_attributes(tree, child, ret_attributes);
+}
+
+node_id tree_parent(struct tree *tree, node_id id)
+{
+    struct computed computed;
+    struct branch_node found;
+    if (node_of(tree, id) != NULL)
+        return (node_id)node_of(tree, id)->parent + 1;
+    if (branch_find(tree, id, &found))
+        return found.tree != NULL ? branch_id_here(&found, tree_parent(found.tree, found.id)) : TREE_ROOT;
+    if (!computed_of(tree, id, &computed))
+        return TREE_ROOT;
+    return computed.slot < 0 ? (node_id)computed.owner->node + 1 : computed_id(computed.collection, computed.item, 0);
+}
+
+static void list_items(const struct tree *tree, size_t collection, uint64_t first, tree_emit *emit, void *context)
+{
+    const struct tree_collection *owner = &tree->collections[collection];
+    uint64_t n_items = owner->collection->count(owner->context);
+    for (uint64_t item = first; item < n_items; item++) {
+        char name[TREE_MAX_NAME + 1];
+        struct node_attributes attributes;
+        struct computed computed = {owner, collection, item, -1};
+        if (computed_attributes(tree, &computed, name, &attributes) && !emit(context, item, name, &attributes))
+            return;
+    }
+}
+
+static void list_slots(const struct tree *tree, struct computed *item, uint64_t first, tree_emit *emit, void *context)
+{
+    for (uint64_t slot = first; slot < item->owner->collection->n_slots(); slot++) {
+        char name[TREE_MAX_NAME + 1];
+        struct node_attributes attributes;
+        item->slot = (int)slot;
+        if (computed_attributes(tree, item, name, &attributes) && !emit(context, slot, name, &attributes))
+            return;
+    }
+}
+
+/* Which children are planned before they are listed. */
+enum waiting { WAIT_FOR_ALL, WAIT_FOR_UNCERTAIN, WAIT_FOR_NONE };
+
+static bool child_attributes(struct tree *tree, uint32_t index, enum waiting waiting,
+                             struct node_attributes *ret_attributes)
+{
+    const struct node *node = tree->nodes[index];
+    bool wait = waiting == WAIT_FOR_ALL || (waiting == WAIT_FOR_UNCERTAIN && !node->certain);
+    if (wait || node->directory || node_plan_state(node) >= PLANNED)
+        return node_attributes(tree, index, ret_attributes);
+    *ret_attributes = (struct node_attributes){.id = (node_id)index + 1, .pending = true};
+    return true;
+}
+
+struct branch_listing {
+    const struct branch_node *branch;
+    tree_emit *emit;
+    void *context;
+};
+
+static bool emit_from_branch(void *context, uint64_t index, const char *name, const struct node_attributes *attributes)
+{
+    const struct branch_listing *listing = context;
+    struct node_attributes here = *attributes;
+    branch_take(listing->branch, &here);
+    return listing->emit(listing->context, index, name, &here);
+}
+
+static void list(struct tree *tree, node_id directory, uint64_t first, enum waiting waiting, tree_emit *emit,
+                 void *context)
+{
+    struct computed computed;
+    struct branch_node found;
+    const struct node *node = node_of(tree, directory);
+    if (branch_find(tree, directory, &found)) {
+        if (found.tree != NULL)
+            list(found.tree, found.id, first, waiting, emit_from_branch,
+                 &(struct branch_listing){&found, emit, context});
+        return;
+    }
+    if (node == NULL) {
+        if (computed_of(tree, directory, &computed) && computed.slot < 0)
+            list_slots(tree, &computed, first, emit, context);
+        return;
+    }
+    if (node->collection != 0) {
+        list_items(tree, node->collection - 1, first, emit, context);
+        return;
+    }
+    uint64_t index = 0;
+    for (uint32_t child = node->first_child; child != 0; child = tree->nodes[child]->next_sibling, index++) {
+        struct node_attributes attributes;
+        if (index >= first && child_attributes(tree, child, waiting, &attributes) &&
+            !emit(context, index, tree->nodes[child]->name, &attributes))
+            return;
+    }
+}
+
+void tree_list(struct tree *tree, node_id directory, uint64_t first, tree_emit *emit, void *context)
+{
+    list(tree, directory, first, WAIT_FOR_ALL, emit, context);
+}
+
+void tree_list_names(struct tree *tree, node_id directory, uint64_t first, tree_emit *emit, void *context)
+{
+    list(tree, directory, first, WAIT_FOR_UNCERTAIN, emit, context);
+}
+
+void tree_list_prepared(struct tree *tree, node_id directory, uint64_t first, tree_emit *emit, void *context)
+{
+    list(tree, directory, first, WAIT_FOR_NONE, emit, context);
+}
+
+struct branch_numbering {
+    node_id prefix;
+    tree_emit_number *emit;
+    void *context;
+};
+
+static void emit_number_of_branch(void *context, node_id id)
+{
+    const struct branch_numbering *numbering = context;
+    numbering->emit(numbering->context, id | numbering->prefix);
+}
+
+void tree_number_files(const struct tree *tree, tree_emit_number *emit, void *context)
+{
+    for (size_t i = 0; i < tree->n_branches; i++)
+        if (node_plan_state(tree->nodes[tree->branches[i]->node]) == PLANNED)
+            tree_number_files(tree->branches[i]->tree, emit_number_of_branch,
+                              &(struct branch_numbering){(node_id)(i + 1) << BRANCH_SHIFT, emit, context});
+    for (uint32_t i = 0; i < tree->n_nodes; i++)
+        if (!tree->nodes[i]->directory)
+            emit(context, (node_id)i + 1);
+    for (size_t i = 0; i < tree->n_collections; i++) {
+        const struct tree_collection *owner = &tree->collections[i];
+        uint64_t n_items = owner->collection->count(owner->context);
+        unsigned n_slots = owner->collection->n_slots();
+        for (uint64_t item = 0; item < n_items; item++)
+            for (unsigned slot = 0; slot < n_slots; slot++)
+                emit(context, computed_id(i, item, slot + 1));
+    }
+}
+
+bool tree_file(struct tree *tree, node_id id, struct arena *arena, struct vfile *ret_file, struct error *error)
+{
+    struct computed computed;
+    struct branch_node found;
+    struct node *node = node_of(tree, id);
+    if (branch_find(tree, id, &found) && found.tree != NULL)
+        return tree_file(found.tree, found.id, arena, ret_file, error);
+    if (node != NULL && !node->directory && node_plan(tree, node)) {
+        *ret_file = node->file;
+        return true;
+    }
+    if (node == NULL && computed_of(tree, id, &computed) && computed.slot >= 0)
+        return computed.owner->collection->plan(computed.owner->context, computed.item, (unsigned)computed.slot, arena,
+                                                ret_file, error);
+    return error_set(error, "there is no such file");
+}
+
+void tree_xattrs(struct tree *tree, node_id id, tree_emit_xattr *emit, void *context)
+{
+    struct computed computed;
+    struct branch_node found;
+    if (branch_find(tree, id, &found) && found.tree != NULL)
+        tree_xattrs(found.tree, found.id, emit, context);
+    else if (node_of(tree, id) == NULL && computed_of(tree, id, &computed))
+        computed.owner->collection->xattrs(computed.owner->context, computed.item, computed.slot, emit, context);
+}

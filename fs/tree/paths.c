@@ -1,0 +1,184 @@
+/* Paths: the node of one, the one of a node, and why one leads nowhere. */
+#include "base/text.h"
+#include "fs/tree/absence.h"
+#include "fs/tree/nodes.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Why just this is absent, where that is known: by a note, by who computes the directory, by the list of what is not
+ * shown. */
+static const char *reason_of_absence(struct tree *tree, node_id directory, const char *name, const char *path,
+                                     struct arena *arena)
+{
+    const struct checkpoint *checkpoint = tree->checkpoint;
+    struct computed computed;
+    const struct node *node = node_of(tree, directory);
+    uint32_t child = node != NULL ? node_child(tree, node, name) : 0;
+    if (child != 0)
+        path = tree_path(tree, (node_id)child + 1, arena);
+    const char *reason = absence_in_notes(checkpoint, path, child != 0);
+    if (reason == NULL && computed_of(tree, directory, &computed) && computed.slot < 0)
+        reason = computed.owner->collection->refusal(computed.owner->context, computed.item, name);
+    for (size_t i = 0; i < checkpoint->n_hidden && reason == NULL; i++)
+        if (strcmp(checkpoint->hidden[i].name, path) == 0)
+            reason = checkpoint->hidden[i].reason;
+    for (const struct hint *hint = tree->hints; hint != NULL && reason == NULL; hint = hint->next)
+        if (strcmp(hint->path, path) == 0)
+            reason = hint->text;
+    return reason;
+}
+
+struct nearest {
+    struct text_guess guess;
+    char best[TREE_MAX_NAME + 1];
+};
+
+static bool guess_name(void *context, uint64_t index, const char *name, const struct node_attributes *attributes)
+{
+    (void)index, (void)attributes;
+    struct nearest *nearest = context;
+    text_guess_try(&nearest->guess, name);
+    if (nearest->guess.best == name) {
+        snprintf(nearest->best, sizeof nearest->best, "%s", name);
+        nearest->guess.best = nearest->best;
+    }
+    return true;
+}
+
+/* What may be meant by the last part of a path, which is not in the directory: text to add to the message. */
+static const char *hint_at(struct tree *tree, node_id directory, const char *name, const char *path,
+                           struct arena *arena)
+{
+    struct nearest nearest = {.guess.typed = name};
+    const char *hint = "";
+    tree_list_names(tree, directory, 0, guess_name, &nearest);
+    if (*nearest.best != '\0')
+        return arena_printf(arena, "; did you mean '%.*s%s'?", (int)(strlen(path) - strlen(name)), path, nearest.best);
+    if (tree->checkpoint->failure != NULL)
+        return arena_printf(arena, ": %s", tree->checkpoint->failure);
+    for (size_t i = 0; tree->checkpoint->n_sources == 0 && i < tree->n_branches; i++)
+        hint = arena_printf(arena, "%s%s%s", i == 0 ? "; the components are " : hint, i == 0 ? "" : ", ",
+                            tree->nodes[tree->branches[i]->node]->name);
+    return hint;
+}
+
+/* Of a name that is not in the directory: why, or which one may be meant. `length` is that of the path up to its end.
+ */
+static bool is_absent(struct tree *tree, node_id directory, const char *name, const char *whole, size_t length,
+                      struct error *error)
+{
+    struct arena *arena = arena_new();
+    const char *path = arena_strndup(arena, whole, length), *from = path;
+    while (*from == '/' || (from[0] == '.' && from[1] == '/'))
+        from++;
+    const char *reason = reason_of_absence(tree, directory, name, from, arena);
+    if (reason != NULL && text_starts_with(reason, from))
+        error_set(error, "%s", reason);
+    else if (reason != NULL)
+        error_set(error, "there is no '%s': %s", path, reason);
+    else
+        error_set(error, "there is no '%s'%s", path, hint_at(tree, directory, name, path, arena));
+    arena_free(arena);
+    return false;
+}
+
+static bool walk(struct tree *tree, node_id from, const char *path, struct node_attributes *ret_attributes,
+                 struct error *error);
+
+/* The rest of a path that has come to a branch. */
+static bool walk_branch(struct tree *tree, node_id top, const char *path, const char *rest,
+                        struct node_attributes *ret_attributes, struct error *error)
+{
+    struct branch_node found;
+    const char *inner = rest + strspn(rest, "/");
+    if (*inner == '\0')
+        return tree_attributes(tree, top, ret_attributes);
+    if (!branch_find(tree, top, &found) || found.tree == NULL)
+        return error_set(error, "%s: '%.*s' cannot be opened", path, (int)(rest - path), path);
+    if (!walk(found.tree, found.root, inner, ret_attributes, error))
+        return error_prefix(error, "%.*s", (int)(rest - path), path);
+    branch_take(&found, ret_attributes);
+    return ret_attributes->id != top || tree_attributes(tree, top, ret_attributes);
+}
+
+static bool walk(struct tree *tree, node_id from, const char *path, struct node_attributes *ret_attributes,
+                 struct error *error)
+{
+    struct node_attributes at, next;
+    tree_attributes(tree, from, &at);
+    const char *part = path;
+    for (;;) {
+        part += strspn(part, "/");
+        size_t length = strcspn(part, "/");
+        if (length == 0)
+            break;
+        if (length == 1 && *part == '.') {
+            part++;
+            continue;
+        }
+        char name[TREE_MAX_NAME + 1] = "";
+        if (length <= TREE_MAX_NAME)
+            memcpy(name, part, length);
+        if (!at.directory)
+            return error_set(error, "%s: '%.*s' is not a directory", path, (int)(part - path), path);
+        if (!tree_lookup(tree, at.id, name, &next))
+            return is_absent(tree, at.id, name, path, (size_t)(part - path) + length, error);
+        at = next;
+        part += length;
+        if (at.branch)
+            return walk_branch(tree, at.id, path, part, ret_attributes, error);
+    }
+    *ret_attributes = at;
+    return true;
+}
+
+bool tree_walk(struct tree *tree, const char *path, struct node_attributes *ret_attributes, struct error *error)
+{
+    return walk(tree, TREE_ROOT, path, ret_attributes, error);
+}
+
+/* The last part of a computed node's path. */
+static void computed_name(const struct computed *computed, char name[TREE_MAX_NAME + 1])
+{
+    const struct tree_collection *owner = computed->owner;
+    uint64_t size;
+    *name = '\0';
+    if (computed->slot < 0)
+        owner->collection->name(owner->context, computed->item, name);
+    else
+        owner->collection->file(owner->context, computed->item, (unsigned)computed->slot, name, &size);
+}
+
+static const char *path_in_branch(struct tree *tree, const struct branch_node *found, struct arena *arena)
+{
+    const char *top = tree_path(tree, found->top, arena);
+    if (found->tree == NULL)
+        return top;
+    const char *path = tree_path(found->tree, found->id, arena), *root = tree_path(found->tree, found->root, arena);
+    path += strlen(root);
+    return arena_printf(arena, "%s/%s", top, path + (*path == '/'));
+}
+
+const char *tree_path(struct tree *tree, node_id id, struct arena *arena)
+{
+    const char *path = NULL;
+    for (node_id at = id, above; at != TREE_ROOT; at = above) {
+        char computed_part[TREE_MAX_NAME + 1];
+        const char *part = computed_part;
+        struct computed computed;
+        const struct node *node = node_of(tree, at);
+        struct branch_node found;
+        if (node != NULL)
+            part = node->name;
+        else if (branch_find(tree, at, &found))
+            return path_in_branch(tree, &found, arena);
+        else if (computed_of(tree, at, &computed))
+            computed_name(&computed, computed_part);
+        else
+            break;
+        above = tree_parent(tree, at);
+        path = path != NULL ? arena_printf(arena, "%s/%s", part, path) : arena_strdup(arena, part);
+    }
+    return path != NULL ? path : "";
+}

@@ -124,11 +124,14 @@ static const struct {
     {"model.language_model.", "language_model.model."},
     {"model.language_model.", "model."},
     {"language_model.model.", "model."},
+    {"language_model.", "language_model.model."},
+    {"language_model.", "model."},
     {"model.", "model.language_model."},
     {"model.", ""},
     {"transformer.", ""},
     {"", "model."},
     {"", "transformer."},
+    {"", "gpt_neox."},
 };
 
 static struct tensor *find_tensor(const struct merging *merging, const char *name)

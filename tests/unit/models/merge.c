@@ -111,6 +111,7 @@ static void other_parts(void)
     /* as models are called in memory and in their files */
     CHECK_TEXT(merged("lora", PLAIN, PAIR("a"), "model.a.weight"), "0 1 2 5 4 9");
     CHECK_TEXT(merged("lora", PLAIN, PAIR("model.language_model.a"), "model.a.weight"), "0 1 2 5 4 9");
+    CHECK_TEXT(merged("lora", PLAIN, PAIR("language_model.a"), "model.a.weight"), "0 1 2 5 4 9");
 }
 
 static void refused(void)

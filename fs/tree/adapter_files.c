@@ -17,10 +17,11 @@ struct adapter_files {
 };
 
 static const struct converter_output outputs[] = {
-    {true, "adapter.gguf", "f32"},
+    {true, "adapter.gguf", "f32"}, /* the default */
     {false, "adapter-F32.gguf", "f32"},
     {false, "adapter-F16.gguf", "f16"},
     {false, "adapter-BF16.gguf", "bf16"},
+    {false, "adapter-Q8_0.gguf", "q8_0"},
     {0},
 };
 

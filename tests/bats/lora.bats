@@ -18,7 +18,7 @@ setup() {
 
 @test "an adapter: both matrices of each weight, in the order and the names of the base's GGUF" {
     serve -o "base=$BASE" "$ADAPTER" "$MNT"
-    [ "$(ls "$MNT/gguf" | tr '\n' ' ')" = "adapter-BF16.gguf adapter-F16.gguf adapter-F32.gguf " ]
+    [ "$(ls "$MNT/gguf" | tr '\n' ' ')" = "adapter-BF16.gguf adapter-F16.gguf adapter-F32.gguf adapter-Q8_0.gguf " ]
     cmp "$MNT/adapter.gguf" "$MNT/gguf/adapter-F32.gguf"
     cmp "$MNT/adapter_model.safetensors" "$ADAPTER/adapter_model.safetensors"
     [ ! -e "$MNT/model.gguf" ]

@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "formats/documents.h"
+#include "models/factored.h"
 #include "models/family_tensors.h"
 #include "models/general.h"
 #include "quant/product.h"
@@ -30,14 +31,43 @@ static const char *why_refused(const char *name)
     return "it is neither lora_A nor lora_B";
 }
 
-/* The weights as products, under the names of the base's checkpoint. */
-static bool add_products(const struct adapter *adapter, struct arena *arena, struct tensor_set *set,
-                         struct error *error)
+/* What the base's family knows of the names of an adapter. */
+struct naming {
+    const struct draft *draft;
+    const struct relation *relation;
+    struct arena *arena;
+};
+
+/* What the base calls a tensor, and which row that is; NULL: it belongs to another part of a multimodal model. Adapters
+ * of a model without its head, as AutoModel has it, do not have the prefix of the model within the one that has it. One
+ * that is unknown keeps its name, and has no row. */
+static const char *name_in_base(const struct naming *naming, const char *name, const struct relation_entry **ret_entry)
+{
+    static const char *const prefixes[] = {"", "model.", "transformer.", "gpt_neox."};
+    const struct draft *draft = naming->draft;
+    struct relation_match match;
+    *ret_entry = NULL;
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++) {
+        const char *longer = arena_printf(naming->arena, "%s%s", prefixes[i], name);
+        const char *known = family_tensor_name(draft->family, draft->hf, &draft->facts, longer, naming->arena);
+        if (known == NULL)
+            return NULL;
+        if (!relation_find(naming->relation, FORWARD, &draft->facts, NULL, known, &match))
+            continue;
+        *ret_entry = match.entry;
+        return longer;
+    }
+    return name;
+}
+
+static bool add_norms(const struct adapter *adapter, const struct naming *naming, struct tensor_set *set,
+                      struct error *error)
 {
     for (size_t i = 0; i < adapter->n_others; i++) {
+        const struct relation_entry *entry;
         const struct tensor *tensor = adapter->others[i];
-        const char *name = adapter->other_names[i];
-        if (strstr(name, ".base_layer.weight") != NULL)
+        const char *name = name_in_base(naming, adapter->other_names[i], &entry);
+        if (name == NULL || strstr(name, ".base_layer.weight") != NULL)
             continue;
         if (!is_norm(name))
             return error_set(error, "tensor '%.200s': %s", tensor->name, why_refused(name));
@@ -46,10 +76,41 @@ static bool add_products(const struct adapter *adapter, struct arena *arena, str
         norm.name_length = (uint32_t)strlen(name);
         tensor_set_add(set, &norm);
     }
+    return true;
+}
+
+/* Whether a base stores a matrix transposed (Conv1D). Adapters have those of such layers as those of all others: their
+ * product is what llama.cpp reads, and turned around what is stored. */
+static bool is_stored_turned(const struct relation_entry *entry)
+{
+    return entry != NULL && entry->axes[FORWARD] != NULL && factored_is_transpose(entry->axes[FORWARD], FORWARD);
+}
+
+/* The weights as products, under the names of the base's checkpoint. */
+static bool add_products(const struct adapter *adapter, const struct naming *naming, struct tensor_set *set,
+                         struct error *error)
+{
+    struct arena *arena = naming->arena;
+    size_t n_turned = 0;
+    if (!add_norms(adapter, naming, set, error))
+        return false;
     for (size_t i = 0; i < adapter->n_pairs; i++) {
-        const struct adapter_pair *pair = &adapter->pairs[i];
-        tensor_set_add_view(set, pair->name, view_product(arena, pair->left, pair->right));
+        const struct relation_entry *entry;
+        const struct view *left = adapter->pairs[i].left, *right = adapter->pairs[i].right;
+        const char *name = name_in_base(naming, adapter->pairs[i].name, &entry);
+        if (name == NULL)
+            continue;
+        if (is_stored_turned(entry)) {
+            const struct view *turned = view_transpose(arena, left);
+            left = view_transpose(arena, right);
+            right = turned;
+            n_turned++;
+        }
+        tensor_set_add_view(set, name, view_product(arena, left, right));
     }
+    if (n_turned > 0)
+        checkpoint_note(adapter->checkpoint, "adapter.gguf: the converter turns the matrices of layers that the base "
+                                             "stores transposed, which llama.cpp does not take; here they are not");
     return tensor_set_seal(set, error);
 }
 
@@ -122,7 +183,7 @@ static bool add_keys(struct gguf_model *model, const struct adapter *adapter, co
     bool absent;
     double alpha;
     struct error unused;
-    if (!json_double(json_get(adapter->config, "lora_alpha"), &alpha) || !isfinite(alpha))
+    if (!json_double(json_get(adapter->config, "lora_alpha"), &alpha) || !isfinite((float)alpha))
         return error_set(error, "adapter_config.json: lora_alpha is not a number");
     gguf_set_text(&model->kvs, "general.type", "adapter");
     gguf_set_text(&model->kvs, "adapter.type", "lora");
@@ -172,13 +233,18 @@ static bool relate(struct gguf_model *model, const struct adapter *adapter, cons
                    struct parameter_count *count, struct error *error)
 {
     struct draft draft = {.model = model};
+    struct naming naming = {&draft, NULL, model->arena};
     struct tensor_set *products = tensor_set_new(model->arena);
     if (!begin(&draft, base, error))
+        return false;
+    naming.relation =
+        relation_new(model->arena, draft.family->name, draft.family->prefix, draft.family->tensors, error);
+    if (naming.relation == NULL)
         return false;
     gguf_kvs_free(&model->kvs);
     model->kvs = (struct gguf_kvs){0};
     gguf_set_text(&model->kvs, "general.architecture", family_architecture(model->family));
-    if (!add_products(adapter, model->arena, products, error) || !tensors_relate(&draft, products, error) ||
+    if (!add_products(adapter, &naming, products, error) || !tensors_relate(&draft, products, error) ||
         !take_factors(model, count, error))
         return false;
     bool adapts_head = tensor_set_find_text(products, "lm_head.weight") != NULL;

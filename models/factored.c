@@ -27,14 +27,26 @@ static bool keeps_columns(const struct rearrangement *rearrangement, enum direct
     return true;
 }
 
-/* "i o -> o i" */
-static bool is_transpose(const struct rearrangement *rearrangement, enum direction direction, unsigned rank)
+/* Two dimensions of the same axes in the same order. */
+static bool same_dimension(const struct factor *a, const struct factor *b)
+{
+    if (a->kind != FACTOR_GROUP || b->kind != FACTOR_GROUP)
+        return a->kind == FACTOR_AXIS && same_factor(a, b);
+    if (a->n_sections != 1 || b->n_sections != 1)
+        return false;
+    for (a = a->sections->first, b = b->sections->first; a != NULL && b != NULL; a = a->next, b = b->next)
+        if (a->kind != FACTOR_AXIS || !same_factor(a, b))
+            return false;
+    return a == NULL && b == NULL;
+}
+
+bool factored_is_transpose(const struct rearrangement *rearrangement, enum direction direction)
 {
     enum direction other = direction == FORWARD ? BACKWARD : FORWARD;
     const struct axes *from = &rearrangement->sides[direction][0], *to = &rearrangement->sides[other][0];
-    return rank == 2 && rearrangement->n_tensors[other] == 1 && from->n_dimensions == 2 && to->n_dimensions == 2 &&
-           from->first->kind == FACTOR_AXIS && from->last->kind == FACTOR_AXIS && same_factor(from->first, to->last) &&
-           same_factor(from->last, to->first);
+    return rearrangement->n_tensors[direction] == 1 && rearrangement->n_tensors[other] == 1 &&
+           from->n_dimensions == 2 && to->n_dimensions == 2 && same_dimension(from->first, to->last) &&
+           same_dimension(from->last, to->first);
 }
 
 /* Rearranges the left factor, which has as many columns as the product has terms. */
@@ -61,7 +73,7 @@ bool factored_rearrange(struct arena *arena, const struct rearrangement *rearran
     const struct view *left, *right;
     if (rearrangement->n_tensors[direction] != 1 || !view_factors(product, &left, &right))
         return false;
-    if (is_transpose(rearrangement, direction, product->rank)) {
+    if (product->rank == 2 && factored_is_transpose(rearrangement, direction)) {
         to[0] = view_product(arena, view_transpose(arena, right), view_transpose(arena, left));
         return true;
     }

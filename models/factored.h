@@ -11,5 +11,8 @@
 bool factored_rearrange(struct arena *arena, const struct rearrangement *rearrangement, enum direction direction,
                         const struct axis_sizes *sizes, const struct view *product, const struct view **to);
 
+/* Whether a rearrangement does nothing but swap both axes of a matrix: "i o -> o i", "i (a b) -> (a b) i". */
+bool factored_is_transpose(const struct rearrangement *rearrangement, enum direction direction);
+
 /* As view_stack() of products of one shape; NULL where one of them is none, or their ranks differ. */
 const struct view *factored_stack(struct arena *arena, const struct view *const *products, size_t n_products);

@@ -8,6 +8,11 @@
 static const struct family_name names[] = {{"Cohere2ForCausalLM"}, {0}};
 static const struct family_name moe_names[] = {{"Cohere2MoeForCausalLM"}, {0}};
 
+static const struct relation_row tensors[] = {
+    {"lm_head", NULL}, /* the embedding again: the architecture has no output */
+    {0},
+};
+
 static const struct key_row keys[] = {
     {"logit_scale", GGUF_F32, REQUIRED, "logit_scale"},
     {"attention.sliding_window", GGUF_U32, REQUIRED, "sliding_window"},
@@ -119,7 +124,7 @@ const struct family cohere2_family = {
     .name = "cohere2",
     .summary = "Command A, Command R7B",
     .hf = names,
-    .tensors = {decoder_tensors},
+    .tensors = {tensors, decoder_tensors},
     .forms = forms,
     .keys = {base_keys, keys},
     .vocabs = {&bpe_vocab},

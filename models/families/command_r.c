@@ -4,6 +4,7 @@
 static const struct family_name names[] = {{"CohereForCausalLM"}, {0}};
 
 static const struct relation_row tensors[] = {
+    {"lm_head", NULL}, /* the embedding again: the architecture has no output */
     {"model.layers.{}.self_attn.q_norm", "blk.{}.attn_q_norm"},
     {"model.layers.{}.self_attn.k_norm", "blk.{}.attn_k_norm"},
     {0},

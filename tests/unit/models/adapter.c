@@ -105,23 +105,53 @@ static void factors(void)
                "token_embd.weight.lora_a[10,2] 0 1 2 3 4 5 6 7 8 9; token_embd.weight.lora_b[4,2] 0 2 4 6");
 }
 
-/* GPT-2 stores its matrices transposed: there A and B change places. */
+/* GPT-2 stores its matrices transposed, and peft makes A and B of what is multiplied with: as llama.cpp has them. */
 static void transposed(void)
 {
+    static const char gpt2[] = "{\"architectures\": [\"GPT2LMHeadModel\"], \"model_type\": \"gpt2\", \"n_layer\": 1, "
+                               "\"n_head\": 1, \"n_embd\": 3}";
     write_adapter("lora", config,
                   "base_model.model.transformer.h.0.mlp.c_fc.lora_A.weight 2 3, "
                   "base_model.model.transformer.h.0.mlp.c_fc.lora_B.weight 5 2");
-    CHECK_TEXT(
-        outcome("{\"architectures\": [\"GPT2LMHeadModel\"], \"model_type\": \"gpt2\", \"n_layer\": 1, \"n_head\": 1, "
-                "\"n_embd\": 3}"),
-        "blk.0.ffn_up.weight.lora_a[2,5] 0 1; blk.0.ffn_up.weight.lora_b[3,2] 0 1 2");
+    CHECK_TEXT(outcome(gpt2), "blk.0.ffn_up.weight.lora_a[2,3] 0 3; blk.0.ffn_up.weight.lora_b[5,2] 0 2 4 6 8");
+    write_adapter("lora", config,
+                  "base_model.model.h.0.attn.c_attn.lora_A.weight 2 3, "
+                  "base_model.model.h.0.attn.c_attn.lora_B.weight 9 2");
+    CHECK_TEXT(outcome(gpt2),
+               "blk.0.attn_qkv.weight.lora_a[2,3] 0 3; blk.0.attn_qkv.weight.lora_b[9,2] 0 2 4 6 8 10 12 14 16");
+}
+
+/* What was trained without the head, as AutoModel has it, lacks the prefix; layers of what sees are left out. */
+static void other_names(void)
+{
+    write_adapter("lora", config,
+                  "base_model.model.layers.0.self_attn.q_proj.lora_A.weight 2 4, "
+                  "base_model.model.layers.0.self_attn.q_proj.lora_B.weight 8 2, "
+                  "base_model.model.language_model.layers.0.mlp.up_proj.lora_A.weight 2 4, "
+                  "base_model.model.language_model.layers.0.mlp.up_proj.lora_B.weight 6 2, "
+                  "base_model.model.visual.merger.weight 3 3");
+    CHECK_TEXT(outcome(LLAMA),
+               "blk.0.attn_q.weight.lora_a[2,4] 0 4; blk.0.attn_q.weight.lora_b[8,2] 0 4 2 6 8 12 10 14; "
+               "blk.0.ffn_up.weight.lora_a[2,4] 0 4; blk.0.ffn_up.weight.lora_b[6,2] 0 2 4 6 8 10");
+}
+
+static const char mixtral[] = "{\"architectures\": [\"MixtralForCausalLM\"], \"model_type\": \"mixtral\", "
+                              "\"hidden_size\": 3, \"num_hidden_layers\": 1, \"num_attention_heads\": 1, "
+                              "\"num_local_experts\": 2}";
+
+/* Cohere has no output besides its embedding. */
+static void head(void)
+{
+    write_adapter("lora", config,
+                  "base_model.model.lm_head.lora_A.weight 2 4, "
+                  "base_model.model.lm_head.lora_B.weight 10 2");
+    CHECK_TEXT(outcome("{\"architectures\": [\"CohereForCausalLM\"], \"model_type\": \"cohere\", \"hidden_size\": 4, "
+                       "\"num_hidden_layers\": 1, \"num_attention_heads\": 2, \"num_key_value_heads\": 1}"),
+               "tensor 'lm_head.weight' is adapted, which the base shares with its embedding");
 }
 
 static void experts(void)
 {
-    static const char mixtral[] = "{\"architectures\": [\"MixtralForCausalLM\"], \"model_type\": \"mixtral\", "
-                                  "\"hidden_size\": 3, \"num_hidden_layers\": 1, \"num_attention_heads\": 1, "
-                                  "\"num_local_experts\": 2}";
     char tensors[2048] = "";
     for (int i = 0; i < 2; i++)
         for (int j = 1; j <= 3; j++)
@@ -192,6 +222,8 @@ int main(void)
     files_begin();
     factors();
     transposed();
+    other_names();
+    head();
     experts();
     refused();
     beyond_factors();

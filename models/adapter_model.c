@@ -221,7 +221,8 @@ static bool begin(struct draft *draft, const struct checkpoint *base, struct err
 struct gguf_model *gguf_related_new(const struct tensor_set *set, const struct checkpoint *base, struct error *error)
 {
     struct gguf_model *model = gguf_model_empty(base);
-    struct draft draft = {.model = model};
+    bool is_partial;
+    struct draft draft = {.model = model, .is_partial = &is_partial};
     if (begin(&draft, base, error) && tensors_relate(&draft, set, error) && tensor_set_seal(model->tensors, error))
         return model;
     gguf_model_free(model);
@@ -232,7 +233,8 @@ struct gguf_model *gguf_related_new(const struct tensor_set *set, const struct c
 static bool relate(struct gguf_model *model, const struct adapter *adapter, const struct checkpoint *base,
                    struct parameter_count *count, struct error *error)
 {
-    struct draft draft = {.model = model};
+    bool is_partial = false;
+    struct draft draft = {.model = model, .is_partial = &is_partial};
     struct naming naming = {&draft, NULL, model->arena};
     struct tensor_set *products = tensor_set_new(model->arena);
     if (!begin(&draft, base, error))
@@ -247,6 +249,9 @@ static bool relate(struct gguf_model *model, const struct adapter *adapter, cons
     if (!add_products(adapter, &naming, products, error) || !tensors_relate(&draft, products, error) ||
         !take_factors(model, count, error))
         return false;
+    if (is_partial)
+        checkpoint_note(adapter->checkpoint, "adapter.gguf: the converter refuses adapters of some of the matrices of "
+                                             "experts and not of the others; this has those that are there");
     bool adapts_head = tensor_set_find_text(products, "lm_head.weight") != NULL;
     return !adapts_head || tensor_set_find_text(model->tensors, "output.weight.lora_a") != NULL ||
            error_set(error, "tensor 'lm_head.weight' is adapted, which the base shares with its embedding");

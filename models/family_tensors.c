@@ -352,6 +352,7 @@ static bool relate(struct draft *draft, const struct renamed *renamed, struct er
         .shown = renamed->shown_names,
         .arena = arena,
         .context = &relating,
+        .is_partial = draft->is_partial,
         .read = read_tensor,
         .write = write_tensor,
     };

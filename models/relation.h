@@ -93,6 +93,9 @@ struct relation_job {
     struct arena *arena;          /* of the views and names that are made */
     void *context;
 
+    /* Not NULL: of tensors that are gathered those of whole rows may be missing from the set, which sets it. */
+    bool *is_partial;
+
     /* The values of a tensor; NULL with an error where they cannot be had. Asked of no tensor that is left out. */
     const struct view *(*read)(void *context, const struct tensor *tensor, const char *shown, struct error *error);
 

@@ -20,7 +20,8 @@ struct gathered {
 
 struct applying {
     const struct relation_job *job;
-    void *tree; /* of struct gathered */
+    bool *is_met; /* of each entry: some tensor of the set is of it. NULL: all are waited for */
+    void *tree;   /* of struct gathered */
     struct gathered *open;
     size_t n_wanted; /* of all that were gathered: each is a tensor of its own */
     void *written;   /* tree of names, where the first counts */
@@ -161,13 +162,21 @@ static const struct view *stack_members(const struct applying *applying, const s
     return view_stack(arena, members, n_members);
 }
 
-/* The first slot of an entry in what its group gathers. */
-static size_t first_slot(const struct relation *relation, const struct relation_entry *entry, enum direction direction,
-                         size_t n_members)
+/* Whether an entry is one of those that are complete together. */
+static bool is_gathered(const struct applying *applying, const struct relation_entry *entry, unsigned group)
 {
+    const struct relation *relation = applying->job->relation;
+    return entry->group[applying->job->direction] == group &&
+           (applying->is_met == NULL || applying->is_met[entry - relation->entries]);
+}
+
+/* The first slot of an entry in what its group gathers. */
+static size_t first_slot(const struct applying *applying, const struct relation_entry *entry, size_t n_members)
+{
+    enum direction direction = applying->job->direction;
     size_t slot = 0;
-    for (const struct relation_entry *other = relation->entries; other < entry; other++)
-        if (other->group[direction] == entry->group[direction])
+    for (const struct relation_entry *other = applying->job->relation->entries; other < entry; other++)
+        if (is_gathered(applying, other, entry->group[direction]))
             slot += other->n_names[direction] * n_members;
     return slot;
 }
@@ -181,7 +190,7 @@ static bool write_gathered(struct applying *applying, const struct gathered *gat
     for (unsigned i = 0; i < relation->n_entries; i++) {
         const struct relation_entry *entry = &relation->entries[i];
         const struct view *from[AXES_MAX_TENSORS];
-        if (entry->group[direction] != gathered->group)
+        if (!is_gathered(applying, entry, gathered->group))
             continue;
         struct relation_match match = *last;
         match.entry = entry;
@@ -236,7 +245,7 @@ static struct gathered *find_gathered(struct applying *applying, const struct re
     if (found != NULL)
         return *found;
     for (unsigned i = 0; i < relation->n_entries; i++)
-        if (relation->entries[i].group[direction] == key.group)
+        if (is_gathered(applying, &relation->entries[i], key.group))
             key.n_wanted += relation->entries[i].n_names[direction] * n_members;
     applying->n_wanted += key.n_wanted;
     if (applying->n_wanted > applying->job->set->n_tensors)
@@ -275,7 +284,7 @@ static bool gather(struct applying *applying, const struct relation_match *match
         return error_set(applying->error, "there are fewer tensors than those of %s (%s: %" PRIu64 ")",
                          applying->job->facts_name, entry->member[direction] != NULL ? entry->member[direction] : shown,
                          n_members);
-    size_t slot = first_slot(applying->job->relation, entry, direction, n_members) + match->which * n_members + member;
+    size_t slot = first_slot(applying, entry, n_members) + match->which * n_members + member;
     if (gathered->views[slot] != NULL)
         return error_set(applying->error, "tensor '%.200s' is there twice under different names", shown);
     gathered->views[slot] = view;
@@ -335,10 +344,33 @@ const char *relation_target(const struct relation_job *job, const struct relatio
     return name_there(&applying, match->entry, 0, match, 0);
 }
 
+/* Finds out which entries the set has tensors of, and whether it lacks all those of one whose group it has. */
+static bool *meet_entries(const struct relation_job *job)
+{
+    const struct relation *relation = job->relation;
+    bool *is_met = memory_alloc(relation->n_entries + 1), *has_group = memory_alloc(relation->n_groups + 1);
+    struct relation_match match;
+    memset(is_met, 0, relation->n_entries + 1);
+    memset(has_group, 0, relation->n_groups + 1);
+    for (size_t i = 0; i < job->set->n_tensors; i++)
+        if (relation_find(relation, job->direction, job->facts, job->set, job->set->tensors[i].name, &match)) {
+            is_met[match.entry - relation->entries] = true;
+            has_group[match.entry->group[job->direction]] = true;
+        }
+    *job->is_partial = false;
+    for (unsigned i = 0; i < relation->n_entries; i++) {
+        unsigned group = relation->entries[i].group[job->direction];
+        *job->is_partial |= group != 0 && has_group[group] && !is_met[i];
+    }
+    free(has_group);
+    return is_met;
+}
+
 bool relation_apply(const struct relation_job *job, struct error *error)
 {
     struct applying applying = {.job = job, .error = error};
     bool applied = true;
+    applying.is_met = job->is_partial != NULL ? meet_entries(job) : NULL;
     for (size_t i = 0; i < job->set->n_tensors && applied; i++)
         applied = apply_to(&applying, &job->set->tensors[i], job->shown ? job->shown[i] : job->set->tensors[i].name);
     if (applied && applying.open != NULL)
@@ -347,6 +379,7 @@ bool relation_apply(const struct relation_job *job, struct error *error)
                       applying.open->numbers[0], applying.open->n_found, applying.open->n_wanted, job->relation->name);
     tdestroy(applying.tree, ignore);
     tdestroy(applying.written, free);
+    free(applying.is_met);
     while (applying.open != NULL)
         free_gathered(applying.open);
     return applied;

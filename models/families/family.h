@@ -143,6 +143,7 @@ struct draft {
     const struct family_name *hf;
     struct facts facts;
     size_t forced_capacity; /* of model->forced */
+    bool *is_partial;       /* that of the relation's job: the tensors need not be all of a model */
 };
 
 /* For hooks: one more tensor. `name` and `view` live in the model's arena. */

@@ -139,6 +139,21 @@ static const char mixtral[] = "{\"architectures\": [\"MixtralForCausalLM\"], \"m
                               "\"hidden_size\": 3, \"num_hidden_layers\": 1, \"num_attention_heads\": 1, "
                               "\"num_local_experts\": 2}";
 
+/* Of what is stacked, some matrices of all experts; but not all matrices of some experts. */
+static void some_matrices(void)
+{
+#define EXPERT PREFIX "block_sparse_moe.experts."
+    write_adapter("lora", config,
+                  EXPERT "0.w3.lora_A.weight 1 3, " EXPERT "0.w3.lora_B.weight 5 1, " EXPERT
+                         "1.w3.lora_A.weight 1 3, " EXPERT "1.w3.lora_B.weight 5 1");
+    CHECK_TEXT(outcome(mixtral), "blk.0.ffn_up_exps.weight.lora_a[2,1,3] 0 0; "
+                                 "blk.0.ffn_up_exps.weight.lora_b[2,5,1] 0 1 2 3 4 0 1 2 3 4");
+    write_adapter("lora", config,
+                  EXPERT "0.w3.lora_A.weight 1 3, " EXPERT "0.w3.lora_B.weight 5 1, " PREFIX
+                         "self_attn.o_proj.lora_A.weight 1 3, " PREFIX "self_attn.o_proj.lora_B.weight 3 1");
+    CHECK_TEXT(outcome(mixtral), "layer 0 has only 1 of the 2 tensors that llama puts together");
+}
+
 /* Cohere has no output besides its embedding. */
 static void head(void)
 {
@@ -223,6 +238,7 @@ int main(void)
     factors();
     transposed();
     other_names();
+    some_matrices();
     head();
     experts();
     refused();

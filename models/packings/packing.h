@@ -24,6 +24,7 @@ struct packing_input {
     const char *method;           /* its quant_method; "" where it names none */
     const struct dtype *dtype;    /* of the model before it was packed */
     struct arena *scratch;        /* of packings_find: what no view is made of */
+    const struct json *model;     /* config.json; NULL: none */
 };
 
 /* Where plain tensors are in the order of the converter. */
@@ -80,6 +81,7 @@ extern const struct packing *const packings[];
  * until it is closed. */
 struct packing_config {
     struct document *documents[2];
+    const struct json *model;        /* all of config.json */
     const struct json *quantization; /* NULL: nothing is said */
     const char *method;              /* of the arena; "" where none is named */
     const struct dtype *dtype;

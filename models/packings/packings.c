@@ -10,13 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-extern const struct packing aqlm_packing, awq_packing, bitnet_packing, bitsandbytes_packing, gptq_packing, hqq_packing,
-    mlx_packing, modelopt_int4_packing, mxfp4_packed_packing, mxfp4_packing, nvfp4_packing, pack_quantized_packing,
-    quanto_packing, scaled_packing, torchao_packing;
+extern const struct packing aqlm_packing, awq_packing, bitnet_packing, bitsandbytes_packing, fp8_ranks_packing,
+    gptq_packing, hqq_packing, mlx_packing, modelopt_int4_packing, mxfp4_packed_packing, mxfp4_packing, nvfp4_packing,
+    pack_quantized_packing, quanto_packing, scaled_packing, torchao_packing;
 
 /* One row a line. */
 /* clang-format off */
 const struct packing *const packings[] = {
+    &fp8_ranks_packing, /* before those that it is like */
     &scaled_packing,
     &pack_quantized_packing,
     &gptq_packing,
@@ -178,6 +179,7 @@ bool packing_config_open(const struct checkpoint *checkpoint, struct arena *aren
     else if (json_is(values[2], JSON_OBJECT)) /* whose kind names none */
         config.method = json_string_is(json_get(values[2], "qformat_weight"), "fp8_e4m3") ? "fp8" : "mlx";
     config.is_nvfp4 = is_nvfp4(config.quantization);
+    config.model = root;
     config.dtype = model_dtype(root);
     if (config.documents[1] != NULL)
         read_producer(&config, document_root(config.documents[1]), arena);
@@ -286,7 +288,8 @@ const struct packed_weights *packings_find_of(const struct checkpoint *checkpoin
         config = (struct packing_config){.method = "", .dtype = &f16_dtype};
         packed->unread = arena_strdup(arena, error.message);
     }
-    const struct packing_input input = {arena, checkpoint->tensors, config.quantization, config.method, config.dtype};
+    const struct packing_input input = {arena,         checkpoint->tensors, config.quantization,
+                                        config.method, config.dtype,        .model = config.model};
     packed->checkpoint = checkpoint;
     packed->method = config.method;
     packed->dtype = config.dtype;

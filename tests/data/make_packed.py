@@ -86,7 +86,7 @@ def pack(q, bits, word=32, axis=1, dense=False):
 def write(name, quantization, tensors, expected, key="quantization_config", base=BASE, **config):
     folder = OUT / name
     folder.mkdir(parents=True, exist_ok=True)
-    config = dict(architectures=["LlamaForCausalLM"], torch_dtype="bfloat16", **config)
+    config = {"architectures": ["LlamaForCausalLM"], "torch_dtype": "bfloat16", **config}
     if quantization is not None:
         config[key] = quantization
     (folder / "config.json").write_text(json.dumps(config) + "\n")
@@ -272,6 +272,19 @@ def quanto():
     write("quanto-float8", dict(quant_method="quanto", weights="qfloat8"), {".weight._data": w, ".weight._scale": s}, value(w) * s)
 
 
+def fp8_ranks():
+    """Four ranks that have rows of queries, keys and values each, and scales of 128 rows that begin anew."""
+    parts, ranks, columns = (640, 320, 160), 4, 16
+    rows = sum(parts) // ranks
+    w, s = f8((ranks * rows, columns)), scales(ranks * -(-rows // 128), 1)
+    v = value(w).reshape(ranks, rows, columns) * np.repeat(s.reshape(ranks, -1, 1), 128, 1)[:, :rows]
+    at = np.cumsum([0, *(n // ranks for n in parts)])
+    uncut = np.concatenate([v[:, at[i]:at[i + 1]].reshape(-1, columns) for i in range(3)])
+    write("fp8-ranks", dict(quant_method="fp8", weight_block_size=[128, 128]), {".weight": w, ".weight_scale_inv": s}, uncut, base="model.layers.1.self_attn.qkv_proj",
+          architectures=["MiMoV2FlashForCausalLM"], num_hidden_layers=2, num_attention_heads=16, num_key_value_heads=4, swa_num_key_value_heads=8, head_dim=40, v_head_dim=20,
+          hybrid_layer_pattern=[0, 1])
+
+
 CORPUS.mkdir(parents=True, exist_ok=True)
-for make in (scaled, pack_quantized, gptq, bitnet, nvfp4, mxfp4, modelopt_int4, awq, bitsandbytes, hqq, mlx, quanto, mxfp4_experts):
+for make in (scaled, pack_quantized, gptq, bitnet, nvfp4, mxfp4, modelopt_int4, awq, bitsandbytes, hqq, mlx, quanto, mxfp4_experts, fp8_ranks):
     make()

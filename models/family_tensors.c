@@ -65,6 +65,17 @@ static bool is_borrowed(const struct tower *tower, const char *name)
     return false;
 }
 
+/* Whether it is the name of a model that was saved without its head, and "model." with it, though by its class it has
+ * one: Qwen3-Embedding, say. */
+static bool is_bare(const struct family *family, const char *name)
+{
+    bool usual = false;
+    for (size_t i = 0; i < FAMILY_MAX_TABLES && family->tensors[i] != NULL; i++)
+        usual |= family->tensors[i] == decoder_tensors;
+    return usual && (text_starts_with(name, "embed_tokens.") || text_starts_with(name, "layers.") ||
+                     text_starts_with(name, "norm."));
+}
+
 const char *family_tensor_name(const struct family *family, const struct family_name *hf, const struct facts *facts,
                                const char *name, struct arena *arena)
 {
@@ -83,9 +94,11 @@ const char *family_tensor_name(const struct family *family, const struct family_
     name = without(arena, name, "language_model.");
     if (family->rename != NULL)
         name = family->rename(arena, facts, FORWARD, name);
-    if (hf->prepended != NULL && name != NULL)
-        name = arena_printf(arena, "%s%s", hf->prepended, name);
-    return name;
+    if (name == NULL)
+        return NULL;
+    if (hf->prepended != NULL)
+        return arena_printf(arena, "%s%s", hf->prepended, name);
+    return is_bare(family, name) ? arena_printf(arena, "model.%s", name) : name;
 }
 
 static const char *family_name(const struct draft *draft, const struct tensor *tensor, struct arena *arena)

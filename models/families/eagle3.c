@@ -17,8 +17,6 @@ static const struct family_name names[] = {
 static const struct relation_row tensors[] = {
     {"fc", "fc"},
     {"input_norm", "enc.output_norm"},
-    {"norm", "output_norm", .forward_only = true},
-    {"embed_tokens", "token_embd", .parallel = "row", .forward_only = true},
     {"model.layers.{}.hidden_norm", "blk.{}.attn_norm_2"},
     {"d2t", NULL},
     {"t2d", NULL},
@@ -35,9 +33,8 @@ static const char *rename_layer(struct arena *arena, const struct facts *facts, 
 {
     static const char middle[] = "midlayer.";
     (void)facts;
-    if (direction == FORWARD && text_starts_with(name, middle))
-        return arena_printf(arena, "model.layers.0.%s", name + strlen(middle));
-    return direction == FORWARD && text_starts_with(name, "layers.0.") ? arena_printf(arena, "model.%s", name) : name;
+    bool is_layer = direction == FORWARD && text_starts_with(name, middle);
+    return is_layer ? arena_printf(arena, "model.layers.0.%s", name + strlen(middle)) : name;
 }
 
 static bool set_target_layers(struct draft *draft, const struct document *config, struct error *error)

@@ -16,7 +16,9 @@ enum { FAMILY_MAX_TABLES = 6, FAMILY_MAX_VOCABS = 4 };
 /* A Hugging Face architecture, as config.json names it. */
 struct family_name {
     const char *name;
-    const char *prepended; /* put before its tensors' names, for models without their head: "model."; may be NULL */
+    /* put before its tensors' names, for models without their head: "model."; NULL: that, where decoder_tensors need
+     * it, before names that begin with embed_tokens, layers or norm */
+    const char *prepended;
 };
 
 struct draft;

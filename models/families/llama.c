@@ -13,7 +13,7 @@ static const struct family_name names[] = {
     {"VLlama3ForCausalLM", NULL}, /* of SmolVLM and Idefics 3 */
     {"UltravoxModel", NULL},
     {"JanusForConditionalGeneration", NULL},
-    {"Sarashina2VisionForCausalLM", NULL},
+    {"Sarashina2VisionForCausalLM", ""}, /* its vision ends in a norm that is called as that of a text model */
     {"LlamaModel", "model."},
     {0},
 };
@@ -24,7 +24,7 @@ const struct relation_row llama_tensors[] = {
     {0},
 };
 
-/* Janus makes images, too; Sarashina's vision ends in a norm. */
+/* Janus makes images, too. */
 static const struct relation_row foreign_tensors[] = {
     {"model.aligner.*", NULL}, {"model.vqmodel.*", NULL}, {"model.generation_*", NULL}, {"norm.*", NULL}, {0},
 };

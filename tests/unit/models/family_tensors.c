@@ -29,9 +29,10 @@ static const struct tower tower = {.parts = tower_parts, .borrowed = tower_borro
 static const struct family plain_family = {.name = "test", .tensors = {rows}};
 static const struct family dropping_family = {
     .name = "test", .dropped_prefixes = dropped_prefixes, .dropped_parts = dropped_parts, .rename = rename_old};
+static const struct family decoder_family = {.name = "test", .tensors = {rows, decoder_tensors}};
 static const struct family tower_family = {.name = "test", .tensors = {rows}, .tower = &tower};
 
-static const struct family_name with_head = {"X", NULL}, without_head = {"X", "model."};
+static const struct family_name with_head = {"X", NULL}, without_head = {"X", "model."}, as_it_is = {"X", ""};
 
 static void test_names(void)
 {
@@ -43,6 +44,15 @@ static void test_names(void)
         {&plain_family, &with_head, "model.norm.weight", "model.norm.weight"},
         {&plain_family, &without_head, "norm.weight", "model.norm.weight"},
         {&plain_family, &with_head, "language_model.model.norm", "model.norm"},
+        /* saved without the head that the class has */
+        {&decoder_family, &with_head, "norm.weight", "model.norm.weight"},
+        {&decoder_family, &with_head, "embed_tokens.weight", "model.embed_tokens.weight"},
+        {&decoder_family, &with_head, "language_model.layers.0.x", "model.layers.0.x"},
+        {&decoder_family, &with_head, "model.layers.0.x", "model.layers.0.x"},
+        {&decoder_family, &with_head, "lm_head.weight", "lm_head.weight"},
+        {&decoder_family, &without_head, "norm.weight", "model.norm.weight"},
+        {&decoder_family, &as_it_is, "norm.weight", "norm.weight"},
+        {&plain_family, &with_head, "norm.weight", "norm.weight"},
         {&plain_family, &with_head, "model.language_model.x.language_model.y", "model.x.y"},
         {&plain_family, &with_head, "mlp1.0.weight", NULL},
         {&plain_family, &with_head, "model.layers.0.mlp.up", "model.layers.0.mlp.up"},

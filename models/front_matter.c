@@ -259,10 +259,10 @@ static const char *too_much(const yaml_event_t *event, unsigned *depth, unsigned
 static bool few_directives(const struct buffer *text)
 {
     unsigned n_directives = 0;
-    const unsigned char *line = text->bytes, *end = line + text->length;
-    for (; line != NULL && line < end; line = memchr(line, '\n', (size_t)(end - line))) {
-        line += line != text->bytes;
-        n_directives += line < end && *line == '%';
+    for (size_t at = 0; at < text->length; at++) {
+        const unsigned char *newline = memchr(text->bytes + at, '\n', text->length - at);
+        n_directives += text->bytes[at] == '%';
+        at = newline != NULL ? (size_t)(newline - text->bytes) : text->length;
     }
     return n_directives <= MAX_DIRECTIVES;
 }

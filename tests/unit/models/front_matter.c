@@ -128,6 +128,7 @@ static void test_frames(struct arena *arena)
         {"", NULL},
         {"# Title\n---\nk: a\n---\n", NULL},
         {"---\nk: a\n---\ntext", "a"},
+        {"---\n\nk: a\n\n---\ntext", "a"},
         {"---\r\nk: a\r\n---\r\ntext", "a"},
         {"---\nk: a\n---\nk: b\n---\n", "a"},
         {"---\nk: a\nk: b\n---\n", "b"},
@@ -195,6 +196,7 @@ static void test_hostile(struct arena *arena)
     strcpy(deep + 7 + DEPTH, "\n---\n");
     CHECK(is_refused(arena, deep));
     free(deep);
+    CHECK(read_card(arena, "---\n\n---\n", "k") == NULL);
     CHECK(is_refused(arena, "---\nk: [a\n---\n"));
     CHECK(is_refused(arena, "---\nk: *unknown\n---\n"));
     CHECK(read_card(arena, "---\na: &x\n  <<: *x\n---\n", "k") == NULL);

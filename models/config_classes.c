@@ -684,7 +684,7 @@ static const struct config_class classes[] = {
             "14336,"
             " 'num_attention_heads': 32, 'num_key_value_heads': 8, 'rms_norm_eps': 1e-06, 'num_experts': 16,"
             " 'num_experts_per_tok': 2, 'expert_layer_period': 2, 'expert_layer_offset': 1, 'attn_layer_period': 8,"
-            " 'attn_layer_offset': 4, 'mamba_expand': 2, 'mamba_d_conv': 4, 'mamba_d_state': 16, 'mamba_dt_rank': 256,"
+            " 'attn_layer_offset': 4, 'mamba_expand': 2, 'mamba_d_conv': 4, 'mamba_d_state': 16,"
             " 'sliding_window': null, 'vocab_size': 65536, 'pad_token_id': 0, 'bos_token_id': 1, 'eos_token_id': 2,"
             " 'tie_word_embeddings': false}",
         .computed = kv_heads,

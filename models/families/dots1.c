@@ -10,7 +10,6 @@ static const struct relation_row tensors[] = {
 };
 
 static const struct key_row keys[] = {
-    {"expert_feed_forward_length", GGUF_U32, IF_PRESENT, "moe_intermediate_size"},
     {"leading_dense_block_count", GGUF_U32, REQUIRED, "first_k_dense_replace"},
     {"expert_shared_count", GGUF_U32, REQUIRED, "n_shared_experts"},
     {"expert_weights_scale", GGUF_F32, REQUIRED, "routed_scaling_factor"},
@@ -32,6 +31,6 @@ const struct family dots1_family = {
     .hf = names,
     .tensors = {tensors, experts_tensors, decoder_tensors},
     .forms = forms,
-    .keys = {base_keys, keys},
+    .keys = {base_keys, moe_keys, keys},
     .vocabs = {&bpe_vocab},
 };

@@ -63,7 +63,8 @@ static bool compute_rotary(const struct draft *draft, double *ret_value, struct 
 
 static const struct key_row keys[] = {{"rope.dimension_count", GGUF_U32, .compute = compute_rotary}, {0}};
 
-/* Which layers look at a window: listed, by the letters L and G of a pattern in turn, or all but each nth. */
+/* Which layers look at a window: listed, by the letters L and G of a pattern in turn, or all but each nth; nothing
+ * where neither is said. */
 static bool emit_window_pattern(struct draft *draft, struct error *error)
 {
     const struct hparams *hparams = draft->model->hparams;
@@ -81,7 +82,7 @@ static bool emit_window_pattern(struct draft *draft, struct error *error)
     } else {
         const char *letters = json_string(given, &length);
         if (length == 0 && (!json_u64(given, &each) || each == 0))
-            return error_set(error, "config.json: there is no layer_types and no sliding_window_pattern");
+            return true;
         for (uint64_t i = 0; i < layers.n; i++)
             layers.values[i] = length > 0 ? letters[i % length] == 'L' : (i + 1) % each != 0;
     }

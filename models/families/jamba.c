@@ -3,6 +3,7 @@
 #include "models/families/layers.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 static const struct family_name names[] = {{"JambaForCausalLM"}, {0}};
@@ -56,6 +57,21 @@ static bool compute_inner_size(const struct draft *draft, double *ret_value, str
     return true;
 }
 
+/* Where it is not said, or said to be "auto", a sixteenth of the width, rounded up. */
+static bool compute_rank(const struct draft *draft, double *ret_value, struct error *error)
+{
+    double width;
+    uint64_t rank;
+    if (json_u64(hparams_get(draft->model->hparams, "mamba_dt_rank"), &rank) && rank > 0) {
+        *ret_value = (double)rank;
+        return true;
+    }
+    if (!draft_number(draft, "hidden_size|mamba_d_model", 0, &width, error))
+        return false;
+    *ret_value = ceil(width / 16);
+    return true;
+}
+
 static const struct key_row keys[] = {
     {"block_count", GGUF_U32, REQUIRED, BLOCK_COUNT},
     {"context_length", GGUF_U32, REQUIRED, "max_position_embeddings|n_ctx"},
@@ -66,29 +82,42 @@ static const struct key_row keys[] = {
     {"ssm.conv_kernel", GGUF_U32, OR_DEFAULT, "mamba_d_conv", 4},
     {"ssm.inner_size", GGUF_U32, .compute = compute_inner_size},
     {"ssm.state_size", GGUF_U32, OR_DEFAULT, "mamba_d_state", 16},
-    {"ssm.time_step_rank", GGUF_U32, REQUIRED, "mamba_dt_rank"},
-    {"attention.layer_norm_rms_epsilon", GGUF_F32, OR_DEFAULT, "rms_norm_eps", 1e-6},
+    {"ssm.time_step_rank", GGUF_U32, .compute = compute_rank},
+    {"attention.layer_norm_rms_epsilon", GGUF_F32, OR_DEFAULT, "layer_norm_epsilon|rms_norm_eps", 1e-6},
     {"expert_count", GGUF_U32, REQUIRED, "num_experts|num_local_experts"},
     {"expert_used_count", GGUF_U32, REQUIRED, "num_experts_per_tok|num_experts_per_token"},
     FILE_TYPE_KEY,
     {0},
 };
 
-/* Layers without experts have one all the same, in some checkpoints. */
+/* The layer that a name is of, and what follows; NULL where it is of none. */
+static const char *after_layer(const char *name, uint64_t *ret_layer)
+{
+    static const char layer[] = "model.layers.";
+    uint64_t numbers[PATTERN_NUMBERS];
+    if (!text_starts_with(name, layer))
+        return NULL;
+    const char *number = name + sizeof layer - 1;
+    size_t digits = strspn(number, "0123456789");
+    if (number[digits] != '.' || !pattern_match("{}", number, digits, numbers))
+        return NULL;
+    *ret_layer = numbers[0];
+    return number + digits + 1;
+}
+
+/* Mini-Jamba calls feed-forward networks moe. Layers without experts have one all the same, in some checkpoints. */
 static const char *rename_tensor(struct arena *arena, const struct facts *facts, enum direction direction,
                                  const char *name)
 {
-    static const char layer[] = "model.layers.", expert[] = "feed_forward.experts.0.";
-    uint64_t numbers[PATTERN_NUMBERS], period = facts_get(facts, "expert_period"),
-                                       offset = facts_get(facts, "expert_offset");
-    if (direction == BACKWARD || period == 0 || !text_starts_with(name, layer))
+    static const char mini[] = "moe.", expert[] = "experts.0.", own[] = "feed_forward.";
+    uint64_t layer, period = facts_get(facts, "expert_period"), offset = facts_get(facts, "expert_offset");
+    const char *rest = direction == FORWARD ? after_layer(name, &layer) : NULL;
+    bool is_mini = rest != NULL && text_starts_with(rest, mini);
+    if (rest == NULL || (!is_mini && !text_starts_with(rest, own)))
         return name;
-    const char *number = name + sizeof layer - 1;
-    size_t digits = strspn(number, "0123456789");
-    if (number[digits] != '.' || !pattern_match("{}", number, digits, numbers) || numbers[0] % period == offset ||
-        !text_starts_with(number + digits + 1, expert))
-        return name;
-    return arena_printf(arena, "%s%" PRIu64 ".feed_forward.%s", layer, numbers[0], number + digits + sizeof expert);
+    rest += is_mini ? sizeof mini - 1 : sizeof own - 1;
+    bool is_alone = period != 0 && text_starts_with(rest, expert) && (layer < offset || (layer - offset) % period != 0);
+    return arena_printf(arena, "model.layers.%" PRIu64 ".%s%s", layer, own, is_alone ? rest + sizeof expert - 1 : rest);
 }
 
 static void add_facts(struct facts *facts, const struct hparams *hparams)

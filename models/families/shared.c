@@ -115,10 +115,12 @@ static bool emit_causal(struct draft *draft, struct error *error)
     return true;
 }
 
+enum { SIGMOID = 2 };
+
 static const struct {
     const char *name;
     uint32_t id;
-} gating_functions[] = {{"softmax", 1}, {"sigmoid", 2}, {"sqrtsoftplus", 4}};
+} gating_functions[] = {{"softmax", 1}, {"sigmoid", SIGMOID}, {"sqrtsoftplus", 4}};
 
 enum { N_GATING_FUNCTIONS = sizeof gating_functions / sizeof *gating_functions };
 
@@ -146,6 +148,12 @@ static bool emit_gating_function(struct draft *draft, struct error *error)
             return true;
         }
     const char *name = json_string(value, NULL);
+    if (name != NULL && strcmp(name, "noaux_tc") == 0) { /* which says how the groups are chosen */
+        gguf_set_u32(&draft->model->kvs, draft_key(draft, "expert_gating_func"), SIGMOID);
+        checkpoint_note(draft->model->checkpoint, "model.gguf: the converter refuses the scoring_func noaux_tc of "
+                                                  "config.json; it is taken for sigmoid, which it goes with");
+        return true;
+    }
     return error_set(error, "config.json: no expert gating function is called '%.64s'", name ? name : "?");
 }
 

@@ -22,10 +22,25 @@ enum { ABSENT = -1 };
     "{\"architectures\":[\"GraniteMoeHybridForCausalLM\"],\"model_type\":\"granitemoehybrid\"," SIZES                  \
     "\"mamba_n_heads\":2,\"mamba_n_groups\":1,\"mamba_d_state\":2,\"mamba_d_conv\":4,\"mamba_expand\":2,"              \
     "\"num_local_experts\":0,\"num_experts_per_tok\":0,"
+#define EXAONE4 "{\"architectures\":[\"Exaone4ForCausalLM\"],\"model_type\":\"unheard_of\"," SIZES
+#define JAMBA                                                                                                          \
+    "{\"architectures\":[\"JambaForCausalLM\"],\"model_type\":\"jamba\"," SIZES                                        \
+    "\"attn_layer_period\":1,\"attn_layer_offset\":0,\"mamba_expand\":2"
+#define DOTS                                                                                                           \
+    "{\"architectures\":[\"Dots1ForCausalLM\"],\"model_type\":\"dots1\"," SIZES                                        \
+    "\"n_routed_experts\":2,\"n_shared_experts\":1,\"first_k_dense_replace\":0,\"routed_scaling_factor\":1.0,"         \
+    "\"norm_topk_prob\":true,\"moe_intermediate_size\":4"
+
+static const char tokenizer[] = "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0,\"b\":1},\"merges\":[]},\"pre_"
+                                "tokenizer\":{\"type\":\"ByteLevel\"}}";
+static const char byte_fallback_tokenizer[] =
+    "{\"model\":{\"type\":\"BPE\",\"byte_fallback\":true,\"vocab\":{\"a\":0,\"b\":1},\"merges\":[]},"
+    "\"decoder\":{\"type\":\"Sequence\",\"decoders\":[]},\"added_tokens\":[]}";
 
 static const struct {
     const char *config, *key;
     int64_t value;
+    const char *tokenizer; /* NULL: a byte-level one */
 } rows[] = {
     {GEMMA3 "\"sliding_window\":512}", "gemma3.attention.sliding_window", 512},
     {GEMMA3 "\"sliding_window\":512,\"use_bidirectional_attention\":true}", "gemma3.attention.sliding_window", 257},
@@ -44,10 +59,14 @@ static const struct {
     {HY3 "}", "hy_v3.expert_shared_feed_forward_length", 4},
     {HY3 ",\"num_shared_experts\":2}", "hy_v3.expert_shared_feed_forward_length", 8},
     {HY3 ",\"expert_hidden_dim\":5}", "hy_v3.expert_feed_forward_length", 4},
+    /* There may be a window and no layers that look at it. */
+    {EXAONE4 "\"sliding_window\":6}", "exaone4.attention.sliding_window", 6},
+    {JAMBA "}", "jamba.ssm.time_step_rank", 1, byte_fallback_tokenizer},
+    {JAMBA ",\"mamba_dt_rank\":\"auto\"}", "jamba.ssm.time_step_rank", 1, byte_fallback_tokenizer},
+    {JAMBA ",\"mamba_dt_rank\":3}", "jamba.ssm.time_step_rank", 3, byte_fallback_tokenizer},
+    {DOTS "}", "dots1.expert_gating_func", ABSENT},
+    {DOTS ",\"scoring_func\":\"noaux_tc\"}", "dots1.expert_gating_func", 2}, /* which the converter refuses */
 };
-
-static const char tokenizer[] = "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0,\"b\":1},\"merges\":[]},\"pre_"
-                                "tokenizer\":{\"type\":\"ByteLevel\"}}";
 
 static void check(size_t i)
 {
@@ -55,6 +74,7 @@ static void check(size_t i)
     struct error error = {""};
     uint64_t value = 0;
     files_write_text("config.json", rows[i].config);
+    files_write_text("tokenizer.json", rows[i].tokenizer != NULL ? rows[i].tokenizer : tokenizer);
     struct checkpoint *checkpoint = checkpoint_open(".", &options, &error);
     struct gguf_model *model = checkpoint ? gguf_model_new(checkpoint, &error) : NULL;
     if (!CHECK_NAMED(model != NULL, rows[i].key))
@@ -78,7 +98,6 @@ int main(void)
     buffer_append_zeros(&file, 64);
     files_write("model.safetensors", file.bytes, file.length);
     buffer_free(&file);
-    files_write_text("tokenizer.json", tokenizer);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         check(i);
     files_remove();

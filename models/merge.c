@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "formats/components.h"
 #include "formats/layout.h"
+#include "models/adapted_parameter.h"
 #include "models/adapter.h"
 #include "models/from_gguf.h"
 #include "models/merge_gguf.h"
@@ -43,6 +44,7 @@ struct merging {
     const struct adapter *adapter;
     double scale;
     struct module_patterns *ranks, *alphas;
+    unsigned usual_fit;               /* of target_parameters: that of those that are not square */
     const struct unpacked **unpacked; /* of each tensor of the base; NULL: it was plain. NULL: all were */
     const struct view **views;        /* of each tensor of the base: in F32; NULL: as it is */
     unsigned char *changes;           /* what the adapter has done to each */
@@ -66,7 +68,6 @@ static const struct {
     {"arrow_config", "it is of Arrow"},
     {"alora_invocation_tokens", "it is of aLoRA, which counts from certain tokens on"},
     {"layer_replication", "it replicates layers (layer_replication)"},
-    {"target_parameters", "it adapts parameters of experts (target_parameters)"},
 };
 
 static bool says_something(const struct json *value)
@@ -134,7 +135,7 @@ static const struct {
     {"", "gpt_neox."},
 };
 
-static struct tensor *find_tensor(const struct merging *merging, const char *name)
+static struct tensor *find_prefixed(const struct merging *merging, const char *name)
 {
     const struct tensor_set *set = merging->named;
     struct arena *arena = merging->adapter->arena;
@@ -145,6 +146,18 @@ static struct tensor *find_tensor(const struct merging *merging, const char *nam
             found = tensor_set_find_text(set, arena_printf(arena, "%s%s", prefixes[i].stored, name + length));
     }
     return found != NULL ? &set->tensors[found - set->tensors] : NULL;
+}
+
+/* What an adapter calls a tensor of the base; NULL: it has none. Transformers 5 has Mixtral's experts as mlp. */
+static struct tensor *find_tensor(const struct merging *merging, const char *name)
+{
+    static const char in_memory[] = ".mlp.", stored[] = ".block_sparse_moe.";
+    struct tensor *found = find_prefixed(merging, name);
+    const char *part = found == NULL ? strstr(name, in_memory) : NULL;
+    if (part == NULL)
+        return found;
+    return find_prefixed(merging, arena_printf(merging->adapter->arena, "%.*s%s%s", (int)(part - name), name, stored,
+                                               part + strlen(in_memory)));
 }
 
 /* Whether the tensor can take what is added to it; `name` is what the adapter calls it. */
@@ -194,7 +207,18 @@ static bool misfit(const struct merging *merging, const struct tensor *tensor, c
                      name, layout_shape_text(tensor->shape, tensor->rank, shape, sizeof shape), n_rows, n_columns);
 }
 
-static bool merge_pair(const struct merging *merging, const struct adapter_pair *pair)
+static void add_product(const struct merging *merging, const struct tensor *tensor, float scale,
+                        const struct view *left, const struct view *right)
+{
+    if (merging->gguf != NULL) {
+        gguf_merging_add(merging->gguf, tensor->name, scale, left, right);
+        return;
+    }
+    const struct view **view = view_of(merging, tensor);
+    *view = view_add_product(merging->base->arena, *view, scale, left, right);
+}
+
+static bool merge_layer(const struct merging *merging, const struct adapter_pair *pair)
 {
     struct arena *arena = merging->base->arena;
     const struct view *left = pair->left, *right = pair->right;
@@ -215,13 +239,180 @@ static bool merge_pair(const struct merging *merging, const struct adapter_pair 
         left = view_transpose(arena, pair->right);
         right = view_transpose(arena, pair->left);
     }
-    if (merging->gguf != NULL) {
-        gguf_merging_add(merging->gguf, tensor->name, scale, left, right);
-        return true;
-    }
-    const struct view **view = view_of(merging, tensor);
-    *view = view_add_product(arena, *view, scale, left, right);
+    add_product(merging, tensor, scale, left, right);
     return true;
+}
+
+/* Parameters of modules. */
+
+struct parameter {
+    const char *name; /* what the adapter calls it; NULL: it is not in the base */
+    const struct tensor *tensor;
+    const struct layers *layers; /* where the base has a matrix of each expert and not the tensor */
+    unsigned rank, n_parts;
+    uint64_t shape[3];
+    enum parameter_fit fit;
+};
+
+/* What layers files have where transformers 5 has stacked experts: their rows one after the other. */
+static const struct layers {
+    const char *parameter, *parts[2];
+} layers[] = {
+    {"gate_up_proj", {"gate_proj", "up_proj"}},
+    {"gate_up_proj", {"w1", "w3"}},
+    {"down_proj", {"down_proj"}},
+    {"down_proj", {"w2"}},
+};
+
+static const struct json *first_target(const struct merging *merging)
+{
+    const struct json *targets = json_get(merging->adapter->config, "target_parameters");
+    return json_count(targets) > 0 ? json_first(targets) : NULL;
+}
+
+static struct tensor *find_layer(const struct merging *merging, const char *parameter, uint64_t expert,
+                                 const char *part)
+{
+    int module = (int)(strrchr(parameter, '.') - parameter);
+    return find_tensor(
+        merging, arena_printf(merging->adapter->arena, "%.*s.%" PRIu64 ".%s.weight", module, parameter, expert, part));
+}
+
+/* Finds the layers that a parameter is in the base, by the first of them. */
+static void find_layers(const struct merging *merging, const char *name, struct parameter *parameter)
+{
+    enum { MOST_ROWS = 1 << 30 };
+    for (size_t i = 0; i < sizeof layers / sizeof *layers; i++) {
+        const struct tensor *first = NULL;
+        if (strcmp(strrchr(name, '.') + 1, layers[i].parameter) == 0)
+            first = find_layer(merging, name, 0, layers[i].parts[0]);
+        if (first == NULL || first->rank != 2 || first->shape[0] > MOST_ROWS)
+            continue;
+        uint64_t n_experts = 1;
+        while (find_layer(merging, name, n_experts, layers[i].parts[0]) != NULL)
+            n_experts++;
+        parameter->name = name;
+        parameter->layers = &layers[i];
+        parameter->n_parts = layers[i].parts[1] != NULL ? 2 : 1;
+        parameter->rank = 3;
+        parameter->shape[0] = n_experts;
+        parameter->shape[1] = first->shape[0] * parameter->n_parts;
+        parameter->shape[2] = first->shape[1];
+        return;
+    }
+}
+
+/* What a pair and a name of target_parameters are about, where it is in the base. */
+static struct parameter named_parameter(const struct merging *merging, const struct adapter_pair *pair,
+                                        const struct json *target)
+{
+    struct parameter parameter = {0};
+    const char *text = json_string(target, NULL);
+    const char *name = text != NULL ? parameter_name(merging->adapter->arena, pair, text) : NULL;
+    const struct tensor *tensor = name != NULL ? find_tensor(merging, name) : NULL;
+    if (tensor != NULL && tensor->rank <= 3) {
+        parameter = (struct parameter){.name = name, .tensor = tensor, .rank = tensor->rank};
+        memcpy(parameter.shape, tensor->shape, tensor->rank * sizeof *tensor->shape);
+    } else if (name != NULL) {
+        find_layers(merging, name, &parameter);
+    }
+    if (parameter.name != NULL)
+        parameter.fit = parameter_fit(pair, parameter.rank, parameter.shape);
+    return parameter;
+}
+
+static unsigned find_usual_fit(const struct merging *merging)
+{
+    for (size_t i = 0; i < merging->adapter->n_pairs; i++)
+        for (const struct json *target = first_target(merging); target != NULL; target = json_next(target)) {
+            struct parameter parameter = named_parameter(merging, &merging->adapter->pairs[i], target);
+            if (parameter.fit != 0 && parameter.rank == 3 && parameter.fit != (FITS | FITS_TURNED))
+                return parameter.fit;
+        }
+    return 0;
+}
+
+/* Finds the only parameter of a pair's module that it fits; none where the base has none of such a name. */
+static bool find_parameter(const struct merging *merging, const struct adapter_pair *pair, struct parameter *ret_found)
+{
+    char a[64], b[64];
+    const char *named = NULL;
+    size_t n_found = 0;
+    *ret_found = (struct parameter){0};
+    for (const struct json *target = first_target(merging); target != NULL; target = json_next(target)) {
+        struct parameter parameter = named_parameter(merging, pair, target);
+        if (parameter.name != NULL)
+            named = parameter.name;
+        if (parameter.fit == (FITS | FITS_TURNED))
+            parameter.fit = merging->usual_fit;
+        if (parameter.fit == 0)
+            continue;
+        *ret_found = parameter;
+        n_found++;
+    }
+    return named == NULL || n_found == 1 ||
+           error_set(merging->error, "parameter '%.200s': A is %s and B %s, which fit %s of the base", named,
+                     layout_shape_text(pair->a->shape, 2, a, sizeof a),
+                     layout_shape_text(pair->b->shape, 2, b, sizeof b), n_found == 0 ? "none" : "several");
+}
+
+/* Adds a product to a tensor, once for each adapter. */
+static bool merge_product(const struct merging *merging, const struct tensor *tensor, const char *name, float scale,
+                          const struct view *left, const struct view *right)
+{
+    uint64_t n_rows = left->shape[left->rank - 2], n_columns = right->shape[right->rank - 1];
+    if (!check_tensor(merging, tensor, name))
+        return false;
+    if (tensor->rank != left->rank || tensor->shape[tensor->rank - 2] != n_rows ||
+        tensor->shape[tensor->rank - 1] != n_columns)
+        return misfit(merging, tensor, name, n_rows, n_columns);
+    if (!change_once(merging, tensor, PRODUCT_ADDED, name))
+        return false;
+    add_product(merging, tensor, scale, left, right);
+    return true;
+}
+
+/* Adds to each expert's matrices their rows of what is added to the parameter that they make. */
+static bool merge_layers(const struct merging *merging, const struct parameter *parameter, float scale,
+                         const struct view *left, const struct view *right)
+{
+    struct arena *arena = merging->base->arena;
+    uint64_t n_rows = parameter->shape[1] / parameter->n_parts, n_terms = left->shape[2];
+    for (uint64_t expert = 0; expert < parameter->shape[0]; expert++) {
+        const struct view *own = view_slice(arena, right, 0, expert, 1, 1);
+        own = view_reshape(arena, own, 2, (const uint64_t[]){n_terms, parameter->shape[2]});
+        for (unsigned i = 0; i < parameter->n_parts; i++) {
+            const struct view *rows =
+                view_slice(arena, view_slice(arena, left, 0, expert, 1, 1), 1, i * n_rows, n_rows, 1);
+            rows = view_reshape(arena, rows, 2, (const uint64_t[]){n_rows, n_terms});
+            const struct tensor *tensor = find_layer(merging, parameter->name, expert, parameter->layers->parts[i]);
+            if (!merge_product(merging, tensor, tensor != NULL ? tensor->name : parameter->name, scale, rows, own))
+                return false;
+        }
+    }
+    return true;
+}
+
+static bool merge_parameter(const struct merging *merging, const struct adapter_pair *pair,
+                            const struct parameter *parameter)
+{
+    const struct view *left, *right;
+    float scale;
+    parameter_factors(merging->base->arena, pair, parameter->rank, parameter->shape, parameter->fit, &left, &right);
+    const char *weight = arena_printf(merging->adapter->arena, "%s.weight", parameter->name);
+    if (!find_scale(merging, weight, left->shape[left->rank - 1], &scale))
+        return false;
+    if (parameter->layers != NULL)
+        return merge_layers(merging, parameter, scale, left, right);
+    return merge_product(merging, parameter->tensor, parameter->name, scale, left, right);
+}
+
+static bool merge_pair(const struct merging *merging, const struct adapter_pair *pair)
+{
+    struct parameter parameter;
+    if (!find_parameter(merging, pair, &parameter))
+        return false;
+    return parameter.name != NULL ? merge_parameter(merging, pair, &parameter) : merge_layer(merging, pair);
 }
 
 /* Whole tensors. */
@@ -337,6 +528,7 @@ static bool merge_adapter(struct merging *merging)
     size_t n_weights = merging->adapter->n_pairs;
     merging->ranks = module_patterns_read(config, "rank_pattern", n_weights, merging->error);
     merging->alphas = module_patterns_read(config, "alpha_pattern", n_weights, merging->error);
+    merging->usual_fit = find_usual_fit(merging);
     bool merged = merging->ranks != NULL && merging->alphas != NULL && merge_tensors(merging);
     module_patterns_free(merging->ranks);
     module_patterns_free(merging->alphas);

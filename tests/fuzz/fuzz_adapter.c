@@ -19,6 +19,11 @@ static const char base_weights[] = "{}\n"
                                    "model.layers.0.mlp.up_proj.weight F32 [16,8] 512\n"
                                    "model.layers.0.mlp.up_proj.bias F16 [16] 32\n"
                                    "model.embed_tokens.weight F16 [32,8] 512\n"
+                                   "model.layers.0.mlp.stack.up BF16 [2,4,8] 128\n"
+                                   "model.layers.0.mlp.experts.0.gate_proj.weight BF16 [4,8] 64\n"
+                                   "model.layers.0.mlp.experts.0.up_proj.weight BF16 [4,8] 64\n"
+                                   "model.layers.0.mlp.experts.1.gate_proj.weight BF16 [4,8] 64\n"
+                                   "model.layers.0.mlp.experts.1.up_proj.weight BF16 [4,8] 64\n"
                                    "\n\001\072\200\273";
 
 static void remove_directory(void)

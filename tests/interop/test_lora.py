@@ -19,13 +19,16 @@ try:
     import torch
     from peft import LoraConfig, PeftModel, get_peft_model
     from safetensors.torch import load, save_file
-    from transformers import AutoModel, AutoModelForCausalLM, GPT2Config, LlamaConfig
+    from transformers import AutoModel, AutoModelForCausalLM, GPT2Config, GptOssConfig, GraniteMoeConfig, LlamaConfig
 except ImportError as error:
     skip(f"{error}")
 
 BITS = {torch.float32: 24, torch.float16: 11, torch.bfloat16: 8}
 LLAMA = LlamaConfig(vocab_size=96, hidden_size=64, intermediate_size=160, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, tie_word_embeddings=False)
 GPT2 = GPT2Config(vocab_size=96, n_embd=48, n_layer=1, n_head=3, n_positions=32, tie_word_embeddings=False)
+EXPERTS = dict(vocab_size=96, hidden_size=64, num_hidden_layers=1, num_attention_heads=4, num_key_value_heads=2, num_local_experts=4, num_experts_per_tok=2,
+               tie_word_embeddings=False)
+GRANITE, OSS = GraniteMoeConfig(intermediate_size=96, **EXPERTS), GptOssConfig(intermediate_size=64, head_dim=16, **EXPERTS)
 LAYERS = re.compile(r"\b(layers?|h)\.\d+\..*(proj|dense|c_attn|c_fc|query|key|value|w[123])\.weight$(?<!eh_proj\.weight)")
 LINEAR = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
 
@@ -43,6 +46,8 @@ CASES = {
     "transposed, bias": (GPT2, torch.bfloat16, [dict(r=8, lora_alpha=16, fan_in_fan_out=True, bias="all", target_modules=["c_attn", "c_fc"])], 1),
     "bias of B": (GPT2, torch.float32, [dict(r=8, lora_alpha=16, fan_in_fan_out=True, lora_bias=True, target_modules=["c_attn", "c_fc"])], 1),
     "two adapters": (LLAMA, torch.float32, [dict(r=8, lora_alpha=16, target_modules=LINEAR), dict(r=4, lora_alpha=4, target_modules=["q_proj", "up_proj"])], 1),
+    "parameters": (GRANITE, torch.bfloat16, [dict(r=4, lora_alpha=16, target_modules=["q_proj"], target_parameters=["input_linear.weight", "moe.output_linear.weight"])], 1),
+    "square parameters": (OSS, torch.float32, [dict(r=4, lora_alpha=16, target_modules=["q_proj"], target_parameters=["experts.gate_up_proj", "mlp.experts.down_proj"])], 0.5),
     "without the head": (LLAMA, torch.bfloat16, [dict(r=8, lora_alpha=16, task_type="FEATURE_EXTRACTION", target_modules=["q_proj"])], 1),
 }
 

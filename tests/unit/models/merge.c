@@ -8,7 +8,8 @@
 
 #include <stdlib.h>
 
-/* Writes a file of F32 tensors "name rows columns, ..."; no rows make a vector. Element i of each is i. */
+/* Writes a file of F32 tensors "name rows columns, ..."; no rows make a vector, "3 2x4" four matrices. Element i of
+ * each is i. */
 static void write_tensors(const char *path, const char *tensors)
 {
     static char header[1 << 16];
@@ -17,10 +18,15 @@ static void write_tensors(const char *path, const char *tensors)
     float *data = calloc(1 << 16, sizeof *data);
     for (int consumed; *tensors != '\0'; tensors += consumed + (int)strspn(tensors + consumed, ", ")) {
         char name[200], shape[64];
-        unsigned rows, columns;
+        unsigned rows, columns, n_matrices;
         files_must(sscanf(tensors, "%199s %u %u%n", name, &rows, &columns, &consumed) == 3, tensors);
         size_t used = (size_t)(rows > 0 ? rows : 1) * columns;
         snprintf(shape, sizeof shape, rows > 0 ? "%u,%u" : "%.0u%u", rows, columns);
+        if (sscanf(tensors + consumed, "x%u", &n_matrices) == 1) {
+            consumed += (int)strcspn(tensors + consumed, ",");
+            snprintf(shape, sizeof shape, "%u,%u,%u", n_matrices, rows, columns);
+            used *= n_matrices;
+        }
         length +=
             (size_t)sprintf(header + length, "%s\"%s\":{\"dtype\":\"F32\",\"shape\":[%s],\"data_offsets\":[%zu,%zu]}",
                             length > 0 ? "," : "{", name, shape, at * 4, (at + used) * 4);
@@ -114,6 +120,45 @@ static void other_parts(void)
     CHECK_TEXT(merged("lora", PLAIN, PAIR("language_model.a"), "model.a.weight"), "0 1 2 5 4 9");
 }
 
+#define TARGETS(...) "{\"r\": 1, \"lora_alpha\": 2, \"target_parameters\": [" __VA_ARGS__ "]}"
+#define EXPERTS      PREFIX "model.experts."
+
+/* A of the experts [0 1] and [2 3], B [0; 2; 4] and [1; 3; 5], so that B A is [0 0; 0 2; 0 4] and [2 3; 6 9; 10 15]. */
+static void parameters(void)
+{
+    static const char up[] = EXPERTS "lora_A.weight 2 2, " EXPERTS "lora_B.weight 3 2";
+    static const char both[] = EXPERTS "base_layer.lora_A.weight 2 2, " EXPERTS "base_layer.lora_B.weight 3 2, " EXPERTS
+                                       "lora_A.weight 4 3, " EXPERTS "lora_B.weight 3 4";
+    CHECK_TEXT(merged("lora", TARGETS("\"experts.up\""), up, "model.experts.up"), "0 1 2 7 4 13 10 13 20 27 30 41");
+    CHECK_TEXT(merged("lora", TARGETS("\"model.experts.turned\""), up, "model.experts.turned"),
+               "0 1 2 3 8 13 10 19 28 15 28 41");
+    CHECK_TEXT(merged("lora", TARGETS("\"experts.up\", \"xperts.down\""), PAIR("model.a"), "model.a.weight"),
+               "0 1 2 5 4 9");
+    CHECK_TEXT(merged("lora", TARGETS("\"a.weight\""), PAIR("model.a"), "model.a.weight"), "0 1 2 5 4 9");
+    /* a square one is as the other one, which is not turned */
+    CHECK_TEXT(merged("lora",
+                      "{\"r\": 1, \"rank_pattern\": {\"square\": 2}, \"lora_alpha\": 2, \"target_parameters\": "
+                      "[\"experts.square\", \"experts.up\"]}",
+                      both, "model.experts.square"),
+               "6 9 12 21 32 43 36 55 74 42 47 52 105 118 131 168 189 210");
+    CHECK_TEXT(
+        merged("lora", TARGETS("\"experts.square\""), EXPERTS "lora_A.weight 2 3, " EXPERTS "lora_B.weight 3 2", ""),
+        "lora: parameter 'model.experts.square': A is [2, 3] and B [3, 2], which fit none of the base");
+    CHECK_TEXT(merged("lora", TARGETS("\"experts.up\", \"experts.gate\""), up, ""),
+               "lora: parameter 'model.experts.gate': A is [2, 2] and B [3, 2], which fit several of the base");
+    CHECK_TEXT(merged("lora", TARGETS("\"experts.no\""), up, ""),
+               "lora: tensor 'model.experts.weight' is not in the base");
+    /* what is a matrix of each expert in files: rows of gate, then of up */
+    CHECK_TEXT(merged("lora", TARGETS("\"gate_up_proj\""),
+                      PREFIX "model.moe.lora_A.weight 2 2, " PREFIX "model.moe.lora_B.weight 4 2",
+                      "model.moe.1.up_proj.weight"),
+               "20 31 30 45");
+    CHECK_TEXT(merged("lora", TARGETS("\"gate_up_proj\""),
+                      PREFIX "model.mlp.lora_A.weight 2 2, " PREFIX "model.mlp.lora_B.weight 4 2",
+                      "model.block_sparse_moe.0.w3.weight"),
+               "0 9 2 15");
+}
+
 static void refused(void)
 {
     const char *pair = PAIR("model.a");
@@ -139,8 +184,6 @@ static void refused(void)
         "lora: it was trained on a base that was changed first (init_lora_weights 'OLoRA'), which is not merged");
     CHECK_TEXT(merged("lora", "{\"r\": 1, \"lora_alpha\": 2, \"alora_invocation_tokens\": [1, 2]}", pair, ""),
                "lora: it is of aLoRA, which counts from certain tokens on, which is not merged");
-    CHECK_TEXT(merged("lora", "{\"r\": 1, \"lora_alpha\": 2, \"target_parameters\": [\"experts.up\"]}", pair, ""),
-               "lora: it adapts parameters of experts (target_parameters), which is not merged");
     CHECK_TEXT(merged("lora",
                       "{\"r\": 1, \"lora_alpha\": 2, \"kasa_config\": null, \"use_dora\": false, "
                       "\"target_parameters\": null, \"layer_replication\": []}",
@@ -173,11 +216,17 @@ int main(void)
 {
     files_begin();
     files_write_text("base/config.json", "{}");
-    write_tensors("base/model.safetensors",
-                  "model.a.weight 3 2, model.a.bias 0 3, model.b.weight 3 2, model.e.weight 3 2, "
-                  "model.zeros.weight 0 3");
+    write_tensors(
+        "base/model.safetensors",
+        "model.a.weight 3 2, model.a.bias 0 3, model.b.weight 3 2, model.e.weight 3 2, "
+        "model.zeros.weight 0 3, model.experts.up 3 2x2, model.experts.gate 3 2x2, model.experts.turned 2 3x2, "
+        "model.experts.square 3 3x2, model.moe.0.gate_proj.weight 2 2, model.moe.0.up_proj.weight 2 2, "
+        "model.moe.1.gate_proj.weight 2 2, model.moe.1.up_proj.weight 2 2, "
+        "model.block_sparse_moe.0.w1.weight 2 2, model.block_sparse_moe.0.w3.weight 2 2, "
+        "model.block_sparse_moe.1.w1.weight 2 2, model.block_sparse_moe.1.w3.weight 2 2");
     scales();
     other_parts();
+    parameters();
     refused();
     files_remove();
     return check_done();

@@ -230,4 +230,5 @@ const struct family exaone_moe_family = {
     .add_facts = nextn_add_facts,
     .adjust = adjust,
     .rename = nextn_rename,
+    .add_extras = add_freqs,
 };

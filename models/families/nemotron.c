@@ -27,19 +27,20 @@ static bool compute_rotary(const struct draft *draft, double *ret_value, struct 
 
 static bool emit_scaling(struct draft *draft, struct error *error)
 {
-    static const struct key_row scaled[] = {
-        {"rope.scaling.type", GGUF_STRING, ALWAYS, .text = "linear"},
-        {"rope.scaling.factor", GGUF_F32, REQUIRED, "factor|rope_scaling.factor"},
-        {0},
-    };
-    static const struct key_row plain[] = {{"rope.scaling.type", GGUF_STRING, ALWAYS, .text = "none"}, {0}};
-    const struct json *scaling = hparams_get(draft->model->hparams, "rope_scaling");
-    return draft_emit(draft, json_is(scaling, JSON_OBJECT) ? scaled : plain, error);
+    double factor, of_rope;
+    if (!draft_number(draft, "factor", 0, &factor, error) || !draft_number(draft, "rope.factor", NAN, &of_rope, error))
+        return false;
+    if (factor == 0)
+        factor = of_rope;
+    gguf_set_text(&draft->model->kvs, draft_key(draft, "rope.scaling.type"), isnan(factor) ? "none" : "linear");
+    if (!isnan(factor))
+        gguf_set_f32(&draft->model->kvs, draft_key(draft, "rope.scaling.factor"), factor);
+    return true;
 }
 
 static const struct key_row keys[] = {
     {"vocab_size", GGUF_U32, REQUIRED, "vocab_size"},
-    {"attention.layer_norm_epsilon", GGUF_F32, REQUIRED, "norm_eps|layer_norm_eps"},
+    {"attention.layer_norm_epsilon", GGUF_F32, REQUIRED, "layer_norm_eps|layer_norm_epsilon|norm_epsilon|norm_eps"},
     {"rope.dimension_count", GGUF_U32, .compute = compute_rotary},
     {.emit = emit_scaling},
     {0},

@@ -214,6 +214,8 @@ static const char *rename_tensor(struct arena *arena, const struct facts *facts,
                         text_starts_with(rest, "post_norm") ? rest + 5 : rest);
 }
 
+static const char *const prefixes[] = {"model.", NULL}; /* some have it before all names */
+
 static bool pad_vocabulary(struct draft *draft, const struct vocab_input *input, struct error *error)
 {
     (void)input;
@@ -275,6 +277,7 @@ const struct family nemotron_h_family = {
     .tensors = {tensors, mamba2_backbone_tensors, decoder_tensors},
     .keys = {base_keys, granite_keys, keys},
     .vocabs = {&bpe_vocab},
+    .dropped_prefixes = prefixes,
     .forms = forms,
     .applies = is_dense,
     .add_facts = add_facts,
@@ -289,6 +292,7 @@ const struct family nemotron_h_moe_family = {
     .tensors = {tensors, mamba2_backbone_tensors, decoder_tensors},
     .keys = {base_keys, granite_keys, keys, moe_layer_keys},
     .vocabs = {&bpe_vocab},
+    .dropped_prefixes = prefixes,
     .forms = forms,
     .applies = is_moe,
     .add_facts = add_facts,

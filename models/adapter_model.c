@@ -7,6 +7,7 @@
 #include "models/factored.h"
 #include "models/family_tensors.h"
 #include "models/general.h"
+#include "models/module_patterns.h"
 #include "quant/product.h"
 
 #include <math.h>
@@ -177,6 +178,45 @@ static bool add_invocation(struct gguf_kvs *kvs, const struct json *config, stru
     return true;
 }
 
+/* Whether each pair is of the rank that adapter_config.json says where it adapts parameters: of experts that are
+ * stacked both matrices are those of all experts, which are not what a GGUF adapter has. */
+static bool check_parameters(const struct adapter *adapter, const struct module_patterns *ranks, struct error *error)
+{
+    for (size_t i = 0; i < adapter->n_pairs; i++) {
+        const struct adapter_pair *pair = &adapter->pairs[i];
+        const struct json *own;
+        uint64_t rank;
+        if (!module_patterns_find(ranks, pair->name, strlen(pair->name) - strlen(".weight"), &own, error))
+            return false;
+        if (json_u64(own != NULL ? own : json_get(adapter->config, "r"), &rank) && rank != pair->right->shape[0])
+            return error_set(error, "'%.200s' is of stacked experts (target_parameters), which is not written as GGUF",
+                             pair->name);
+    }
+    return true;
+}
+
+static bool refuse_parameters(const struct adapter *adapter, struct error *error)
+{
+    if (json_count(json_get(adapter->config, "target_parameters")) == 0)
+        return true;
+    struct module_patterns *ranks = module_patterns_read(adapter->config, "rank_pattern", adapter->n_pairs, error);
+    bool good = ranks != NULL && check_parameters(adapter, ranks, error);
+    module_patterns_free(ranks);
+    return good;
+}
+
+/* Says what llama.cpp, which multiplies with alpha / rank, does not know of. */
+static void note_scales(const struct adapter *adapter)
+{
+    if (json_bool(json_get(adapter->config, "use_rslora"), false))
+        checkpoint_note(adapter->checkpoint, "adapter.gguf: llama.cpp takes alpha / rank for the scale, and this is of "
+                                             "rsLoRA, whose scale is alpha / sqrt(rank)");
+    if (json_count(json_get(adapter->config, "alpha_pattern")) > 0)
+        checkpoint_note(adapter->checkpoint,
+                        "adapter.gguf: a GGUF adapter has one alpha, and alpha_pattern of this one "
+                        "is not in it");
+}
+
 static bool add_keys(struct gguf_model *model, const struct adapter *adapter, const struct parameter_count *count,
                      struct error *error)
 {
@@ -191,6 +231,7 @@ static bool add_keys(struct gguf_model *model, const struct adapter *adapter, co
     general_add(&model->kvs, adapter->checkpoint, own != NULL ? hparams_raw(own) : NULL, count);
     hparams_free(own);
     gguf_set_f32(&model->kvs, "adapter.lora.alpha", (float)alpha);
+    note_scales(adapter);
     if (!add_invocation(&model->kvs, adapter->config, error))
         return false;
     gguf_set_u32(&model->kvs, "general.quantization_version", QUANTIZATION_VERSION);
@@ -261,7 +302,7 @@ static bool fill_in(struct gguf_model *model, const struct adapter *adapter, con
                     struct error *error)
 {
     struct parameter_count count = {.is_adapter = true};
-    bool related = relate(model, adapter, base, &count, error);
+    bool related = refuse_parameters(adapter, error) && relate(model, adapter, base, &count, error);
     model->checkpoint = adapter->checkpoint;
     return related && add_keys(model, adapter, &count, error);
 }

@@ -214,6 +214,15 @@ static void refused(void)
     write_adapter("lora", "{\"r\": 2}",
                   PREFIX "mlp.up_proj.lora_A.weight 2 4, " PREFIX "mlp.up_proj.lora_B.weight 6 2");
     CHECK_TEXT(outcome(LLAMA), "adapter_config.json: lora_alpha is not a number");
+    write_adapter("lora", "{\"r\": 2, \"lora_alpha\": 4, \"target_parameters\": [\"input_linear.weight\"]}",
+                  PREFIX "block_sparse_moe.input_linear.lora_A.weight 8 4, " PREFIX
+                         "block_sparse_moe.input_linear.lora_B.weight 12 8");
+    CHECK_TEXT(outcome("{\"architectures\": [\"GraniteMoeForCausalLM\"]}"),
+               "'model.layers.0.block_sparse_moe.input_linear.weight' is of stacked experts (target_parameters), which "
+               "is not written as GGUF");
+    write_adapter("lora", "{\"r\": 2, \"lora_alpha\": 4, \"target_parameters\": [\"up_proj.weight\"]}",
+                  PREFIX "mlp.up_proj.lora_A.weight 2 4, " PREFIX "mlp.up_proj.lora_B.weight 6 2");
+    CHECK_TEXT(outcome(LLAMA), "blk.0.ffn_up.weight.lora_a[2,4] 0 4; blk.0.ffn_up.weight.lora_b[6,2] 0 2 4 6 8 10");
     CHECK_TEXT(outcome("{}"), "config.json of the base names no architecture");
     CHECK_TEXT(outcome("{\"architectures\": [\"NobodyForCausalLM\"]}"),
                "the architecture NobodyForCausalLM of the base is unknown");

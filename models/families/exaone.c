@@ -1,4 +1,5 @@
 /* EXAONE 3, 4 and 4.5, and with experts. conversion/exaone.py. */
+#include "base/text.h"
 #include "models/families/experts.h"
 #include "models/families/layers.h"
 #include "models/families/nextn.h"
@@ -83,6 +84,7 @@ static bool emit_window_pattern(struct draft *draft, struct error *error)
         const char *letters = json_string(given, &length);
         if (length == 0 && (!json_u64(given, &each) || each == 0))
             return true;
+        layers.n -= facts_get(&draft->facts, "nextn");
         for (uint64_t i = 0; i < layers.n; i++)
             layers.values[i] = length > 0 ? letters[i % length] == 'L' : (i + 1) % each != 0;
     }
@@ -192,6 +194,15 @@ static const struct config_form forms4[] = {
     {0},
 };
 
+/* Where no layer predicts, tensors for it are left out. */
+static const char *rename_or_leave_out(struct arena *arena, const struct facts *facts, enum direction direction,
+                                       const char *name)
+{
+    if (direction == FORWARD && facts_get(facts, "nextn") == 0 && text_starts_with(name, "mtp."))
+        return NULL;
+    return nextn_rename(arena, facts, direction, name);
+}
+
 const struct family exaone4_family = {
     .name = "exaone4",
     .summary = "EXAONE 4 and 4.5",
@@ -202,7 +213,7 @@ const struct family exaone4_family = {
     .vocabs = {&bpe_vocab},
     .add_facts = nextn_add_facts,
     .adjust = adjust,
-    .rename = nextn_rename,
+    .rename = rename_or_leave_out,
     .add_extras = add_freqs,
 };
 

@@ -54,6 +54,20 @@ static void add_facts(struct facts *facts, const struct hparams *hparams)
         facts_set(facts, "kv_head", n_kv_heads);
 }
 
+/* SEA-LION, which has a SentencePiece model alone, with tokens that it names nowhere. */
+static bool after_vocab(struct draft *draft, const struct vocab_input *input, struct error *error)
+{
+    struct gguf_kvs *kvs = &draft->model->kvs;
+    (void)error;
+    if (checkpoint_side_file(input->checkpoint, "tokenizer.json") != NULL)
+        return true;
+    gguf_set_bool(kvs, "tokenizer.ggml.add_bos_token", false);
+    gguf_set_u32(kvs, "tokenizer.ggml.padding_token_id", 3);
+    gguf_set_u32(kvs, "tokenizer.ggml.eos_token_id", 1);
+    gguf_set_u32(kvs, "tokenizer.ggml.unknown_token_id", 0);
+    return true;
+}
+
 /* The class wants a whole number. */
 static const char *make_alibi_bias(const struct config_material *material)
 {
@@ -95,6 +109,7 @@ const struct family mpt_family = {
     .tensors = {tensors},
     .forms = forms,
     .keys = {keys},
-    .vocabs = {&bpe_vocab},
+    .vocabs = {&bpe_vocab, &spm_vocab},
     .add_facts = add_facts,
+    .after_vocab = after_vocab,
 };

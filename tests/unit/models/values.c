@@ -4,6 +4,9 @@
 #include "tests/unit/check.h"
 #include "tests/unit/files.h"
 
+#include <string.h>
+#include <unistd.h>
+
 enum { ABSENT = -1 };
 
 #define SIZES                                                                                                          \
@@ -26,6 +29,10 @@ enum { ABSENT = -1 };
 #define JAMBA                                                                                                          \
     "{\"architectures\":[\"JambaForCausalLM\"],\"model_type\":\"jamba\"," SIZES                                        \
     "\"attn_layer_period\":1,\"attn_layer_offset\":0,\"mamba_expand\":2"
+#define MPT                                                                                                            \
+    "{\"architectures\":[\"MPTForCausalLM\"],\"model_type\":\"unheard_of\",\"d_model\":4,\"n_layers\":1,\"n_heads\":"  \
+    "2,"                                                                                                               \
+    "\"max_seq_len\":8,\"vocab_size\":8,\"attn_config\":{\"alibi\":false,\"clip_qkv\":null}"
 #define DOTS                                                                                                           \
     "{\"architectures\":[\"Dots1ForCausalLM\"],\"model_type\":\"dots1\"," SIZES                                        \
     "\"n_routed_experts\":2,\"n_shared_experts\":1,\"first_k_dense_replace\":0,\"routed_scaling_factor\":1.0,"         \
@@ -37,10 +44,15 @@ static const char byte_fallback_tokenizer[] =
     "{\"model\":{\"type\":\"BPE\",\"byte_fallback\":true,\"vocab\":{\"a\":0,\"b\":1},\"merges\":[]},"
     "\"decoder\":{\"type\":\"Sequence\",\"decoders\":[]},\"added_tokens\":[]}";
 
+static const char pieces[] = "\x0a\x09\x0a\x02zz\x15\x00\x00\x80\x3f\x0a\x09\x0a\x02yy\x15\x00\x00\x80\x3f";
+
+/* Keys of numbers, or of arrays, of which it is the number of elements. */
 static const struct {
     const char *config, *key;
     int64_t value;
+    const char *embedding; /* NULL: model.embed_tokens */
     const char *tokenizer; /* NULL: a byte-level one */
+    bool has_pieces;       /* in tokenizer.model, and no tokenizer.json */
 } rows[] = {
     {GEMMA3 "\"sliding_window\":512}", "gemma3.attention.sliding_window", 512},
     {GEMMA3 "\"sliding_window\":512,\"use_bidirectional_attention\":true}", "gemma3.attention.sliding_window", 257},
@@ -59,28 +71,62 @@ static const struct {
     {HY3 "}", "hy_v3.expert_shared_feed_forward_length", 4},
     {HY3 ",\"num_shared_experts\":2}", "hy_v3.expert_shared_feed_forward_length", 8},
     {HY3 ",\"expert_hidden_dim\":5}", "hy_v3.expert_feed_forward_length", 4},
+    {MPT "}", "tokenizer.ggml.padding_token_id", 3, "transformer.wte", .has_pieces = true},
+    {MPT ",\"eos_token_id\":2}", "tokenizer.ggml.eos_token_id", 1, "transformer.wte", .has_pieces = true},
+    {MPT ",\"eos_token_id\":2}", "tokenizer.ggml.eos_token_id", 2, "transformer.wte"},
+    /* Of a pattern there are the layers that do not predict. */
+    {EXAONE4 "\"sliding_window\":6,\"sliding_window_pattern\":2,\"num_nextn_predict_layers\":1}",
+     "exaone4.attention.sliding_window_pattern", 1},
     /* There may be a window and no layers that look at it. */
     {EXAONE4 "\"sliding_window\":6}", "exaone4.attention.sliding_window", 6},
-    {JAMBA "}", "jamba.ssm.time_step_rank", 1, byte_fallback_tokenizer},
-    {JAMBA ",\"mamba_dt_rank\":\"auto\"}", "jamba.ssm.time_step_rank", 1, byte_fallback_tokenizer},
-    {JAMBA ",\"mamba_dt_rank\":3}", "jamba.ssm.time_step_rank", 3, byte_fallback_tokenizer},
+    {JAMBA "}", "jamba.ssm.time_step_rank", 1, .tokenizer = byte_fallback_tokenizer},
+    {JAMBA ",\"mamba_dt_rank\":\"auto\"}", "jamba.ssm.time_step_rank", 1, .tokenizer = byte_fallback_tokenizer},
+    {JAMBA ",\"mamba_dt_rank\":3}", "jamba.ssm.time_step_rank", 3, .tokenizer = byte_fallback_tokenizer},
     {DOTS "}", "dots1.expert_gating_func", ABSENT},
     {DOTS ",\"scoring_func\":\"noaux_tc\"}", "dots1.expert_gating_func", 2}, /* which the converter refuses */
 };
+
+static bool find_value(const struct gguf_kvs *kvs, const char *key, uint64_t *ret_value)
+{
+    const struct gguf_kv *kv = gguf_kvs_find(kvs, key);
+    if (kv == NULL || kv->type != GGUF_ARRAY)
+        return gguf_get_u64(kvs, key, ret_value);
+    memcpy(ret_value, kv->value.bytes + 4, sizeof *ret_value);
+    return true;
+}
+
+/* One tensor, of zeros. */
+static void write_model(const char *name)
+{
+    struct buffer file = {0}, header = {0};
+    buffer_printf(&header, "{\"%s.weight\":{\"dtype\":\"BF16\",\"shape\":[8,4],\"data_offsets\":[0,64]}}", name);
+    buffer_append_le(&file, header.length, 8);
+    buffer_append(&file, header.bytes, header.length);
+    buffer_append_zeros(&file, 64);
+    files_write("model.safetensors", file.bytes, file.length);
+    buffer_free(&header);
+    buffer_free(&file);
+}
 
 static void check(size_t i)
 {
     const struct open_options options = {0};
     struct error error = {""};
     uint64_t value = 0;
+    write_model(rows[i].embedding != NULL ? rows[i].embedding : "model.embed_tokens");
     files_write_text("config.json", rows[i].config);
-    files_write_text("tokenizer.json", rows[i].tokenizer != NULL ? rows[i].tokenizer : tokenizer);
+    if (rows[i].has_pieces) {
+        files_write("tokenizer.model", pieces, sizeof pieces - 1);
+        unlink("tokenizer.json");
+    } else {
+        files_write_text("tokenizer.json", rows[i].tokenizer != NULL ? rows[i].tokenizer : tokenizer);
+    }
     struct checkpoint *checkpoint = checkpoint_open(".", &options, &error);
     struct gguf_model *model = checkpoint ? gguf_model_new(checkpoint, &error) : NULL;
     if (!CHECK_NAMED(model != NULL, rows[i].key))
         printf("# %s\n", error.message);
     if (model != NULL) {
-        bool found = gguf_get_u64(&model->kvs, rows[i].key, &value);
+        bool found = find_value(&model->kvs, rows[i].key, &value);
         CHECK_NAMED(rows[i].value == ABSENT ? !found : found && value == (uint64_t)rows[i].value, rows[i].key);
     }
     gguf_model_free(model);
@@ -89,15 +135,7 @@ static void check(size_t i)
 
 int main(void)
 {
-    static const char header[] =
-        "{\"model.embed_tokens.weight\":{\"dtype\":\"BF16\",\"shape\":[8,4],\"data_offsets\":[0,64]}}";
-    struct buffer file = {0};
     files_begin();
-    buffer_append_le(&file, sizeof header - 1, 8);
-    buffer_append_text(&file, header);
-    buffer_append_zeros(&file, 64);
-    files_write("model.safetensors", file.bytes, file.length);
-    buffer_free(&file);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         check(i);
     files_remove();

@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "formats/components.h"
+#include "formats/documents.h"
 #include "formats/layout.h"
 #include "models/adapted_parameter.h"
 #include "models/adapter.h"
@@ -9,6 +10,7 @@
 #include "models/merge_gguf.h"
 #include "models/module_patterns.h"
 #include "models/plain_checkpoint.h"
+#include "models/untie.h"
 #include "quant/convert.h"
 #include "quant/product.h"
 #include "quant/unpack.h"
@@ -133,6 +135,7 @@ static const struct {
     {"", "model."},
     {"", "transformer."},
     {"", "gpt_neox."},
+    {"", "language_model."},
 };
 
 static struct tensor *find_prefixed(const struct merging *merging, const char *name)
@@ -158,6 +161,13 @@ static struct tensor *find_tensor(const struct merging *merging, const char *nam
         return found;
     return find_prefixed(merging, arena_printf(merging->adapter->arena, "%.*s%s%s", (int)(part - name), name, stored,
                                                part + strlen(in_memory)));
+}
+
+/* Whether what an adapter calls so is the embedding once more, which both were trained to remain. */
+static bool is_tied(const struct merging *merging, const char *name)
+{
+    return json_bool(json_get(merging->adapter->config, "ensure_weight_tying"), false) &&
+           text_ends_with(name, "lm_head.weight") && find_tensor(merging, name) == NULL;
 }
 
 /* Whether the tensor can take what is added to it; `name` is what the adapter calls it. */
@@ -410,6 +420,8 @@ static bool merge_parameter(const struct merging *merging, const struct adapter_
 static bool merge_pair(const struct merging *merging, const struct adapter_pair *pair)
 {
     struct parameter parameter;
+    if (is_tied(merging, pair->name))
+        return true;
     if (!find_parameter(merging, pair, &parameter))
         return false;
     return parameter.name != NULL ? merge_parameter(merging, pair, &parameter) : merge_layer(merging, pair);
@@ -453,6 +465,8 @@ static const char *replaced_name(const struct merging *merging, const char *name
 static bool replace_tensor(const struct merging *merging, const struct tensor *whole, const char *name)
 {
     name = replaced_name(merging, name);
+    if (is_tied(merging, name))
+        return true;
     const struct tensor *tensor = find_tensor(merging, name);
     if (!check_whole(merging, whole, tensor, name) || !change_once(merging, tensor, REPLACED, name))
         return false;
@@ -593,6 +607,23 @@ static bool merge_all(struct merging *merging, const struct lora_requests *reque
     return merged;
 }
 
+/* Parts output and embedding where one of the adapters does. What is wrong with an adapter is said when it is merged.
+ */
+static bool untie_for(struct checkpoint *checkpoint, const struct lora_requests *requests, struct error *error)
+{
+    bool is_wanted = false;
+    for (size_t i = 0; i < requests->count && !is_wanted; i++) {
+        struct error unused;
+        struct document *document = NULL;
+        struct checkpoint *adapter = checkpoint_open_side_files(requests->items[i].path, &unused);
+        if (adapter != NULL && document_open(adapter, "adapter_config.json", &document, &unused))
+            is_wanted = untie_is_wanted(document_root(document));
+        document_close(document);
+        checkpoint_close(adapter);
+    }
+    return !is_wanted || untie(checkpoint, error);
+}
+
 bool lora_merge(struct checkpoint *checkpoint, const struct lora_requests *requests, struct error *error)
 {
     struct merging merging = {.base = checkpoint, .error = error};
@@ -610,7 +641,7 @@ bool lora_merge(struct checkpoint *checkpoint, const struct lora_requests *reque
         merging.named = gguf_merging_names(merging.gguf);
         return merge_all(&merging, requests);
     }
-    if (!plain_checkpoint_make(checkpoint, &plain, error))
+    if (!untie_for(checkpoint, requests, error) || !plain_checkpoint_make(checkpoint, &plain, error))
         return false;
     merging.named = checkpoint->tensors;
     merging.unpacked = plain.unpacked;

@@ -25,6 +25,7 @@ except ImportError as error:
 
 BITS = {torch.float32: 24, torch.float16: 11, torch.bfloat16: 8}
 LLAMA = LlamaConfig(vocab_size=96, hidden_size=64, intermediate_size=160, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, tie_word_embeddings=False)
+TIED = LlamaConfig(vocab_size=96, hidden_size=64, intermediate_size=160, num_hidden_layers=1, num_attention_heads=4, tie_word_embeddings=True)
 GPT2 = GPT2Config(vocab_size=96, n_embd=48, n_layer=1, n_head=3, n_positions=32, tie_word_embeddings=False)
 EXPERTS = dict(vocab_size=96, hidden_size=64, num_hidden_layers=1, num_attention_heads=4, num_key_value_heads=2, num_local_experts=4, num_experts_per_tok=2,
                tie_word_embeddings=False)
@@ -42,6 +43,8 @@ CASES = {
                                               alpha_pattern={r"layers.\d.mlp.up_proj": 7, "v_proj": 40})], 1),
     "embeddings": (LLAMA, torch.bfloat16, [dict(r=8, lora_alpha=16, target_modules=["embed_tokens", "lm_head", "q_proj"])], 1),
     "modules to save": (LLAMA, torch.bfloat16, [dict(r=8, lora_alpha=16, target_modules=["q_proj"], modules_to_save=["lm_head", "embed_tokens"])], 1),
+    "output apart": (TIED, torch.bfloat16, [dict(r=8, lora_alpha=16, target_modules=["q_proj"], modules_to_save=["lm_head"])], 1),
+    "embedding apart": (TIED, torch.bfloat16, [dict(r=8, lora_alpha=16, target_modules=["q_proj"], modules_to_save=["embed_tokens"])], 1),
     "transposed": (GPT2, torch.float32, [dict(r=8, lora_alpha=16, fan_in_fan_out=True, target_modules=["c_attn", "c_proj", "c_fc"])], 1),
     "transposed, bias": (GPT2, torch.bfloat16, [dict(r=8, lora_alpha=16, fan_in_fan_out=True, bias="all", target_modules=["c_attn", "c_fc"])], 1),
     "bias of B": (GPT2, torch.float32, [dict(r=8, lora_alpha=16, fan_in_fan_out=True, lora_bias=True, target_modules=["c_attn", "c_fc"])], 1),
@@ -110,7 +113,7 @@ def compare(name, config, dtype, adapters, scale):
             mine = ours[stored]
             if not check(mine.dtype == dtype and mine.shape == expected.shape, f"{name}: {key} is {mine.dtype} {tuple(mine.shape)}"):
                 continue
-            a, b, base = mine.double().numpy(), expected.to(dtype).double().numpy(), before[stored].double().numpy()
+            a, b, base = mine.double().numpy(), expected.to(dtype).double().numpy(), before.get(stored, before.get("model.embed_tokens.weight")).double().numpy()
             at = unit(np.maximum(np.abs(largest[key].double().numpy()), np.abs(base)), BITS[dtype])
             worst = max(worst, float((np.abs(a - b) / at).max()))
             n_same += np.count_nonzero(a == b)

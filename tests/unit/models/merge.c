@@ -2,6 +2,7 @@
  * whole numbers, whose sums are written out. */
 #include "models/merge.h"
 
+#include "formats/documents.h"
 #include "quant/convert.h"
 #include "tests/unit/check.h"
 #include "tests/unit/files.h"
@@ -159,6 +160,65 @@ static void parameters(void)
                "0 9 2 15");
 }
 
+/* The values of a tensor of tied/ with the adapter merged, and its config.json; or the error. */
+static const char *tied(const char *config, const char *tensors, const char *wanted)
+{
+    static char text[4096], json[256];
+    struct error error;
+    struct checkpoint *base;
+    struct lora_request item = {"lora", 1};
+    size_t length;
+    bool absent;
+    files_write_text("lora/adapter_config.json", config);
+    write_tensors("lora/adapter_model.safetensors", tensors);
+    base = checkpoint_open("tied", &(struct open_options){0}, &error);
+    files_must(base != NULL, error.message);
+    bool done = lora_merge(base, &(struct lora_requests){&item, 1}, &error);
+    const struct tensor *tensor = done ? tensor_set_find_text(base->tensors, wanted) : NULL;
+    size_t used = (size_t)sprintf(text, "%s", done ? "" : error.message);
+    for (uint64_t i = 0; tensor != NULL && i < tensor_elements(tensor); i++) {
+        float value = 0;
+        view_read(tensor_view(tensor, base->arena), i, 1, &value, &error);
+        used += (size_t)sprintf(text + used, "%g ", (double)value);
+    }
+    char *changed = document_text(base, "config.json", &length, &absent, &error);
+    snprintf(json, sizeof json, "%s", changed != NULL ? changed : "");
+    free(changed);
+    sprintf(text + used, "%s", done ? json : "");
+    checkpoint_close(base);
+    return text;
+}
+
+#define SAVED(...) "{\"r\": 1, \"lora_alpha\": 2, \"modules_to_save\": [" __VA_ARGS__ "]}"
+#define CAUSAL     "{\"architectures\": [\"LlamaForCausalLM\"]"
+#define HEAD       PREFIX "lm_head.weight 2 2"
+#define EMBEDDING  PREFIX "model.embed_tokens.weight 2 2"
+
+/* W is [0 1; 2 3] in the base, and so is what is saved of it; A and B of the output would add [0 0; 0 2]. */
+static void output_and_embedding(void)
+{
+    static const char pair[] = PREFIX "lm_head.lora_A.weight 1 2, " PREFIX "lm_head.lora_B.weight 2 1";
+    write_tensors("tied/model.safetensors", "model.embed_tokens.weight 2 2");
+    files_write_text("tied/config.json", CAUSAL ", \"tie_word_embeddings\": true}");
+    CHECK_TEXT(tied(SAVED("\"lm_head\""), HEAD, "lm_head.weight"),
+               "0 1 2 3 " CAUSAL ", \"tie_word_embeddings\": false}");
+    CHECK_TEXT(tied(SAVED("\"model.embed_tokens\""), EMBEDDING, "lm_head.weight"),
+               "0 1 2 3 " CAUSAL ", \"tie_word_embeddings\": false}");
+    CHECK_TEXT(tied(SAVED(), EMBEDDING, "lm_head.weight"), CAUSAL ", \"tie_word_embeddings\": true}");
+    CHECK_TEXT(tied(SAVED(), HEAD, "lm_head.weight"), "lora: tensor 'lm_head.weight' is not in the base");
+    CHECK_TEXT(
+        tied("{\"r\": 1, \"lora_alpha\": 2, \"modules_to_save\": [\"embed_tokens\"], \"ensure_weight_tying\": true}",
+             HEAD ", " EMBEDDING, "lm_head.weight"),
+        CAUSAL ", \"tie_word_embeddings\": true}");
+    CHECK_TEXT(tied("{\"r\": 1, \"lora_alpha\": 2, \"ensure_weight_tying\": true}", pair, "model.embed_tokens.weight"),
+               "0 1 2 3 " CAUSAL ", \"tie_word_embeddings\": true}");
+    files_write_text("tied/config.json", CAUSAL "}");
+    CHECK_TEXT(tied(SAVED("\"lm_head\""), HEAD, "lm_head.weight"),
+               "0 1 2 3 {\n  \"tie_word_embeddings\": false,\"architectures\": [\"LlamaForCausalLM\"]}");
+    files_write_text("tied/config.json", "{\"architectures\": [\"LlamaModel\"]}");
+    CHECK_TEXT(tied(SAVED("\"embed_tokens\""), EMBEDDING, "lm_head.weight"), "{\"architectures\": [\"LlamaModel\"]}");
+}
+
 static void refused(void)
 {
     const char *pair = PAIR("model.a");
@@ -227,6 +287,7 @@ int main(void)
     scales();
     other_parts();
     parameters();
+    output_and_embedding();
     refused();
     files_remove();
     return check_done();

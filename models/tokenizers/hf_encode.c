@@ -444,7 +444,7 @@ static bool encode(struct encoder *encoder, const char *text, size_t length, str
         return false;
     if (class_post_processes(vocabulary))
         return post_process_as_class(encoder, error);
-    return post_process(encoder, json_get(vocabulary->files->tokenizer, "post_processor"), 0, error);
+    return post_process(encoder, json_get(vocabulary->steps, "post_processor"), 0, error);
 }
 
 bool hf_encode(const struct hf_vocabulary *vocabulary, const char *text, size_t length, struct work *work,

@@ -209,11 +209,13 @@ static bool lowercase(struct normalizing *normalizing, struct error *error)
     return take_mapped(normalizing, mapped, length, error);
 }
 
-/* BertNormalizer: control characters out, CJK characters apart, accents off, lower case. */
+/* BertNormalizer: control characters out, CJK characters apart, accents off, lower case; each unless it says not. */
 static bool normalize_bert(struct normalizing *normalizing, const struct json *settings, struct error *error)
 {
     bool low = json_bool(json_get(settings, "lowercase"), true);
     bool strip = json_bool(json_get(settings, "strip_accents"), low);
+    bool cleans = json_bool(json_get(settings, "clean_text"), true);
+    bool parts = json_bool(json_get(settings, "handle_chinese_chars"), true);
     const char *text = normalizing->text;
     size_t length = normalizing->length;
     char *clean = arena_alloc(normalizing->arena, length * 3 + 1), *to = clean;
@@ -222,19 +224,19 @@ static bool normalize_bert(struct normalizing *normalizing, const struct json *s
         size_t taken = text_character(text + at, length - at);
         utf8proc_iterate((const utf8proc_uint8_t *)text + at, (utf8proc_ssize_t)(length - at), &code_point);
         utf8proc_category_t category = utf8proc_category(code_point);
-        bool space = is_space(text + at, length - at);
-        bool control =
-            !space && (category == UTF8PROC_CATEGORY_CC || category == UTF8PROC_CATEGORY_CF || code_point == 0xfffd);
+        bool space = cleans && is_space(text + at, length - at);
+        bool control = cleans && !space &&
+                       (category == UTF8PROC_CATEGORY_CC || category == UTF8PROC_CATEGORY_CF || code_point == 0xfffd);
         bool cjk = (code_point >= 0x4e00 && code_point <= 0x9fff) || (code_point >= 0x3400 && code_point <= 0x4dbf) ||
                    (code_point >= 0xf900 && code_point <= 0xfaff) || (code_point >= 0x20000 && code_point <= 0x2fa1f);
         if (space) {
             *to++ = ' ';
         } else if (!control) {
-            if (cjk)
+            if (parts && cjk)
                 *to++ = ' ';
             memcpy(to, text + at, taken);
             to += taken;
-            if (cjk)
+            if (parts && cjk)
                 *to++ = ' ';
         }
         at += taken;
@@ -590,7 +592,7 @@ static bool plain_byte_level(const struct hf_vocabulary *vocabulary, struct segm
 static bool normalize_all(const struct hf_vocabulary *vocabulary, const struct segments *raw, struct segments *out,
                           struct error *error)
 {
-    const struct json *normalizer = json_get(vocabulary->files->tokenizer, "normalizer");
+    const struct json *normalizer = json_get(vocabulary->steps, "normalizer");
     struct token_order normalized = order_tokens(vocabulary, true);
     for (size_t i = 0; i < raw->count; i++) {
         const struct segment *segment = &raw->items[i];
@@ -609,12 +611,11 @@ static bool normalize_all(const struct hf_vocabulary *vocabulary, const struct s
 bool hf_split(const struct hf_vocabulary *vocabulary, const char *text, size_t length, struct segments *segments,
               struct error *error)
 {
-    const struct json *tokenizer = vocabulary->files->tokenizer;
     struct segments raw = {.arena = segments->arena, .work = segments->work};
     struct token_order as_written = order_tokens(vocabulary, false);
     if (!cut_tokens(&as_written, text, length, &raw, error) || !normalize_all(vocabulary, &raw, segments, error))
         return false;
-    if (tokenizer == NULL)
+    if (vocabulary->steps == NULL)
         return plain_byte_level(vocabulary, segments, error);
-    return pre_tokenize(vocabulary, json_get(tokenizer, "pre_tokenizer"), 0, segments, error);
+    return pre_tokenize(vocabulary, json_get(vocabulary->steps, "pre_tokenizer"), 0, segments, error);
 }

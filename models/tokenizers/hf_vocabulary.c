@@ -474,6 +474,63 @@ static void add_named_specials(struct hf_vocabulary *vocabulary)
     text_index_free(&seen);
 }
 
+static void put_end(struct json_writer *writer, const struct hf_vocabulary *vocabulary, const char *name,
+                    const char *attribute)
+{
+    size_t length;
+    uint64_t id;
+    const char *text = hf_special_token(vocabulary, attribute, &length);
+    if (text == NULL || !hf_token_id(vocabulary, text, length, &id))
+        return;
+    json_begin_array(writer, name);
+    json_put_text_n(writer, NULL, text, length);
+    json_put_number(writer, NULL, id);
+    json_end(writer);
+}
+
+static void put_flag(struct json_writer *writer, const struct json *config, const char *name, const char *key)
+{
+    json_put_bool(writer, name, json_bool(json_get(config, key), true));
+}
+
+/* The steps of a tokenizer.json that BertConverter of transformers makes of vocab.txt. */
+static bool make_steps(struct hf_vocabulary *vocabulary, struct error *error)
+{
+    struct buffer text = {0};
+    struct json_writer writer = {.out = &text, .letters = JSON_UTF8, .compact = true};
+    const struct json *config = vocabulary->files->config, *strips = json_get(config, "strip_accents");
+    size_t length;
+    const char *unknown = hf_special_token(vocabulary, "unk_token", &length);
+    json_begin_object(&writer, NULL);
+    json_begin_object(&writer, "normalizer");
+    json_put_text(&writer, "type", "BertNormalizer");
+    json_put_bool(&writer, "clean_text", true);
+    put_flag(&writer, config, "handle_chinese_chars", "tokenize_chinese_chars");
+    if (json_is(strips, JSON_TRUE) || json_is(strips, JSON_FALSE))
+        json_put_bool(&writer, "strip_accents", json_is(strips, JSON_TRUE));
+    put_flag(&writer, config, "lowercase", "do_lower_case");
+    json_end(&writer);
+    json_begin_object(&writer, "pre_tokenizer");
+    json_put_text(&writer, "type", "BertPreTokenizer");
+    json_end(&writer);
+    json_begin_object(&writer, "model");
+    json_put_text(&writer, "type", "WordPiece");
+    if (unknown != NULL)
+        json_put_text_n(&writer, "unk_token", unknown, length);
+    json_end(&writer);
+    json_begin_object(&writer, "post_processor");
+    json_put_text(&writer, "type", "BertProcessing");
+    put_end(&writer, vocabulary, "cls", "cls_token");
+    put_end(&writer, vocabulary, "sep", "sep_token");
+    json_end(&writer);
+    json_end(&writer);
+    vocabulary->txt_steps = json_parse((const char *)text.bytes, text.length, error);
+    buffer_free(&text);
+    vocabulary->steps = json_root(vocabulary->txt_steps);
+    vocabulary->model = json_get(vocabulary->steps, "model");
+    return vocabulary->txt_steps != NULL;
+}
+
 enum vocab_result hf_vocabulary_load(const struct vocab_input *input, const struct tokenizer_files *files,
                                      struct hf_vocabulary *ret_vocabulary, struct error *error)
 {
@@ -481,6 +538,7 @@ enum vocab_result hf_vocabulary_load(const struct vocab_input *input, const stru
     enum vocab_result result = VOCAB_ADDED;
     vocabulary.array_lookup = arena_alloc(vocabulary.arena, sizeof *vocabulary.array_lookup);
     vocabulary.class_name = class_of(input, files->config, vocabulary.arena);
+    vocabulary.steps = files->tokenizer;
     vocabulary.model = json_get(files->tokenizer, "model");
     vocabulary.vocab = json_get(vocabulary.model, "vocab");
     if (files->tokenizer == NULL)
@@ -498,6 +556,10 @@ enum vocab_result hf_vocabulary_load(const struct vocab_input *input, const stru
     add_all(&vocabulary, json_get(files->tokenizer, "added_tokens"));
     add_decoder_tokens(&vocabulary);
     add_named_specials(&vocabulary);
+    if (vocabulary.vocab_txt != NULL && !make_steps(&vocabulary, error)) {
+        hf_vocabulary_free(&vocabulary);
+        return VOCAB_FAILED;
+    }
     *ret_vocabulary = vocabulary;
     return VOCAB_ADDED;
 }
@@ -506,6 +568,7 @@ void hf_vocabulary_free(struct hf_vocabulary *vocabulary)
 {
     document_close(vocabulary->vocab_json);
     json_free(vocabulary->vocab_txt);
+    json_free(vocabulary->txt_steps);
     free(vocabulary->added);
     text_index_free(&vocabulary->added_index);
     arena_free(vocabulary->arena);

@@ -25,12 +25,13 @@ struct added_token {
 struct hf_vocabulary {
     struct arena *arena;
     const struct tokenizer_files *files;
-    const struct json *model; /* of tokenizer.json, or NULL */
+    const struct json *steps; /* what a text goes through: tokenizer.json, what a class makes of vocab.txt, or NULL */
+    const struct json *model; /* of these, or NULL */
     const struct json *vocab; /* {token: id}, or [[token, score], ...] of a Unigram model */
     struct document *vocab_json;
-    struct json_document *vocab_txt; /* turned into JSON */
-    uint64_t n_model_tokens, n_ids;  /* n_ids: one more than the highest id */
-    struct added_token *added;       /* in order of adding */
+    struct json_document *vocab_txt, *txt_steps; /* turned into JSON */
+    uint64_t n_model_tokens, n_ids;              /* n_ids: one more than the highest id */
+    struct added_token *added;                   /* in order of adding */
     size_t n_added;
     uint64_t next_id;                  /* of an added token that the model has not */
     struct text_index added_index;     /* texts of `added` */

@@ -90,9 +90,9 @@ static const char *name_of_class(const char *class_name)
 static const char *guess_name(const struct vocab_input *input, const struct hf_vocabulary *vocabulary,
                               const char *reason)
 {
-    const struct json *tokenizer = vocabulary->files->tokenizer;
-    const char *name = tokenizer != NULL ? name_of_structure(json_get(tokenizer, "pre_tokenizer"))
-                                         : name_of_class(vocabulary->class_name);
+    const struct json *steps = vocabulary->steps;
+    const char *name =
+        steps != NULL ? name_of_structure(json_get(steps, "pre_tokenizer")) : name_of_class(vocabulary->class_name);
     checkpoint_note(input->checkpoint,
                     "model.gguf: the converter does not know this tokenizer (%s), its pre-tokenizer is taken for '%s'",
                     reason, name);

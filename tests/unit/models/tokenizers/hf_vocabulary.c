@@ -1,8 +1,9 @@
 /* Vocabularies of many tokens, many of them added, each of which is looked for among the others: comparing them one by
  * one would take hours. */
-#include "models/tokenizers/hf_vocabulary.h"
+#include "models/tokenizers/hf_encode.h"
 
 #include "tests/unit/check.h"
+#include "tests/unit/files.h"
 
 #include <stdlib.h>
 
@@ -158,8 +159,47 @@ static void extra_specials(void)
     buffer_free(&config);
 }
 
+/* The ids of a text by what is made of vocab.txt; expected: BertTokenizerFast of transformers 4.57.6. */
+static void check_lines(const char *config, const uint32_t *expected, size_t n_expected)
+{
+    static const char text[] = "The cats \xc3\x89 \xe4\xb8\xad\xe4\xb8\xad x";
+    struct error error = {""};
+    struct tokenizer_files files;
+    struct hf_vocabulary vocabulary;
+    struct work work = {1 << 20};
+    uint32_t *ids = NULL;
+    size_t n_ids = 0;
+    files_write_text("tokenizer_config.json", config);
+    struct checkpoint *checkpoint = checkpoint_open_side_files(".", &error);
+    struct hparams *hparams = hparams_parse("{}", 2, &error);
+    const struct vocab_input input = {.checkpoint = checkpoint, .hparams = hparams, .owner = hparams, .family = "bert"};
+    CHECK(checkpoint != NULL && tokenizer_files_load(checkpoint, &files, &error));
+    CHECK(hf_vocabulary_load(&input, &files, &vocabulary, &error) == VOCAB_ADDED);
+    CHECK(hf_encode(&vocabulary, text, strlen(text), &work, &ids, &n_ids, &error));
+    CHECK_NAMED(n_ids == n_expected && memcmp(ids, expected, n_ids * sizeof *ids) == 0, config);
+    hf_vocabulary_free(&vocabulary);
+    tokenizer_files_free(&files);
+    hparams_free(hparams);
+    checkpoint_close(checkpoint);
+}
+
+static void lines(void)
+{
+    static const uint32_t usual[] = {2, 5, 6, 7, 8, 9, 9, 1, 3}, cased[] = {2, 10, 6, 7, 1, 1, 1, 3},
+                          accents[] = {2, 5, 6, 7, 1, 9, 9, 1, 3};
+    files_begin();
+    files_write_text("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nthe\ncat\n##s\ne\n\xe4\xb8\xad\nThe\n");
+    check_lines("{\"tokenizer_class\":\"BertTokenizer\"}", usual, sizeof usual / sizeof *usual);
+    check_lines("{\"tokenizer_class\":\"BertTokenizer\",\"do_lower_case\":false,\"tokenize_chinese_chars\":false}",
+                cased, sizeof cased / sizeof *cased);
+    check_lines("{\"tokenizer_class\":\"BertTokenizer\",\"strip_accents\":false}", accents,
+                sizeof accents / sizeof *accents);
+    files_remove();
+}
+
 int main(void)
 {
+    lines();
     extra_specials();
     many_specials();
     specials_of_older_files();

@@ -14,6 +14,8 @@ static const struct relation_row tensors[] = {
     {"transformer.layer.{}.ffn.lin1", "blk.{}.ffn_up", .parallel = "row"},
     {"transformer.layer.{}.ffn.lin2", "blk.{}.ffn_down", .parallel = "column"},
     {"transformer.layer.{}.output_layer_norm", "blk.{}.layer_output_norm"},
+    {"pre_classifier", "cls"},
+    {"classifier", "cls.output"},
     {0},
 };
 

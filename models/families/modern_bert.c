@@ -26,7 +26,7 @@ static const struct relation_row tensors[] = {
 
 static const struct key_row keys[] = {
     {"attention.sliding_window", GGUF_U32, REQUIRED, "local_attention"},
-    {"attention.sliding_window_pattern", GGUF_U32, REQUIRED, "global_attn_every_n_layers"},
+    {"attention.sliding_window_pattern", GGUF_U32, IF_PRESENT, "global_attn_every_n_layers"},
     {"rope.scaling.type", GGUF_STRING, ALWAYS, .text = "none"},
     {"vocab_size", GGUF_U32, REQUIRED, "vocab_size"},
     {"hidden_activation", GGUF_STRING, IF_PRESENT, "hidden_activation"},

@@ -1,4 +1,5 @@
 /* NeoBERT. conversion/bert.py, NeoBert. */
+#include "base/text.h"
 #include "models/families/bert.h"
 
 #include <math.h>
@@ -7,6 +8,8 @@ static const struct family_name names[] = {{"NeoBERT"}, {"NeoBERTLMHead"}, {"Neo
 
 static const struct relation_row tensors[] = {
     {"decoder*", NULL},
+    {"dense", "cls"},
+    {"classifier", "cls.output"},
     {"encoder", "token_embd", .parallel = "row"},
     {"layer_norm", "enc.output_norm"},
     {"transformer_encoder.{}.qkv", "blk.{}.attn_qkv", "(head part d) ...", "head"},
@@ -46,14 +49,26 @@ static const char *make_width(const struct config_material *material)
     return known ? arena_printf(material->arena, "%.0f", ceil(width * 3 / 2)) : NULL;
 }
 
-static const struct config_row config_rows[] = {
-    {"hidden_act", FROM_TEXT, .text = "'SwiGLU'"},
-    {"intermediate_size", .make = make_width},
-    {"max_length", FROM_KEY, "context_length"},
+static const char *rename_tensor(struct arena *arena, const struct facts *facts, enum direction direction,
+                                 const char *name)
+{
+    return text_starts_with(name, "dense.") ? name : bert_rename(arena, facts, direction, name, "model.");
+}
+
+#define CONFIG_ROWS                                                                                                    \
+    {"hidden_act", FROM_TEXT, .text = "'SwiGLU'"}, {"intermediate_size", .make = make_width},                          \
+    {                                                                                                                  \
+        "max_length", FROM_KEY, "context_length"                                                                       \
+    }
+
+static const struct config_row config_rows[] = {CONFIG_ROWS, {0}};
+static const struct config_row config_head_rows[] = {CONFIG_ROWS, BERT_LABEL_ROWS, {0}};
+
+static const struct config_form forms[] = {
+    {"NeoBERTForSequenceClassification", "neobert", "tensor:cls.output.weight", config_head_rows, OWN_CLASS_NOTE},
+    {"NeoBERT", "neobert", NULL, config_rows, OWN_CLASS_NOTE},
     {0},
 };
-
-static const struct config_form forms[] = {{"NeoBERT", "neobert", NULL, config_rows, OWN_CLASS_NOTE}, {0}};
 
 const struct family neo_bert_family = {
     .name = "neo-bert",
@@ -65,4 +80,5 @@ const struct family neo_bert_family = {
     .vocabs = {&wordpiece_vocab},
     .dropped_prefixes = prefixes,
     .add_facts = bert_add_facts,
+    .rename = rename_tensor,
 };

@@ -99,6 +99,8 @@ static const struct config_form forms[] = {
 
 static const struct config_form expert_forms[] = {{"NomicBertModel", "nomic_bert", NULL, config_expert_rows}, {0}};
 
+static const char *const prefixes[] = {"bert.", NULL};
+
 const struct family nomic_bert_family = {
     .name = "nomic-bert",
     .summary = "Nomic BERT",
@@ -107,6 +109,7 @@ const struct family nomic_bert_family = {
     .forms = forms,
     .keys = {base_keys, keys, bert_keys},
     .vocabs = {&xlmr_vocab, &wordpiece_vocab},
+    .dropped_prefixes = prefixes,
     .applies = has_no_experts,
     .add_facts = bert_add_facts,
 };
@@ -119,6 +122,7 @@ const struct family nomic_bert_moe_family = {
     .forms = expert_forms,
     .keys = {base_keys, keys, bert_keys, expert_keys},
     .vocabs = {&xlmr_vocab, &wordpiece_vocab},
+    .dropped_prefixes = prefixes,
     .applies = has_experts,
     .add_facts = bert_add_facts,
 };

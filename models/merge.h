@@ -3,7 +3,9 @@
  * shown plain then, all of it (models/plain_checkpoint.h); for a GGUF see models/merge_gguf.h.
  *
  * As peft's merge_and_unload() has it: rank_pattern, alpha_pattern and rsLoRA say the scale of each weight, embeddings
- * and fan_in_fan_out turn the product around, modules_to_save and other whole tensors take the place of the base's.
+ * and fan_in_fan_out turn the product around, target_parameters adapt experts that are stacked, modules_to_save and
+ * other whole tensors take the place of the base's. An embedding that was trained to remain the output as well
+ * (ensure_weight_tying) has its product added once, where peft 0.21 adds it twice to the one tensor.
  * What cannot be told from two matrices - DoRA, adapters whose training began with a change of the base - is refused.
  */
 #pragma once

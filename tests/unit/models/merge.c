@@ -244,6 +244,8 @@ static void refused(void)
         "lora: it was trained on a base that was changed first (init_lora_weights 'OLoRA'), which is not merged");
     CHECK_TEXT(merged("lora", "{\"r\": 1, \"lora_alpha\": 2, \"alora_invocation_tokens\": [1, 2]}", pair, ""),
                "lora: it is of aLoRA, which counts from certain tokens on, which is not merged");
+    CHECK_TEXT(merged("lora", "{\"r\": 1, \"lora_alpha\": 2, \"trainable_token_indices\": [3]}", pair, ""),
+               "lora: it has rows for certain tokens (trainable_token_indices), which is not merged");
     CHECK_TEXT(merged("lora",
                       "{\"r\": 1, \"lora_alpha\": 2, \"kasa_config\": null, \"use_dora\": false, "
                       "\"target_parameters\": null, \"layer_replication\": []}",

@@ -1,0 +1,161 @@
+#include "formats/layout.h"
+#include "models/adapted_parameter.h"
+#include "models/merging.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+struct parameter {
+    const char *name; /* what the adapter calls it; NULL: it is not in the base */
+    const struct tensor *tensor;
+    const struct layers *layers; /* where the base has a matrix of each expert and not the tensor */
+    unsigned rank, n_parts;
+    uint64_t shape[3];
+    enum parameter_fit fit;
+};
+
+/* What layers files have where transformers 5 has stacked experts: their rows one after the other. */
+static const struct layers {
+    const char *parameter, *parts[2];
+} layers[] = {
+    {"gate_up_proj", {"gate_proj", "up_proj"}},
+    {"gate_up_proj", {"w1", "w3"}},
+    {"down_proj", {"down_proj"}},
+    {"down_proj", {"w2"}},
+};
+
+static const struct json *first_target(const struct merging *merging)
+{
+    const struct json *targets = json_get(merging->adapter->config, "target_parameters");
+    return json_count(targets) > 0 ? json_first(targets) : NULL;
+}
+
+static struct tensor *find_layer(const struct merging *merging, const char *parameter, uint64_t expert,
+                                 const char *part)
+{
+    int module = (int)(strrchr(parameter, '.') - parameter);
+    return merging_tensor(
+        merging, arena_printf(merging->adapter->arena, "%.*s.%" PRIu64 ".%s.weight", module, parameter, expert, part));
+}
+
+/* Finds the layers that a parameter is in the base, by the first of them. */
+static void find_layers(const struct merging *merging, const char *name, struct parameter *parameter)
+{
+    enum { MOST_ROWS = 1 << 30 };
+    for (size_t i = 0; i < sizeof layers / sizeof *layers; i++) {
+        const struct tensor *first = NULL;
+        if (strcmp(strrchr(name, '.') + 1, layers[i].parameter) == 0)
+            first = find_layer(merging, name, 0, layers[i].parts[0]);
+        if (first == NULL || first->rank != 2 || first->shape[0] > MOST_ROWS)
+            continue;
+        uint64_t n_experts = 1;
+        while (find_layer(merging, name, n_experts, layers[i].parts[0]) != NULL)
+            n_experts++;
+        parameter->name = name;
+        parameter->layers = &layers[i];
+        parameter->n_parts = layers[i].parts[1] != NULL ? 2 : 1;
+        parameter->rank = 3;
+        parameter->shape[0] = n_experts;
+        parameter->shape[1] = first->shape[0] * parameter->n_parts;
+        parameter->shape[2] = first->shape[1];
+        return;
+    }
+}
+
+/* What a pair and a name of target_parameters are about, where it is in the base. */
+static struct parameter named_parameter(const struct merging *merging, const struct adapter_pair *pair,
+                                        const struct json *target)
+{
+    struct parameter parameter = {0};
+    const char *text = json_string(target, NULL);
+    const char *name = text != NULL ? parameter_name(merging->adapter->arena, pair, text) : NULL;
+    const struct tensor *tensor = name != NULL ? merging_tensor(merging, name) : NULL;
+    if (tensor != NULL && tensor->rank <= 3) {
+        parameter = (struct parameter){.name = name, .tensor = tensor, .rank = tensor->rank};
+        memcpy(parameter.shape, tensor->shape, tensor->rank * sizeof *tensor->shape);
+    } else if (name != NULL) {
+        find_layers(merging, name, &parameter);
+    }
+    if (parameter.name != NULL)
+        parameter.fit = parameter_fit(pair, parameter.rank, parameter.shape);
+    return parameter;
+}
+
+unsigned merge_usual_fit(const struct merging *merging)
+{
+    for (size_t i = 0; i < merging->adapter->n_pairs; i++)
+        for (const struct json *target = first_target(merging); target != NULL; target = json_next(target)) {
+            struct parameter parameter = named_parameter(merging, &merging->adapter->pairs[i], target);
+            if (parameter.fit != 0 && parameter.rank == 3 && parameter.fit != (FITS | FITS_TURNED))
+                return parameter.fit;
+        }
+    return 0;
+}
+
+/* Finds the only parameter of a pair's module that it fits; none where the base has none of such a name. */
+static bool find_parameter(const struct merging *merging, const struct adapter_pair *pair, struct parameter *ret_found)
+{
+    char a[64], b[64];
+    const char *named = NULL;
+    size_t n_found = 0;
+    *ret_found = (struct parameter){0};
+    for (const struct json *target = first_target(merging); target != NULL; target = json_next(target)) {
+        struct parameter parameter = named_parameter(merging, pair, target);
+        if (parameter.name != NULL)
+            named = parameter.name;
+        if (parameter.fit == (FITS | FITS_TURNED))
+            parameter.fit = merging->usual_fit;
+        if (parameter.fit == 0)
+            continue;
+        *ret_found = parameter;
+        n_found++;
+    }
+    return named == NULL || n_found == 1 ||
+           error_set(merging->error, "parameter '%.200s': A is %s and B %s, which fit %s of the base", named,
+                     layout_shape_text(pair->a->shape, 2, a, sizeof a),
+                     layout_shape_text(pair->b->shape, 2, b, sizeof b), n_found == 0 ? "none" : "several");
+}
+
+/* Adds to each expert's matrices their rows of what is added to the parameter that they make. */
+static bool merge_layers(const struct merging *merging, const struct parameter *parameter, float scale,
+                         const struct view *left, const struct view *right)
+{
+    struct arena *arena = merging->base->arena;
+    uint64_t n_rows = parameter->shape[1] / parameter->n_parts, n_terms = left->shape[2];
+    for (uint64_t expert = 0; expert < parameter->shape[0]; expert++) {
+        const struct view *own = view_slice(arena, right, 0, expert, 1, 1);
+        own = view_reshape(arena, own, 2, (const uint64_t[]){n_terms, parameter->shape[2]});
+        for (unsigned i = 0; i < parameter->n_parts; i++) {
+            const struct view *rows =
+                view_slice(arena, view_slice(arena, left, 0, expert, 1, 1), 1, i * n_rows, n_rows, 1);
+            rows = view_reshape(arena, rows, 2, (const uint64_t[]){n_rows, n_terms});
+            const struct tensor *tensor = find_layer(merging, parameter->name, expert, parameter->layers->parts[i]);
+            if (!merging_add_once(merging, tensor, tensor != NULL ? tensor->name : parameter->name, scale, rows, own))
+                return false;
+        }
+    }
+    return true;
+}
+
+static bool add_to_parameter(const struct merging *merging, const struct adapter_pair *pair,
+                             const struct parameter *parameter)
+{
+    const struct view *left, *right;
+    float scale;
+    parameter_factors(merging->base->arena, pair, parameter->rank, parameter->shape, parameter->fit, &left, &right);
+    const char *weight = arena_printf(merging->adapter->arena, "%s.weight", parameter->name);
+    if (!merging_scale(merging, weight, left->shape[left->rank - 1], &scale))
+        return false;
+    if (parameter->layers != NULL)
+        return merge_layers(merging, parameter, scale, left, right);
+    return merging_add_once(merging, parameter->tensor, parameter->name, scale, left, right);
+}
+
+bool merge_parameter(const struct merging *merging, const struct adapter_pair *pair, bool *ret_merged)
+{
+    struct parameter parameter;
+    if (!find_parameter(merging, pair, &parameter))
+        return false;
+    *ret_merged = parameter.name != NULL;
+    return !*ret_merged || add_to_parameter(merging, pair, &parameter);
+}

@@ -124,9 +124,13 @@ static uint64_t embedding_rows(const struct gguf_model *model)
 static bool lacks_tokenizer(const struct family *family, struct error *error)
 {
     struct buffer files = {0};
-    for (size_t i = 0; i < FAMILY_MAX_VOCABS && family->vocabs[i] != NULL; i++)
-        if (i == 0 || strcmp(family->vocabs[i]->file, family->vocabs[i - 1]->file) != 0)
+    for (size_t i = 0; i < FAMILY_MAX_VOCABS && family->vocabs[i] != NULL; i++) {
+        bool is_said = false;
+        for (size_t j = 0; j < i; j++)
+            is_said |= strcmp(family->vocabs[i]->file, family->vocabs[j]->file) == 0;
+        if (!is_said)
             buffer_printf(&files, "%s%s", i == 0 ? "" : " or ", family->vocabs[i]->file);
+    }
     error_set(error, "no %.*s, which the %s family needs", (int)files.length, (const char *)files.bytes, family->name);
     buffer_free(&files);
     return false;

@@ -11,7 +11,7 @@
 #include "models/relation.h"
 #include "models/tokenizers/vocab.h"
 
-enum { FAMILY_MAX_TABLES = 6, FAMILY_MAX_VOCABS = 4 };
+enum { FAMILY_MAX_TABLES = 6, FAMILY_MAX_VOCABS = 5 };
 
 /* A Hugging Face architecture, as config.json names it. */
 struct family_name {

@@ -251,6 +251,9 @@ static enum vocab_result add(struct gguf_kvs *kvs, const struct vocab_input *inp
         return VOCAB_FAILED;
     if (tekken.document == NULL)
         return VOCAB_ABSENT;
+    if (strcmp(input->checkpoint->format, "mistral") != 0)
+        checkpoint_note(input->checkpoint, "model.gguf: there is no tokenizer but tekken.json, on which the converter "
+                                           "fails: it is written as of a model in Mistral's own format");
     tekken.arena = arena_new();
     bool added = read_tekken(&tekken, error) && write_keys(kvs, input, &tekken, error);
     text_index_free(&tekken.index);

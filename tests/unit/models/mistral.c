@@ -9,7 +9,9 @@
 
 static const char params[] = "{\"dim\":4,\"n_layers\":1,\"head_dim\":2,\"hidden_dim\":4,\"n_heads\":2,\"n_kv_heads\":2,"
                              "\"norm_eps\":1e-5,\"rope_theta\":10000}";
-static const char config[] = "{\"architectures\":[\"LlamaForCausalLM\"]}";
+static const char config[] =
+    "{\"architectures\":[\"LlamaForCausalLM\"],\"hidden_size\":4,\"num_hidden_layers\":1,\"num_attention_heads\":2,"
+    "\"num_key_value_heads\":2,\"intermediate_size\":4,\"vocab_size\":262}";
 
 static void write_file(const char *folder, const char *name, const void *bytes, size_t length)
 {
@@ -216,6 +218,7 @@ int main(void)
     write_file(folder, "config.json", config, sizeof config - 1);
     write_weights(folder, "model.safetensors", "model.embed_tokens.weight");
     check_format(folder, NULL, "huggingface");
+    check_model(folder); /* with the same tokens */
     check_format(folder, "mistral", "mistral");
     snprintf(command, sizeof command, "rm %s/tekken.json", folder);
     CHECK(system(command) == 0);

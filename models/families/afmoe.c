@@ -17,7 +17,7 @@ static const struct relation_row tensors[] = {
 };
 
 static const struct key_row keys[] = {
-    {"expert_shared_count", GGUF_U32, REQUIRED, "num_shared_experts"},
+    {"expert_shared_count", GGUF_U32, IF_PRESENT, "num_shared_experts"},
     {"expert_feed_forward_length", GGUF_U32, IF_PRESENT, "moe_intermediate_size"},
     {"leading_dense_block_count", GGUF_U32, IF_PRESENT, "num_dense_layers"},
     {"expert_weights_norm", GGUF_BOOL, IF_PRESENT, "route_norm"},

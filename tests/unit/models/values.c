@@ -29,6 +29,9 @@ enum { ABSENT = -1 };
 #define JAMBA                                                                                                          \
     "{\"architectures\":[\"JambaForCausalLM\"],\"model_type\":\"jamba\"," SIZES                                        \
     "\"attn_layer_period\":1,\"attn_layer_offset\":0,\"mamba_expand\":2"
+#define AFMOE                                                                                                          \
+    "{\"architectures\":[\"AfmoeForCausalLM\"],\"model_type\":\"afmoe\"," SIZES "\"num_experts\":2,"                   \
+    "\"num_experts_per_tok\":1,\"moe_intermediate_size\":4,\"num_dense_layers\":1"
 #define MPT                                                                                                            \
     "{\"architectures\":[\"MPTForCausalLM\"],\"model_type\":\"unheard_of\",\"d_model\":4,\"n_layers\":1,\"n_heads\":"  \
     "2,"                                                                                                               \
@@ -71,6 +74,8 @@ static const struct {
     {HY3 "}", "hy_v3.expert_shared_feed_forward_length", 4},
     {HY3 ",\"num_shared_experts\":2}", "hy_v3.expert_shared_feed_forward_length", 8},
     {HY3 ",\"expert_hidden_dim\":5}", "hy_v3.expert_feed_forward_length", 4},
+    {AFMOE "}", "afmoe.expert_shared_count", ABSENT},
+    {AFMOE ",\"num_shared_experts\":1}", "afmoe.expert_shared_count", 1},
     {MPT "}", "tokenizer.ggml.padding_token_id", 3, "transformer.wte", .has_pieces = true},
     {MPT ",\"eos_token_id\":2}", "tokenizer.ggml.eos_token_id", 1, "transformer.wte", .has_pieces = true},
     {MPT ",\"eos_token_id\":2}", "tokenizer.ggml.eos_token_id", 2, "transformer.wte"},

@@ -127,6 +127,9 @@ def read_safetensors(path):
     return metadata, {name: numpy.frombuffer(data[start + row["data_offsets"][0]:start + row["data_offsets"][1]], "<f4").reshape(row["shape"]) for name, row in header.items()}
 
 
+OTHER_WEIGHTS = {"fp8-ranks": ("model.layers.1.self_attn.qkv_proj.", 16)}
+
+
 def packed(wfs, folder, scratch):
     """Numbers are such that no sum is rounded, so that the only rounding is that of the whole, and the one to BF16."""
     scratch, random, n_merged = pathlib.Path(scratch), numpy.random.default_rng(14), 0
@@ -134,9 +137,9 @@ def packed(wfs, folder, scratch):
         values = numpy.fromfile(base / "expected.f32", "<f4")
         if "experts" in base.name:
             continue
-        values = values.reshape(-1, 64)
-        a, b = (random.integers(-8, 9, shape).astype("<f4") / 8 for shape in ((RANK, 64), (len(values), RANK)))
-        name = "model.layers.0.mlp.down_proj."
+        name, width = OTHER_WEIGHTS.get(base.name, ("model.layers.0.mlp.down_proj.", 64))
+        values = values.reshape(-1, width)
+        a, b = (random.integers(-8, 9, shape).astype("<f4") / 8 for shape in ((RANK, width), (len(values), RANK)))
         write(scratch / base.name, "adapter_config.json", ADAPTER, "adapter_model.safetensors",
               {f"base_model.model.{name}lora_A.weight": a, f"base_model.model.{name}lora_B.weight": b})
         made = subprocess.run([wfs, "cat", "-o", f"lora={scratch / base.name}", base, "model.safetensors"], stdout=subprocess.PIPE, check=True).stdout

@@ -1,20 +1,19 @@
 #include "models/adapted_parameter.h"
 
-#include "base/text.h"
-
 #include <string.h>
 
 const char *parameter_name(struct arena *arena, const struct adapter_pair *pair, const char *target)
 {
     static const char weight[] = ".weight", wrapped[] = ".base_layer";
     const char *dot = strrchr(target, '.'), *parameter = dot != NULL ? dot + 1 : target;
-    size_t length = strlen(pair->name) - strlen(weight);
-    while (length > strlen(wrapped) && strncmp(pair->name + length - strlen(wrapped), wrapped, strlen(wrapped)) == 0)
-        length -= strlen(wrapped);
-    const char *name = arena_printf(arena, "%.*s.%s", (int)length, pair->name, parameter);
-    size_t rest = strlen(name) >= strlen(target) ? strlen(name) - strlen(target) : 0;
-    bool ends = text_ends_with(name, target) && (rest == 0 || name[rest - 1] == '.');
-    return ends ? name : NULL;
+    size_t length = strlen(pair->name) - strlen(weight), wanted = dot != NULL ? (size_t)(dot - target) : 0;
+    for (int i = 0; i < MODULE_MAX_PARAMETERS && length > strlen(wrapped); i++)
+        if (strncmp(pair->name + length - strlen(wrapped), wrapped, strlen(wrapped)) == 0)
+            length -= strlen(wrapped);
+    if (wanted > length || strncmp(pair->name + length - wanted, target, wanted) != 0)
+        return NULL;
+    bool is_whole = dot == NULL || wanted == length || pair->name[length - wanted - 1] == '.';
+    return is_whole ? arena_printf(arena, "%.*s.%s", (int)length, pair->name, parameter) : NULL;
 }
 
 unsigned parameter_fit(const struct adapter_pair *pair, unsigned rank, const uint64_t *shape)

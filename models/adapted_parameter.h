@@ -14,6 +14,9 @@
 
 enum parameter_fit { FITS = 1, FITS_TURNED = 2 };
 
+/* Of one module; the names of more are not looked into. */
+enum { MODULE_MAX_PARAMETERS = 8 };
+
 /* What a pair changes where it changes the parameter of that name in target_parameters ("experts.down_proj", or
  * "down_proj" of any module): the name with that of its module, in the arena; NULL: the pair is not of a module that
  * the name is about. */

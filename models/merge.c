@@ -224,8 +224,8 @@ static bool merge_adapter(struct merging *merging)
     size_t n_weights = merging->adapter->n_pairs;
     merging->ranks = module_patterns_read(config, "rank_pattern", n_weights, merging->error);
     merging->alphas = module_patterns_read(config, "alpha_pattern", n_weights, merging->error);
-    merging->usual_fit = merge_usual_fit(merging);
-    bool merged = merging->ranks != NULL && merging->alphas != NULL && merge_tensors(merging);
+    bool merged =
+        merging->ranks != NULL && merging->alphas != NULL && merge_find_usual_fit(merging) && merge_tensors(merging);
     module_patterns_free(merging->ranks);
     module_patterns_free(merging->alphas);
     return merged;

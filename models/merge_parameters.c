@@ -62,18 +62,35 @@ static void find_layers(const struct merging *merging, const char *name, struct 
     }
 }
 
-/* What a pair and a name of target_parameters are about, where it is in the base. */
+/* The names that target_parameters give the parameters of a pair's module, each once. */
+static size_t names_of_module(const struct merging *merging, const struct adapter_pair *pair,
+                              const char *names[MODULE_MAX_PARAMETERS])
+{
+    size_t n_names = 0, i;
+    const struct json *target = first_target(merging);
+    for (; target != NULL && n_names < MODULE_MAX_PARAMETERS; target = json_next(target)) {
+        const char *text = json_string(target, NULL);
+        const char *name = text != NULL ? parameter_name(merging->adapter->arena, pair, text) : NULL;
+        if (name == NULL)
+            continue;
+        for (i = 0; i < n_names && strcmp(names[i], name) != 0; i++)
+            ;
+        names[i] = name;
+        n_names += i == n_names;
+    }
+    return n_names;
+}
+
+/* What a pair is about where it is of the parameter of that name, and that is in the base. */
 static struct parameter named_parameter(const struct merging *merging, const struct adapter_pair *pair,
-                                        const struct json *target)
+                                        const char *name)
 {
     struct parameter parameter = {0};
-    const char *text = json_string(target, NULL);
-    const char *name = text != NULL ? parameter_name(merging->adapter->arena, pair, text) : NULL;
-    const struct tensor *tensor = name != NULL ? merging_tensor(merging, name) : NULL;
+    const struct tensor *tensor = merging_tensor(merging, name);
     if (tensor != NULL && tensor->rank <= 3) {
         parameter = (struct parameter){.name = name, .tensor = tensor, .rank = tensor->rank};
         memcpy(parameter.shape, tensor->shape, tensor->rank * sizeof *tensor->shape);
-    } else if (name != NULL) {
+    } else {
         find_layers(merging, name, &parameter);
     }
     if (parameter.name != NULL)
@@ -81,26 +98,37 @@ static struct parameter named_parameter(const struct merging *merging, const str
     return parameter;
 }
 
-unsigned merge_usual_fit(const struct merging *merging)
+bool merge_find_usual_fit(struct merging *merging)
 {
-    for (size_t i = 0; i < merging->adapter->n_pairs; i++)
-        for (const struct json *target = first_target(merging); target != NULL; target = json_next(target)) {
-            struct parameter parameter = named_parameter(merging, &merging->adapter->pairs[i], target);
-            if (parameter.fit != 0 && parameter.rank == 3 && parameter.fit != (FITS | FITS_TURNED))
-                return parameter.fit;
+    enum { MOST_SEARCHES = 1 << 20 };
+    const struct adapter *adapter = merging->adapter;
+    size_t n_targets = json_count(json_get(adapter->config, "target_parameters"));
+    size_t most = MOST_SEARCHES / (adapter->n_pairs + 1);
+    if (n_targets > most)
+        return error_set(merging->error, "adapter_config.json: target_parameters has %zu names, more than %zu",
+                         n_targets, most);
+    merging->usual_fit = 0;
+    for (size_t i = 0; i < adapter->n_pairs && merging->usual_fit == 0; i++) {
+        const char *names[MODULE_MAX_PARAMETERS];
+        size_t n_names = names_of_module(merging, &adapter->pairs[i], names);
+        for (size_t j = 0; j < n_names && merging->usual_fit == 0; j++) {
+            struct parameter parameter = named_parameter(merging, &adapter->pairs[i], names[j]);
+            if (parameter.rank == 3 && parameter.fit != (FITS | FITS_TURNED))
+                merging->usual_fit = parameter.fit;
         }
-    return 0;
+    }
+    return true;
 }
 
 /* Finds the only parameter of a pair's module that it fits; none where the base has none of such a name. */
 static bool find_parameter(const struct merging *merging, const struct adapter_pair *pair, struct parameter *ret_found)
 {
     char a[64], b[64];
-    const char *named = NULL;
-    size_t n_found = 0;
+    const char *named = NULL, *names[MODULE_MAX_PARAMETERS];
+    size_t n_found = 0, n_names = names_of_module(merging, pair, names);
     *ret_found = (struct parameter){0};
-    for (const struct json *target = first_target(merging); target != NULL; target = json_next(target)) {
-        struct parameter parameter = named_parameter(merging, pair, target);
+    for (size_t i = 0; i < n_names; i++) {
+        struct parameter parameter = named_parameter(merging, pair, names[i]);
         if (parameter.name != NULL)
             named = parameter.name;
         if (parameter.fit == (FITS | FITS_TURNED))

@@ -52,6 +52,7 @@ bool merging_add_once(const struct merging *merging, const struct tensor *tensor
                       const struct view *left, const struct view *right);
 
 /* Adds the product of a pair where that is of a parameter of a module (target_parameters), and says whether it was in
- * *ret_merged; a pair of a layer is left to the caller. merging->usual_fit is merge_usual_fit(). */
+ * *ret_merged; a pair of a layer is left to the caller. After merge_find_usual_fit(), which sets merging->usual_fit and
+ * fails where there are too many names. */
 bool merge_parameter(const struct merging *merging, const struct adapter_pair *pair, bool *ret_merged);
-unsigned merge_usual_fit(const struct merging *merging);
+bool merge_find_usual_fit(struct merging *merging);

@@ -121,6 +121,21 @@ static void other_parts(void)
     CHECK_TEXT(merged("lora", PLAIN, PAIR("language_model.a"), "model.a.weight"), "0 1 2 5 4 9");
 }
 
+/* More names than can be looked for. */
+static void too_many_parameters(void)
+{
+    enum { N = (1 << 19) + 1 };
+    struct buffer config = {0};
+    buffer_append_text(&config, "{\"target_parameters\": [\"\"");
+    for (int i = 1; i < N; i++)
+        buffer_append_text(&config, ",\"\"");
+    buffer_append_text(&config, "]}");
+    buffer_append_le(&config, 0, 1);
+    CHECK_TEXT(merged("lora", (const char *)config.bytes, PAIR("model.a"), "model.a.weight"),
+               "lora: adapter_config.json: target_parameters has 524289 names, more than 524288");
+    buffer_free(&config);
+}
+
 #define TARGETS(...) "{\"r\": 1, \"lora_alpha\": 2, \"target_parameters\": [" __VA_ARGS__ "]}"
 #define EXPERTS      PREFIX "model.experts."
 
@@ -131,6 +146,8 @@ static void parameters(void)
     static const char both[] = EXPERTS "base_layer.lora_A.weight 2 2, " EXPERTS "base_layer.lora_B.weight 3 2, " EXPERTS
                                        "lora_A.weight 4 3, " EXPERTS "lora_B.weight 3 4";
     CHECK_TEXT(merged("lora", TARGETS("\"experts.up\""), up, "model.experts.up"), "0 1 2 7 4 13 10 13 20 27 30 41");
+    CHECK_TEXT(merged("lora", TARGETS("\"up\", \"experts.up\", \"model.experts.up\""), up, "model.experts.up"),
+               "0 1 2 7 4 13 10 13 20 27 30 41");
     CHECK_TEXT(merged("lora", TARGETS("\"model.experts.turned\""), up, "model.experts.turned"),
                "0 1 2 3 8 13 10 19 28 15 28 41");
     CHECK_TEXT(merged("lora", TARGETS("\"experts.up\", \"xperts.down\""), PAIR("model.a"), "model.a.weight"),
@@ -289,6 +306,7 @@ int main(void)
     scales();
     other_parts();
     parameters();
+    too_many_parameters();
     output_and_embedding();
     refused();
     files_remove();

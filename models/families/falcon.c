@@ -18,6 +18,27 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
+/* Without a count of key heads all queries share one, unless that is denied. Where they share one the class of
+ * transformers fills in a count all the same: that of the queries. */
+static uint64_t count_key_heads(const struct hparams *hparams, uint64_t n_heads)
+{
+    enum { MAX_HEADS = 1 << 24 };
+    struct error unused;
+    uint64_t n_kv_heads;
+    const struct json *share = hparams_get(hparams, "multi_query");
+    if (!hparams_count(hparams, KV_HEAD_COUNT, 1, MAX_HEADS, &n_kv_heads, &unused))
+        return json_bool(share, true) ? 1 : n_heads;
+    bool is_new = json_bool(hparams_get(hparams, "new_decoder_architecture"), false);
+    return n_kv_heads == n_heads && json_bool(share, false) && !is_new ? 1 : n_kv_heads;
+}
+
+static bool compute_key_heads(const struct draft *draft, double *ret_value, struct error *error)
+{
+    (void)error;
+    *ret_value = (double)count_key_heads(draft->model->hparams, facts_get(&draft->facts, "head"));
+    return true;
+}
+
 static const struct key_row keys[] = {
     {"context_length", GGUF_U32, ALWAYS, .value = 2048}, /* config.json does not say it */
     {"tensor_data_layout", GGUF_STRING, ALWAYS, .text = "jploski"},
@@ -25,24 +46,22 @@ static const struct key_row keys[] = {
     {"feed_forward_length", GGUF_U32, REQUIRED, "hidden_size", .times = 4},
     {"block_count", GGUF_U32, REQUIRED, BLOCK_COUNT},
     {"attention.head_count", GGUF_U32, REQUIRED, "num_attention_heads|n_head"},
-    {"attention.head_count_kv", GGUF_U32, OR_DEFAULT, "num_kv_heads|n_head_kv", 1},
+    {"attention.head_count_kv", GGUF_U32, .compute = compute_key_heads},
     {"attention.layer_norm_epsilon", GGUF_F32, REQUIRED, "layer_norm_epsilon"},
     FILE_TYPE_KEY,
     {0},
 };
 
-/* Without a count of key heads, all queries share one. */
 static void add_facts(struct facts *facts, const struct hparams *hparams)
 {
-    enum { MAX_HEADS = 1 << 24 };
-    struct error error;
-    uint64_t n_kv_heads, n_heads = facts_get(facts, "head");
-    if (!hparams_count(hparams, KV_HEAD_COUNT, 1, MAX_HEADS, &n_kv_heads, &error))
-        n_kv_heads = 1;
+    uint64_t n_heads = facts_get(facts, "head"), n_kv_heads = count_key_heads(hparams, n_heads);
     facts_set(facts, "kv_head", n_kv_heads);
     facts_set(facts, "key", 1);
     facts_set(facts, "value", 1);
-    if (n_heads != 0 && n_heads % n_kv_heads == 0)
+    if (n_heads == 0)
+        return;
+    facts_set(facts, "d", facts_get(facts, "hidden") / n_heads);
+    if (n_heads % n_kv_heads == 0)
         facts_set(facts, "query", n_heads / n_kv_heads);
 }
 

@@ -36,6 +36,10 @@ enum { ABSENT = -1 };
     "{\"architectures\":[\"MPTForCausalLM\"],\"model_type\":\"unheard_of\",\"d_model\":4,\"n_layers\":1,\"n_heads\":"  \
     "2,"                                                                                                               \
     "\"max_seq_len\":8,\"vocab_size\":8,\"attn_config\":{\"alibi\":false,\"clip_qkv\":null}"
+#define FALCON(type)                                                                                                   \
+    "{\"architectures\":[\"FalconForCausalLM\"],\"model_type\":\"" type "\",\"vocab_size\":8,\"hidden_size\":4,"       \
+    "\"num_hidden_layers\":1,\"num_attention_heads\":2,\"layer_norm_epsilon\":1e-5,"
+#define KEY_HEADS "falcon.attention.head_count_kv"
 #define DOTS                                                                                                           \
     "{\"architectures\":[\"Dots1ForCausalLM\"],\"model_type\":\"dots1\"," SIZES                                        \
     "\"n_routed_experts\":2,\"n_shared_experts\":1,\"first_k_dense_replace\":0,\"routed_scaling_factor\":1.0,"         \
@@ -87,6 +91,15 @@ static const struct {
     {JAMBA "}", "jamba.ssm.time_step_rank", 1, .tokenizer = byte_fallback_tokenizer},
     {JAMBA ",\"mamba_dt_rank\":\"auto\"}", "jamba.ssm.time_step_rank", 1, .tokenizer = byte_fallback_tokenizer},
     {JAMBA ",\"mamba_dt_rank\":3}", "jamba.ssm.time_step_rank", 3, .tokenizer = byte_fallback_tokenizer},
+    /* All queries share one: the class fills in as many as there are queries, on which the converter fails. */
+    {FALCON("falcon") "\"multi_query\":true}", KEY_HEADS, 1, "transformer.word_embeddings"},
+    {FALCON("falcon") "\"multi_query\":true,\"num_kv_heads\":2}", KEY_HEADS, 1, "transformer.word_embeddings"},
+    {FALCON("falcon") "\"multi_query\":true,\"num_kv_heads\":1}", KEY_HEADS, 1, "transformer.word_embeddings"},
+    {FALCON("falcon") "\"multi_query\":true,\"new_decoder_architecture\":true,\"num_kv_heads\":2}", KEY_HEADS, 2,
+     "transformer.word_embeddings"},
+    {FALCON("falcon") "\"multi_query\":false}", KEY_HEADS, 2, "transformer.word_embeddings"},
+    {FALCON("unheard_of") "\"multi_query\":true}", KEY_HEADS, 1, "transformer.word_embeddings"},
+    {FALCON("unheard_of") "\"multi_query\":false}", KEY_HEADS, 2, "transformer.word_embeddings"},
     {DOTS "}", "dots1.expert_gating_func", ABSENT},
     {DOTS ",\"scoring_func\":\"noaux_tc\"}", "dots1.expert_gating_func", 2}, /* which the converter refuses */
 };

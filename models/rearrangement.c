@@ -2,6 +2,7 @@
 
 #include "base/checked.h"
 #include "formats/layout.h"
+#include "models/block_views.h"
 #include "quant/convert.h"
 #include "quant/nvfp4_groups.h"
 
@@ -26,61 +27,6 @@ struct job {
     uint64_t rest[VIEW_MAX_RANK];
     bool is_torn; /* blocks would have to be taken apart */
 };
-
-/* Permuted blocks. */
-
-struct permuted_blocks {
-    struct view view;
-    const struct view *decoded, *blocks;
-    unsigned order[VIEW_MAX_RANK];
-};
-
-static bool permuted_read(const struct view *view, uint64_t first, uint64_t count, void *out, struct error *error)
-{
-    return view_read(((const struct permuted_blocks *)view)->decoded, first, count, out, error);
-}
-
-static const struct view_op permuted_blocks_op = {"permuted blocks", permuted_read, NULL, NULL};
-
-const struct view *view_of_permuted_blocks(struct arena *arena, const struct view *blocks, const unsigned *order)
-{
-    struct permuted_blocks *permuted = arena_alloc(arena, sizeof *permuted);
-    permuted->decoded = view_permute(arena, view_convert(arena, blocks, &f32_dtype), order);
-    permuted->blocks = blocks;
-    memcpy(permuted->order, order, blocks->rank * sizeof *order);
-    view_init_shared(&permuted->view, &permuted_blocks_op, &f32_dtype, blocks->rank, permuted->decoded->shape);
-    permuted->view.scattered = permuted->decoded->scattered;
-    return &permuted->view;
-}
-
-/* Blocks with factors. */
-
-struct scaled_blocks {
-    struct view view;
-    const struct view *blocks, *values;
-};
-
-static bool scaled_read(const struct view *view, uint64_t first, uint64_t count, void *out, struct error *error)
-{
-    return view_read(((const struct scaled_blocks *)view)->blocks, first, count, out, error);
-}
-
-static const struct view_op scaled_blocks_op = {"scaled blocks", scaled_read, NULL, NULL};
-
-const struct view *view_of_scaled_blocks(struct arena *arena, const struct view *blocks, const struct view *values)
-{
-    struct scaled_blocks *scaled = arena_alloc(arena, sizeof *scaled);
-    view_init_shared(&scaled->view, &scaled_blocks_op, blocks->dtype, blocks->rank, blocks->shape);
-    scaled->view.scattered = blocks->scattered;
-    scaled->blocks = blocks;
-    scaled->values = values;
-    return &scaled->view;
-}
-
-static const struct view *values_of(const struct view *view)
-{
-    return view->op == &scaled_blocks_op ? ((const struct scaled_blocks *)view)->values : view;
-}
 
 /* Sizes. */
 
@@ -644,21 +590,22 @@ struct seen_through {
 
 static void see_through(struct job *job, struct seen_through *seen)
 {
-    const struct permuted_blocks *permuted = (const struct permuted_blocks *)job->from[0];
+    const unsigned *order;
+    const struct view *blocks = permuted_blocks_of(job->from[0], &order);
     const struct axes *axes = &job->from_axes[0];
-    unsigned rank = permuted->view.rank, i = 0;
-    if (axes->has_rest || axes->n_dimensions != rank)
+    unsigned rank = job->from[0]->rank, i = 0;
+    if (blocks == NULL || axes->has_rest || axes->n_dimensions != rank)
         return;
     seen->axes = *axes;
     for (const struct factor *dimension = axes->first; dimension != NULL; dimension = dimension->next)
-        seen->factors[permuted->order[i++]] = *dimension;
+        seen->factors[order[i++]] = *dimension;
     for (i = 0; i < rank; i++) {
         seen->factors[i].previous = i > 0 ? &seen->factors[i - 1] : NULL;
         seen->factors[i].next = i + 1 < rank ? &seen->factors[i + 1] : NULL;
     }
     seen->axes.first = &seen->factors[0];
     seen->axes.last = &seen->factors[rank - 1];
-    seen->from = permuted->blocks;
+    seen->from = blocks;
     job->from = &seen->from;
     job->from_axes = &seen->axes;
 }
@@ -666,7 +613,7 @@ static void see_through(struct job *job, struct seen_through *seen)
 static bool convert_all(struct job *job, const struct view **converted)
 {
     for (unsigned i = 0; i < job->n_from; i++) {
-        const struct view *values = values_of(job->from[i]);
+        const struct view *values = values_of_blocks(job->from[i]);
         const struct dtype *dtype = values->dtype;
         if (dtype_kernels(dtype).decode == NULL)
             return error_set(job->error, "%s cannot be rearranged as '%.200s'", dtype->name, job->rearrangement->text);
@@ -710,7 +657,7 @@ bool rearrangement_apply(struct arena *arena, const struct rearrangement *rearra
         return true;
     }
     struct seen_through seen;
-    if (job.n_from == 1 && from[0]->op == &permuted_blocks_op)
+    if (job.n_from == 1)
         see_through(&job, &seen);
     take_sizes(&job, sizes);
     if (!solve(&job) || (!same_dtypes(&job) && !convert_all(&job, converted)))

@@ -43,14 +43,6 @@ bool rearrangement_apply(struct arena *arena, const struct rearrangement *rearra
                          const struct axis_sizes *sizes, const struct view *const *from, const struct view **to,
                          struct error *error);
 
-/* Blocks seen in F32 with their axes in another order, which blocks themselves cannot take: axis i is axis order[i] of
- * `blocks`. Rearrangements see the blocks, so that one which puts the axes back moves whole blocks. */
-const struct view *view_of_permuted_blocks(struct arena *arena, const struct view *blocks, const unsigned *order);
-
-/* Blocks that a file has factors beside: `values` are what they stand for with these, for whoever has to take the
- * blocks apart. */
-const struct view *view_of_scaled_blocks(struct arena *arena, const struct view *blocks, const struct view *values);
-
 /* The size of a name where tensors of these shapes are rearranged, in *ret_size. Fails as rearrangement_apply(), and
  * where the name is not on the side that is read from. */
 bool rearrangement_size(const struct rearrangement *rearrangement, enum direction direction,

@@ -1,5 +1,5 @@
-/* What a tree is made of, for the files of this folder that are behind tree.h: the stored nodes, the numbers of those
- * that are computed, the plans of files, and the branches.
+/* The inside of a tree, for the files that implement tree.h and no others: its stored nodes, the numbers of computed
+ * ones, the plans of files, and the branches.
  *
  * A tree is filled by one thread (tree.c) and does not change after that, but for the plans: those have the tree's
  * lock. */

@@ -7,8 +7,8 @@
  *
  * The converter writes these weights before all others, and keeps them in every output. */
 #include "base/checked.h"
+#include "models/block_views.h"
 #include "models/packings/packed.h"
-#include "models/rearrangement.h"
 
 #include <string.h>
 

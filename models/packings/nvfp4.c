@@ -10,7 +10,7 @@
 #include "models/packings/packed.h"
 
 #include "base/text.h"
-#include "models/rearrangement.h"
+#include "models/block_views.h"
 
 #include <string.h>
 

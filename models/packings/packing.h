@@ -4,7 +4,7 @@
  * names, dtypes and shapes, and by config.json's quantization_config), checks that all of its parts are there and fit,
  * and gives one tensor in their place, a view over them. That view holds the format's formula in F32, operation by
  * operation. Where ggml has blocks of the same bits there is a second view, of those blocks, or of blocks with their
- * axes permuted (models/rearrangement.h): a family's rows move them whole, and outputs keep them as they are.
+ * axes permuted (models/block_views.h): a family's rows move them whole, and outputs keep them as they are.
  *
  * A weight that does not fit is refused, alone: it is in the plain set with the reason.
  *

@@ -288,8 +288,14 @@ const struct packed_weights *packings_find_of(const struct checkpoint *checkpoin
         config = (struct packing_config){.method = "", .dtype = &f16_dtype};
         packed->unread = arena_strdup(arena, error.message);
     }
-    const struct packing_input input = {arena,         checkpoint->tensors, config.quantization,
-                                        config.method, config.dtype,        .model = config.model};
+    const struct packing_input input = {
+        .arena = arena,
+        .set = checkpoint->tensors,
+        .config = config.quantization,
+        .method = config.method,
+        .dtype = config.dtype,
+        .model = config.model,
+    };
     packed->checkpoint = checkpoint;
     packed->method = config.method;
     packed->dtype = config.dtype;

@@ -1,5 +1,6 @@
 /* Rearrangements against numpy, in both directions, and notations and shapes that are refused. */
 #include "models/rearrangement.h"
+#include "models/block_views.h"
 #include "models/centered.h"
 #include "models/elementwise.h"
 #include "models/facts.h"

@@ -244,8 +244,8 @@ static bool read_header_length(const struct source *source, uint64_t *ret_length
     unsigned char prefix[LENGTH_BYTES];
     uint64_t size = source_size(source);
     if (size < LENGTH_BYTES)
-        return error_set(error, "%s: %" PRIu64 " of at least %u bytes that a safetensors file has", source_name(source),
-                         size, LENGTH_BYTES);
+        return error_set(error, "%s: truncated: it has %" PRIu64 " of the %u bytes that a safetensors file begins with",
+                         source_name(source), size, LENGTH_BYTES);
     if (!source_read(source, 0, LENGTH_BYTES, prefix, error))
         return false;
     uint64_t length = read_le(prefix, LENGTH_BYTES);

@@ -199,7 +199,7 @@ static void beginnings(void)
         const char *error;
     } files[] = {
         {"an empty file [test_header_too_small]", "", 0, "the file is empty; an interrupted download?"},
-        {"7 bytes", "\x02\0\0\0\0\0\0", 7, "7 of at least 8 bytes"},
+        {"7 bytes", "\x02\0\0\0\0\0\0", 7, "it has 7 of the 8 bytes"},
         {"a length and nothing more [test_invalid_header_length]", "\x02\0\0\0\0\0\0\0", 8,
          "a header of 2 bytes in a file of 8"},
         {"a length beyond the file by one", "\x03\0\0\0\0\0\0\0{}", 10, "a header of 3 bytes in a file of 10"},

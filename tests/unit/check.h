@@ -1,5 +1,6 @@
 /* Unit tests in TAP: each check is one line of the plan's output, and main ends with `return check_done();`.
- * A check that fails says where and goes on; the program's status tells whether all passed. */
+ * A check that fails says where on stderr, which meson shows, and goes on; the program's status tells whether all
+ * passed. */
 #pragma once
 
 #include <stdbool.h>
@@ -8,14 +9,21 @@
 
 static int check_count, check_failed;
 
+/* A name may be a text of several lines, a result of TAP is one. */
+static inline void check_result(bool passed, const char *name)
+{
+    printf("%sok %d - ", passed ? "" : "not ", ++check_count);
+    for (; *name != '\0'; name++)
+        putchar(*name == '\n' ? ' ' : *name);
+}
+
 static inline bool check_report(bool passed, const char *file, int line, const char *what)
 {
-    check_count++;
-    if (passed) {
-        printf("ok %d - %s\n", check_count, what);
-    } else {
+    check_result(passed, what);
+    putchar('\n');
+    if (!passed) {
         check_failed++;
-        printf("not ok %d - %s\n# %s:%d\n", check_count, what, file, line);
+        fprintf(stderr, "%s:%d: %s\n", file, line, what);
     }
     return passed;
 }
@@ -27,7 +35,8 @@ static inline bool check_report(bool passed, const char *file, int line, const c
 /* One test of the plan that cannot be made here, and why. */
 static inline void check_skip(const char *name, const char *reason)
 {
-    printf("ok %d - %s # SKIP %s\n", ++check_count, name, reason);
+    check_result(true, name);
+    printf(" # SKIP %s\n", reason);
 }
 
 /* Two texts that must be equal; shows both where they differ. */
@@ -37,7 +46,7 @@ static inline bool check_text_report(const char *actual, const char *expected, c
     bool passed = actual != NULL && expected != NULL && strcmp(actual, expected) == 0;
     check_report(passed, file, line, name);
     if (!passed)
-        printf("# actual:   %s\n# expected: %s\n", actual ? actual : "(null)", expected ? expected : "(null)");
+        fprintf(stderr, "  actual:   %s\n  expected: %s\n", actual ? actual : "(null)", expected ? expected : "(null)");
     return passed;
 }
 #define CHECK_TEXT(actual, expected) check_text_report((actual), (expected), __FILE__, __LINE__, #actual)

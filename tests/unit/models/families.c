@@ -179,7 +179,7 @@ static void check_tensors(const struct family *family)
     struct error error;
     const struct relation *relation = relation_new(arena, family->name, family->prefix, family->tensors, &error);
     if (!CHECK_NAMED(relation != NULL, family->name))
-        printf("# %s\n", error.message);
+        fprintf(stderr, "  %s\n", error.message);
     for (unsigned i = 0; relation != NULL && i < relation->n_entries; i++) {
         check_entry(arena, &relation->entries[i]);
         if (family->tower == NULL) /* a tower is the same on each rank */

@@ -91,7 +91,7 @@ static const struct card_value *read_card(struct arena *arena, const char *readm
     struct error error = {""};
     bool read = front_matter_read(arena, readme, strlen(readme), &card, &error);
     if (!read)
-        printf("# %s\n", error.message);
+        fprintf(stderr, "  %s\n", error.message);
     return read && card != NULL ? card_get(card, key) : NULL;
 }
 

@@ -62,8 +62,8 @@ static bool same_keys(const struct gguf_kvs *kvs, const struct json *expected)
         bool same_key = strcmp(key, kvs->kvs[i].key) == 0;
         bool same_value = hex.length == length && memcmp(hex.bytes, value, length) == 0;
         if (!same_key || !same_value)
-            printf("# is %s %.*s, expected %s %s\n", kvs->kvs[i].key, (int)hex.length, (const char *)hex.bytes, key,
-                   value);
+            fprintf(stderr, "  is %s %.*s, expected %s %s\n", kvs->kvs[i].key, (int)hex.length, (const char *)hex.bytes,
+                    key, value);
         same &= same_key && same_value;
         buffer_free(&hex);
     }

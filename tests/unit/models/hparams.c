@@ -140,7 +140,7 @@ static struct hparams *parse(const char *config)
     struct error error;
     struct hparams *hparams = hparams_parse(config, strlen(config), &error);
     if (!CHECK_NAMED(hparams != NULL, config))
-        printf("# %s\n", error.message);
+        fprintf(stderr, "  %s\n", error.message);
     return hparams;
 }
 

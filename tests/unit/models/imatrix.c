@@ -128,7 +128,7 @@ static void odd_files(void)
         if (!CHECK_NAMED(is_read == (files[i].error == NULL) &&
                              (is_read || strstr(error.message, files[i].error) != NULL),
                          files[i].what))
-            printf("# %s\n", error.message);
+            fprintf(stderr, "  %s\n", error.message);
         arena_free(arena);
     }
     unlink(path);

@@ -82,7 +82,7 @@ static void check_model(const char *folder)
     struct checkpoint *checkpoint = checkpoint_open(folder, &options, &error);
     struct gguf_model *model = checkpoint ? gguf_model_new(checkpoint, &error) : NULL;
     if (!CHECK_NAMED(model != NULL, "a model"))
-        printf("# %s\n", error.message);
+        fprintf(stderr, "  %s\n", error.message);
     if (model != NULL) {
         check_texts(&model->kvs, "tokenizer.ggml.tokens", 0, tokens, 4);
         check_texts(&model->kvs, "tokenizer.ggml.tokens", 4 + 256, last, 2);
@@ -141,7 +141,7 @@ static void check_pieces(const char *folder, const char *architecture, const cha
     struct checkpoint *checkpoint = checkpoint_open(folder, &options, &error);
     struct gguf_model *model = checkpoint ? gguf_model_new(checkpoint, &error) : NULL;
     if (!CHECK_NAMED(model != NULL, architecture))
-        printf("# %s\n", error.message);
+        fprintf(stderr, "  %s\n", error.message);
     if (model != NULL) {
         check_text(&model->kvs, "general.architecture", architecture);
         check_text(&model->kvs, "tokenizer.chat_template", chat);
@@ -195,7 +195,7 @@ static void scaled(const char *folder)
     struct checkpoint *checkpoint = checkpoint_open(folder, &options, &error);
     struct gguf_model *model = checkpoint ? gguf_model_new(checkpoint, &error) : NULL;
     if (!CHECK_NAMED(model != NULL && model->tensors->n_tensors == 1, "the weight alone"))
-        printf("# %s\n", error.message);
+        fprintf(stderr, "  %s\n", error.message);
     if (model != NULL) {
         const struct tensor *tensor = &model->tensors->tensors[0];
         CHECK_TEXT(tensor->name, "blk.0.attn_output.weight");

@@ -92,7 +92,7 @@ static void check_mix(struct model *m, size_t column)
     bool same = true;
     for (size_t i = 0; i < m->n_tensors; i++) {
         if (strcmp(types[i]->name, m->types[i][column]) != 0) {
-            printf("# %s is %s, expected %s\n", m->tensors[i]->name, types[i]->name, m->types[i][column]);
+            fprintf(stderr, "  %s is %s, expected %s\n", m->tensors[i]->name, types[i]->name, m->types[i][column]);
             same = false;
         }
     }
@@ -177,12 +177,10 @@ static void single_tensors(void)
         struct error error = {""};
         bool chosen = mix_choose_types(find_mix(singles[i].mix), &(struct quantize_options){0}, &model,
                                        (const struct tensor *const[]){&tensor}, &traits, &type, 1, &error);
-        if (singles[i].error != NULL)
-            CHECK_NAMED(!chosen && strstr(error.message, singles[i].error) != NULL, singles[i].what);
-        else
-            CHECK_NAMED(chosen && strcmp(type->name, singles[i].type) == 0, singles[i].what);
-        if (!chosen)
-            printf("# %s\n", error.message);
+        bool passed = singles[i].error != NULL ? !chosen && strstr(error.message, singles[i].error) != NULL
+                                               : chosen && strcmp(type->name, singles[i].type) == 0;
+        if (!CHECK_NAMED(passed, singles[i].what))
+            fprintf(stderr, "  %s\n", error.message);
     }
 }
 

@@ -95,7 +95,7 @@ static void check_files(void)
             sha256_hex(file, size, sum);
         CHECK_NAMED(size == files[i].size, files[i].outtype);
         if (!CHECK_TEXT(sum, files[i].sha256))
-            printf("# %s %s: %s\n", files[i].name, files[i].outtype, error.message);
+            fprintf(stderr, "  %s %s: %s\n", files[i].name, files[i].outtype, error.message);
         free(file);
         gguf_plan_free(&plan);
         gguf_model_free(model);
@@ -136,7 +136,7 @@ static void check_config(const char *folder, size_t i)
     const char *name = configs[i].config ? configs[i].config : "no config.json";
     if (configs[i].error != NULL) {
         if (!CHECK_NAMED(model == NULL && strstr(error.message, configs[i].error) != NULL, name))
-            printf("# %s\n", error.message);
+            fprintf(stderr, "  %s\n", error.message);
     } else if (CHECK_NAMED(model != NULL, name)) {
         const struct gguf_kv *kv = gguf_kvs_find(&model->kvs, "general.architecture");
         size_t length = strlen(configs[i].architecture);

@@ -37,7 +37,7 @@ static void check_model(char *line)
         n_same++;
     CHECK_NAMED(n > 0 && n_same == n, model_type);
     if (n_same < n)
-        printf("# %s comes before %s\n", set->tensors[order[n_same]].name, names[n_same]);
+        fprintf(stderr, "  %s comes before %s\n", set->tensors[order[n_same]].name, names[n_same]);
     arena_free(arena);
 }
 

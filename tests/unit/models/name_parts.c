@@ -31,7 +31,7 @@ static void check_row(char *line)
         passed &= same(actual[i], columns[i + 2]);
     if (!CHECK_NAMED(passed, columns[0]))
         for (size_t i = 0; i < N_COLUMNS - 2; i++)
-            printf("# is '%s', expected '%s'\n", actual[i] ? actual[i] : "(null)", columns[i + 2]);
+            fprintf(stderr, "  is '%s', expected '%s'\n", actual[i] ? actual[i] : "(null)", columns[i + 2]);
     arena_free(arena);
 }
 

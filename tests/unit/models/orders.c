@@ -232,7 +232,7 @@ static void check_config(const struct order *order, const char *back, size_t len
     struct json_document *config = json_parse(order->config, strlen(order->config), &error),
                          *again = json_parse(back, length, &error);
     if (!CHECK_NAMED(config != NULL && again != NULL, order->name))
-        printf("# %s\n", error.message);
+        fprintf(stderr, "  %s\n", error.message);
     for (const struct json *line = json_first(json_root(again)); line != NULL; line = json_next(line)) {
         const struct json *given = json_get(json_root(config), json_key(line, NULL));
         bool is_other = given == NULL || json_type(given) == JSON_NULL ||
@@ -240,7 +240,7 @@ static void check_config(const struct order *order, const char *back, size_t len
         for (size_t i = 0; i < sizeof others / sizeof *others; i++)
             is_other |= strcmp(others[i], json_key(line, NULL)) == 0;
         if (!is_other && !CHECK_NAMED(is_same(given, line), json_key(line, NULL)))
-            printf("# %s\n", order->name);
+            fprintf(stderr, "  %s\n", order->name);
     }
     json_free(again);
     json_free(config);
@@ -274,12 +274,12 @@ static void check_way_back(const char *folder, const struct order *order, const 
     for (size_t i = 0; is_back && i < model->tensors->n_tensors; i++) {
         const struct tensor *tensor = &model->tensors->tensors[i];
         if (!CHECK_NAMED(is_of_checkpoint(source, tensor, arena) != is_other(order, tensor, arena), tensor->name))
-            printf("# %s\n", order->name);
+            fprintf(stderr, "  %s\n", order->name);
     }
     if (is_back)
         check_config(order, model->config, model->config_length);
     if (!CHECK_NAMED(family == NULL || is_back == (family->forms != NULL), order->name))
-        printf("# %s\n", checkpoint_note_text(checkpoint, 0));
+        fprintf(stderr, "  %s\n", checkpoint_note_text(checkpoint, 0));
     canonical_model_free(model);
     checkpoint_close(checkpoint);
     unlink(path);
@@ -331,12 +331,12 @@ static void check_order(const char *folder, const struct order *order)
     if (CHECK_NAMED(model != NULL && gguf_plan_converter(model, "bf16", &plan, &error), order->name)) {
         struct arena *arena = arena_new();
         if (!CHECK_TEXT(keys_of(&plan, arena), order->keys) || !CHECK_TEXT(tensors_of(&plan, arena), order->there))
-            printf("# %s\n", order->name);
+            fprintf(stderr, "  %s\n", order->name);
         CHECK_NAMED(order->note == NULL || has_note(checkpoint, order->note), order->name);
         arena_free(arena);
         check_way_back(folder, order, checkpoint, &plan);
     } else {
-        printf("# %s\n", error.message);
+        fprintf(stderr, "  %s\n", error.message);
     }
     gguf_plan_free(&plan);
     gguf_model_free(model);

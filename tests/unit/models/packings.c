@@ -31,7 +31,7 @@ static bool find(const char *path, struct found *found)
     struct error error;
     *found = (struct found){.checkpoint = checkpoint_open(path, &options, &error), .arena = arena_new()};
     if (found->checkpoint == NULL || !packing_config_open(found->checkpoint, found->arena, &found->config, &error)) {
-        printf("# %s\n", error.message);
+        fprintf(stderr, "  %s\n", error.message);
         return false;
     }
     const struct packing_config *config = &found->config;
@@ -78,7 +78,7 @@ static void check_values(const char *name, const struct unpacked *weight, const 
 {
     const struct view *view = weight->view;
     if (!CHECK_NAMED(weight->refusal == NULL, name)) {
-        printf("# %s: %s\n", weight->name, weight->refusal);
+        fprintf(stderr, "  %s: %s\n", weight->name, weight->refusal);
         return;
     }
     float *values = malloc(view->n_elements * sizeof *values + 1);
@@ -87,7 +87,7 @@ static void check_values(const char *name, const struct unpacked *weight, const 
                 convert_read(view, encoding_of(&f32_dtype), 0, count, values, &error);
     for (size_t i = 0; good && i < count; i++)
         if (memcmp(&values[i], &expected[i], sizeof *values) != 0) {
-            printf("# %s: element %zu is %.9g, not %.9g\n", name, i, (double)values[i], (double)expected[i]);
+            fprintf(stderr, "  %s: element %zu is %.9g, not %.9g\n", name, i, (double)values[i], (double)expected[i]);
             good = false;
         }
     CHECK_NAMED(good && ranges_agree(view, expected, count), name);
@@ -312,7 +312,7 @@ static void check_misfit(size_t i)
         const char *refusal = found.weights.weights[0].refusal, *wanted = misfits[i].refusal;
         bool good = wanted == NULL ? refusal == NULL : refusal != NULL && strstr(refusal, wanted) != NULL;
         if (!CHECK_NAMED(good, wanted != NULL ? wanted : "fits"))
-            printf("# %s\n", refusal != NULL ? refusal : "(fits)");
+            fprintf(stderr, "  %s\n", refusal != NULL ? refusal : "(fits)");
     }
     forget(&found);
 }

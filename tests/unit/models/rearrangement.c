@@ -75,7 +75,7 @@ static void check_direction(struct arena *arena, size_t row, const struct rearra
     for (unsigned i = 0; applied && i < rearrangement->n_tensors[1 - direction]; i++)
         CHECK_NAMED(is_tensor(to[i], &expected[i]), rows[row].notation);
     if (!applied)
-        printf("# %s\n", error.message);
+        fprintf(stderr, "  %s\n", error.message);
 }
 
 static void check_rows(struct arena *arena)

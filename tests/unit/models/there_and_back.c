@@ -66,7 +66,7 @@ static uint64_t size_of(const struct trial *trial, const char *name)
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         if (strcmp(sizes[i].name, name) == 0)
             return is_falcon && strcmp(name, "value") == 0 ? 1 : sizes[i].size;
-    printf("# no size for %s\n", name);
+    fprintf(stderr, "  no size for %s\n", name);
     exit(1);
 }
 
@@ -88,7 +88,7 @@ static void collect_conditions(struct trial *trial)
             size_t length = strcspn(at, " ");
             trial->truth = UINT32_MAX;
             if (!is_so(trial, at, length) && trial->n_conditions == MAX_CONDITIONS) {
-                printf("# %s: more than %d conditions\n", trial->family->name, MAX_CONDITIONS);
+                fprintf(stderr, "  %s: more than %d conditions\n", trial->family->name, MAX_CONDITIONS);
                 exit(1);
             }
             if (!is_so(trial, at, length))
@@ -293,7 +293,7 @@ static bool turn(const struct trial *trial, enum direction direction, const stru
     };
     bool turned = relation_apply(&job, &error) && tensor_set_seal(to, &error);
     if (!turned)
-        printf("# %s, %s: %s\n", trial->family->name, direction == FORWARD ? "there" : "back", error.message);
+        fprintf(stderr, "  %s, %s: %s\n", trial->family->name, direction == FORWARD ? "there" : "back", error.message);
     return turned;
 }
 

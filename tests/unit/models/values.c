@@ -142,7 +142,7 @@ static void check(size_t i)
     struct checkpoint *checkpoint = checkpoint_open(".", &options, &error);
     struct gguf_model *model = checkpoint ? gguf_model_new(checkpoint, &error) : NULL;
     if (!CHECK_NAMED(model != NULL, rows[i].key))
-        printf("# %s\n", error.message);
+        fprintf(stderr, "  %s\n", error.message);
     if (model != NULL) {
         bool found = find_value(&model->kvs, rows[i].key, &value);
         CHECK_NAMED(rows[i].value == ABSENT ? !found : found && value == (uint64_t)rows[i].value, rows[i].key);

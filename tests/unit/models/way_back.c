@@ -108,9 +108,8 @@ static void check_tensors(const struct way_back *way, const char *name, const st
         bool is_norm = strstr(back->name, "norm") != NULL; /* which Gemma has with 1 added, in F16 to 10 bits */
         double most = stored != NULL ? difference(way, stored, back) : INFINITY;
         double limit = stored != NULL && stored->dtype == &f16_dtype ? 4.9e-4 : 6e-8;
-        CHECK_NAMED(most == 0 || (is_norm && most < limit), back->name);
-        if (most != 0)
-            printf("# %s: %s: off by %g%s\n", name, back->name, most, stored == NULL ? ", not stored" : "");
+        if (!CHECK_NAMED(most == 0 || (is_norm && most < limit), back->name))
+            fprintf(stderr, "  %s: %s: off by %g%s\n", name, back->name, most, stored == NULL ? ", not stored" : "");
     }
 }
 
@@ -168,7 +167,7 @@ static void check_config(const struct way_back *way, const char *name)
         bool is_mistral = strcmp(keys[i], "model_type") == 0 && json_string_is(before, "mistral");
         CHECK_NAMED(is_same || is_mistral, keys[i]);
         if (!is_same && !is_mistral)
-            printf("# %s: %s\n", name, keys[i]);
+            fprintf(stderr, "  %s: %s\n", name, keys[i]);
     }
 }
 
@@ -186,7 +185,7 @@ static void check_checkpoint(const char *path, const char *name)
         check_all_back(&way, way.model->family);
         check_config(&way, name);
     } else {
-        printf("# %s: %s\n", name, error.message);
+        fprintf(stderr, "  %s: %s\n", name, error.message);
     }
     hparams_free(way.hparams);
     gguf_model_free(way.model);

@@ -45,7 +45,7 @@ static unsigned char *read_all(const struct view *view)
     struct error error;
     unsigned char *bytes = arena_alloc(arena, view_bytes(view) + 1);
     if (!view_read(view, 0, view_units(view), bytes, &error))
-        printf("# %s\n", error.message);
+        fprintf(stderr, "  %s\n", error.message);
     return bytes;
 }
 

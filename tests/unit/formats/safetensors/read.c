@@ -185,7 +185,7 @@ static void acceptance(void)
                                             : checkpoint == NULL && strstr(error.message, row->error) != NULL &&
                                                   text_starts_with(error.message, "model.safetensors: ");
         if (!CHECK_NAMED(as_wanted, row->name))
-            printf("# %s\n", checkpoint != NULL ? "accepted" : error.message);
+            fprintf(stderr, "  %s\n", checkpoint != NULL ? "accepted" : error.message);
         checkpoint_close(checkpoint);
     }
 }
@@ -217,7 +217,7 @@ static void beginnings(void)
         files_write("model.safetensors", files[i].bytes, files[i].length);
         struct checkpoint *checkpoint = checkpoint_open("model.safetensors", &strict, &error);
         if (!CHECK_NAMED(checkpoint == NULL && strstr(error.message, files[i].error) != NULL, files[i].name))
-            printf("# %s\n", error.message);
+            fprintf(stderr, "  %s\n", error.message);
         checkpoint_close(checkpoint);
     }
 }
@@ -322,7 +322,7 @@ static void order(void)
     files_write_safetensors("model.safetensors", TEXT(order_header), 9);
     struct checkpoint *checkpoint = checkpoint_open("model.safetensors", &strict, &error);
     if (!CHECK(checkpoint != NULL && checkpoint->tensors->n_tensors == 6)) {
-        printf("# %s\n", error.message);
+        fprintf(stderr, "  %s\n", error.message);
         return;
     }
     for (size_t i = 0; i < checkpoint->tensors->n_tensors; i++) {

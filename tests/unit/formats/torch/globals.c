@@ -52,7 +52,7 @@ int main(void)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         enum global_meaning meaning = global_meaning(rows[i].module, rows[i].name);
         if (!CHECK_NAMED(meaning == rows[i].meaning, rows[i].name))
-            printf("# %s: %d\n", rows[i].module, (int)meaning);
+            fprintf(stderr, "  %s: %d\n", rows[i].module, (int)meaning);
     }
     return check_done();
 }

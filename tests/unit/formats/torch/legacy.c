@@ -205,7 +205,7 @@ static void check_rows(void)
         char *described = archive_describe("x.pt", &options);
         char name[120];
         if (!CHECK_NAMED(strstr(described, rows[i].says) != NULL, archive_test_name(rows[i].says, name)))
-            printf("# actual: %s\n", described);
+            fprintf(stderr, "  actual: %s\n", described);
         free(described);
         buffer_free(&file);
     }

@@ -313,7 +313,7 @@ static void check_refused(void)
     for (size_t i = 0; i < LENGTH(refused); i++) {
         bool good = reads(refused[i].bytes, refused[i].length, NULL, &error);
         if (!CHECK_NAMED(!good && text_starts_with(error.message, refused[i].says), refused[i].says))
-            printf("# actual: %s\n", good ? "read" : error.message);
+            fprintf(stderr, "  actual: %s\n", good ? "read" : error.message);
     }
 }
 

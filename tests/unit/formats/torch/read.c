@@ -57,7 +57,7 @@ static struct checkpoint *open_data(const char *file)
     snprintf(path, sizeof path, "%s/torch/%s", getenv("WFS_TEST_DATA"), file);
     struct checkpoint *checkpoint = checkpoint_open(path, &options, &error);
     if (!CHECK_NAMED(checkpoint != NULL, file))
-        printf("# %s\n", error.message);
+        fprintf(stderr, "  %s\n", error.message);
     return checkpoint;
 }
 

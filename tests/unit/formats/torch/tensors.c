@@ -191,7 +191,7 @@ static void check_rows(void)
         char name[120];
         if (!CHECK_NAMED(refused ? strstr(described, rows[i].says) != NULL : strcmp(described, rows[i].says) == 0,
                          archive_test_name(rows[i].says, name)))
-            printf("# actual: %s\n", described);
+            fprintf(stderr, "  actual: %s\n", described);
         free(described);
     }
 }

@@ -66,7 +66,7 @@ static void check_ranges(struct source *inflated, const unsigned char *content)
         empty_cache();
         snprintf(name, sizeof name, "[%zu, +%zu)", (size_t)ranges[i].offset, ranges[i].length);
         if (!CHECK_NAMED(reads(inflated, content, ranges[i].offset, ranges[i].length, &error), name))
-            printf("# %s\n", error.message);
+            fprintf(stderr, "  %s\n", error.message);
     }
 }
 

@@ -288,7 +288,7 @@ static void check_archives(void)
         if (!CHECK_NAMED(archives[i].error == NULL ? good
                                                    : !good && named && strstr(error.message, archives[i].error) != NULL,
                          name))
-            printf("# actual: %s\n", good ? "read" : error.message);
+            fprintf(stderr, "  actual: %s\n", good ? "read" : error.message);
         source_close(source);
         arena_free(arena);
         buffer_free(&file);
@@ -375,7 +375,7 @@ static void check_damaged_content(void)
         struct source *inflated = inflated_source_new(&directory);
         bool good = inflated != NULL && source_read(inflated, 0, 4, bytes, &error);
         if (!CHECK_NAMED(!good && strstr(error.message, damaged[i].error) != NULL, damaged[i].error))
-            printf("# actual: %s\n", good ? "read" : error.message);
+            fprintf(stderr, "  actual: %s\n", good ? "read" : error.message);
         source_close(inflated);
         source_close(source);
         arena_free(arena);

@@ -120,7 +120,7 @@ static void check_file(struct tree *tree, const char *path, const char *expected
         arena_free(arena);
     }
     if (!CHECK_TEXT(hex, expected))
-        printf("# %s %s: %s\n", name, path, error.message);
+        fprintf(stderr, "  %s %s: %s\n", name, path, error.message);
 }
 
 static void check_tower(const struct tower_case *tower)

@@ -47,7 +47,7 @@ static void test_cases(struct arena *arena)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         for (size_t k = 0; k < sizeof texts / sizeof *texts; k++)
             if (!CHECK_TEXT(pieces_of(arena, cases[i].json, texts[k], &error), cases[i].pieces[k]))
-                printf("# %s\n", cases[i].name);
+                fprintf(stderr, "  %s\n", cases[i].name);
 }
 
 int main(void)

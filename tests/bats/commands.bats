@@ -19,18 +19,6 @@ setup() {
     mkdir "$OUT"
 }
 
-# fails STATUS TEXT COMMAND...: with one line on stderr that holds the text, and nothing on stdout.
-fails() {
-    local wanted=$1 text=$2
-    shift 2
-    run --separate-stderr "$@"
-    echo "status $status: $stderr"
-    [ "$status" -eq "$wanted" ]
-    [[ $stderr == "wfs: "*"$text"* ]]
-    [ "${#stderr_lines[@]}" -eq 1 ]
-    [ -z "$output" ]
-}
-
 @test "ls: the tree, sorted as it is" {
     [ "$("$WFS" ls "$SOURCE" tensors/c64)" = "metadata.json
 raw

@@ -15,11 +15,6 @@ setup() {
     MNT=$BATS_TEST_TMPDIR/mnt
 }
 
-# Reading fails, at the latest when the kernel has been told to forget what it has of the file.
-fails() {
-    ! cat "$1" >/dev/null 2>&1
-}
-
 @test "a GGUF: its tensors under their names, blocks as they are and as numbers; model.gguf is the file" {
     need jq
     serve "$SOURCE" "$MNT"
@@ -74,11 +69,8 @@ fails() {
 }
 
 @test "what is quantized already is quantized again only when asked to" {
-    run ! "$WFS" cat "$SOURCE" gguf/model-Q4_0.gguf
     "$WFS" info "$SOURCE" | grep -F 'gguf/: the source is quantized already; -o requantize shows it quantized again'
     fails 1 "there is no 'gguf/model-Q4_0.gguf': gguf/: the source is quantized already" "$WFS" cat "$SOURCE" gguf/model-Q4_0.gguf
-    fails 1 "there is no 'config.json': it is made of the keys of the GGUF, as hf/config.json" "$WFS" cat "$SOURCE" config.json
-    fails 1 "there is no 'hf/confg.json'; did you mean 'hf/config.json'?" "$WFS" cat "$SOURCE" hf/confg.json
     "$WFS" cat -o requantize -o pure "$SOURCE" gguf/model-Q4_0.gguf | head -c 4 | grep -q GGUF
 }
 
@@ -274,9 +266,9 @@ written_type() {
 @test "a GGUF that is cut while it is mounted: reading fails, and the server lives" {
     cp "$SOURCE" "$BATS_TEST_TMPDIR/cut.gguf"
     serve "$BATS_TEST_TMPDIR/cut.gguf" "$MNT"
-    truncate -s 30000 "$BATS_TEST_TMPDIR/cut.gguf"
-    for file in model.gguf tensors/blk.0.ffn_up.weight/f32 gguf/model-Q8_0.gguf; do
-        await fails "$MNT/$file"
+    truncate -s 9000 "$BATS_TEST_TMPDIR/cut.gguf"
+    for file in model.gguf model.safetensors tensors/blk.0.ffn_up.weight/f32; do
+        await unreadable "$MNT/$file"
     done
     ls -lR "$MNT" >/dev/null
     unmount "$MNT"

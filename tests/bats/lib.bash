@@ -100,6 +100,23 @@ await() {
     return 1
 }
 
+# fails STATUS TEXT COMMAND...: with one line on stderr that holds the text, and nothing on stdout.
+fails() {
+    local wanted=$1 text=$2
+    shift 2
+    run --separate-stderr "$@"
+    echo "status $status: $stderr"
+    [ "$status" -eq "$wanted" ]
+    [[ $stderr == "wfs: "*"$text"* ]]
+    [ "${#stderr_lines[@]}" -eq 1 ]
+    [ -z "$output" ]
+}
+
+# Reading fails with EIO: of what a changed source gave, at the latest when the kernel has been told to forget it, so `await` it.
+unreadable() {
+    [[ $(cat "$1" 2>&1 >/dev/null) == *": Input/output error" ]]
+}
+
 is_mounted() {
     grep -qF " $1 fuse.wfs " /proc/self/mounts
 }

@@ -74,7 +74,7 @@ setup() {
     serve -o "lora=$BATS_TEST_TMPDIR/adapter" "$BASE" "$MNT"
     cat "$MNT/tensors/model.norm.weight/raw" "$MNT/model.safetensors" >/dev/null
     printf x | dd of="$BATS_TEST_TMPDIR/adapter/adapter_model.safetensors" bs=1 seek=2000 conv=notrunc 2>/dev/null
-    run -1 cat "$MNT/model.safetensors"
+    await unreadable "$MNT/model.safetensors"
     cat "$MNT/config.json" >/dev/null
     unmount "$MNT"
 }
@@ -97,7 +97,7 @@ setup() {
     grep -q '1 packed weights (gptq) are shown plain, as the model unpacked and saved again' "$MNT/metadata.json"
     cmp <(tail -c 2048 "$MNT/model.safetensors") "$MNT/tensors/$name.weight/raw"
     printf x | dd of="$BATS_TEST_TMPDIR/base/config.json" bs=1 conv=notrunc 2>/dev/null
-    run -1 cat "$MNT/model.safetensors"
+    await unreadable "$MNT/model.safetensors"
     unmount "$MNT"
 }
 

@@ -230,7 +230,9 @@ bool canonical_take_gguf(struct canonical_model *model, const struct dtype *want
         return taken;
     model->config = NULL;
     model->kept_names = arena_strdup(model->arena, reason.message);
-    checkpoint_note(model->checkpoint, "model.safetensors, hf/: tensors keep GGUF's names and layout: %s",
-                    reason.message);
+    checkpoint_note(
+        model->checkpoint,
+        "hf/config.json is left out, and the tensors of model.safetensors and hf/ keep GGUF's names and layout: %s",
+        reason.message);
     return take(model, model->checkpoint->tensors, NULL, &choice, error);
 }

@@ -36,14 +36,20 @@ static bool is_about_directory(const char *note, const char *path)
     return false;
 }
 
-const char *absence_in_notes(const struct checkpoint *checkpoint, const char *path, bool known)
+const char *absence_in_notes(const struct checkpoint *checkpoint, const char *path)
 {
     size_t n_notes = checkpoint_notes(checkpoint);
     for (size_t i = 0; i < n_notes; i++)
         if (is_about(checkpoint_note_text(checkpoint, i), path) ||
             is_about_group(checkpoint_note_text(checkpoint, i), path))
             return checkpoint_note_text(checkpoint, i);
-    for (size_t i = 0; known && i < n_notes; i++)
+    return NULL;
+}
+
+const char *absence_of_directory(const struct checkpoint *checkpoint, const char *path)
+{
+    size_t n_notes = checkpoint_notes(checkpoint);
+    for (size_t i = 0; i < n_notes; i++)
         if (is_about_directory(checkpoint_note_text(checkpoint, i), path))
             return checkpoint_note_text(checkpoint, i);
     return NULL;

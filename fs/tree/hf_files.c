@@ -214,14 +214,41 @@ static bool plan_tokenizer(const void *context, struct arena *arena, struct vfil
     return written;
 }
 
+static const char from_keys[] = "it is made of the keys of the GGUF";
+
+static void add_tokenizer(struct tree *tree, node_id directory)
+{
+    struct arena *arena = tree_arena(tree);
+    const struct checkpoint *checkpoint = tree_checkpoint(tree);
+    const char *note = rebuilt_note(&checkpoint->metadata, arena);
+    bool any = false;
+    if (note != NULL)
+        checkpoint_note(checkpoint, "hf/: %s", note);
+    for (const struct rebuilt_file *file = rebuilt_files; file->name != NULL; file++) {
+        if (!rebuilt_file_applies(file, &checkpoint->metadata))
+            continue;
+        struct tokenizer_file *tokenizer = arena_alloc(arena, sizeof *tokenizer);
+        *tokenizer = (struct tokenizer_file){checkpoint, file};
+        tree_add_file(tree, directory, file->name, plan_tokenizer, tokenizer);
+        tree_add_place(tree, file->name, arena_printf(arena, "hf/%s", file->name), from_keys);
+        any = true;
+    }
+    for (const struct rebuilt_file *file = rebuilt_files; !any && note != NULL && file->name != NULL; file++) {
+        tree_add_hint(tree, file->name, note);
+        tree_add_hint(tree, arena_printf(arena, "hf/%s", file->name), note);
+    }
+}
+
 /* Files that the source does not have beside it. */
 static void add_rebuilt(struct hf_files *files, node_id directory)
 {
     struct tree *tree = files->tree;
     const struct checkpoint *checkpoint = tree_checkpoint(tree);
     tree_add_file(tree, directory, "config.json", plan_config, files);
-    tree_add_hint(tree, "config.json", "it is made of the keys of the GGUF, as hf/config.json");
+    tree_add_place(tree, "config.json", "hf/config.json", from_keys);
     tree_add_file(tree, directory, "generation_config.json", plan_generation_config, files);
+    tree_add_hint(tree, "hf/generation_config.json",
+                  "it is made for models that generate text, of a family that is known");
     add_key_file(tree, directory, "README.md", general_write_card);
     if (pooling_is_known(&checkpoint->metadata)) {
         add_key_file(tree, directory, "modules.json", pooling_write_modules);
@@ -230,18 +257,7 @@ static void add_rebuilt(struct hf_files *files, node_id directory)
             add_key_file(tree, pooling, "config.json", pooling_write_config);
     }
     add_templates(tree, directory);
-    const char *note = rebuilt_note(&checkpoint->metadata, tree_arena(tree));
-    if (note != NULL)
-        checkpoint_note(checkpoint, "hf/: %s", note);
-    for (const struct rebuilt_file *file = rebuilt_files; file->name != NULL; file++) {
-        if (!rebuilt_file_applies(file, &checkpoint->metadata))
-            continue;
-        struct tokenizer_file *tokenizer = arena_alloc(tree_arena(tree), sizeof *tokenizer);
-        *tokenizer = (struct tokenizer_file){checkpoint, file};
-        tree_add_file(tree, directory, file->name, plan_tokenizer, tokenizer);
-        tree_add_hint(tree, file->name,
-                      arena_printf(tree_arena(tree), "it is made of the keys of the GGUF, as hf/%s", file->name));
-    }
+    add_tokenizer(tree, directory);
 }
 
 /* The most bytes that all tensors may have together. */

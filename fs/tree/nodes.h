@@ -50,6 +50,7 @@ struct tree_branch {
 
 struct hint {
     const char *path, *text;
+    const char *place; /* where the like of it is, if that is there; NULL: nowhere */
     const struct hint *next;
 };
 

@@ -6,8 +6,20 @@
 #include <stdio.h>
 #include <string.h>
 
+static bool walk(struct tree *tree, node_id from, const char *path, struct node_attributes *ret_attributes,
+                 struct error *error);
+
+static const char *text_of_hint(struct tree *tree, const struct hint *hint, struct arena *arena)
+{
+    struct node_attributes unused;
+    struct error error;
+    if (hint->place == NULL || walk(tree, TREE_ROOT, hint->place, &unused, &error))
+        return hint->text;
+    return arena_strdup(arena, error.message);
+}
+
 /* Why just this is absent, where that is known: by a note, by who computes the directory, by the list of what is not
- * shown. */
+ * shown, by a hint, or else by a note on its directory. */
 static const char *reason_of_absence(struct tree *tree, node_id directory, const char *name, const char *path,
                                      struct arena *arena)
 {
@@ -17,7 +29,7 @@ static const char *reason_of_absence(struct tree *tree, node_id directory, const
     uint32_t child = node != NULL ? node_child(tree, node, name) : 0;
     if (child != 0)
         path = tree_path(tree, (node_id)child + 1, arena);
-    const char *reason = absence_in_notes(checkpoint, path, child != 0);
+    const char *reason = absence_in_notes(checkpoint, path);
     if (reason == NULL && computed_of(tree, directory, &computed) && computed.slot < 0)
         reason = computed.owner->collection->refusal(computed.owner->context, computed.item, name);
     for (size_t i = 0; i < checkpoint->n_hidden && reason == NULL; i++)
@@ -25,8 +37,8 @@ static const char *reason_of_absence(struct tree *tree, node_id directory, const
             reason = checkpoint->hidden[i].reason;
     for (const struct hint *hint = tree->hints; hint != NULL && reason == NULL; hint = hint->next)
         if (strcmp(hint->path, path) == 0)
-            reason = hint->text;
-    return reason;
+            reason = text_of_hint(tree, hint, arena);
+    return reason == NULL && child != 0 ? absence_of_directory(checkpoint, path) : reason;
 }
 
 struct nearest {
@@ -82,9 +94,6 @@ static bool is_absent(struct tree *tree, node_id directory, const char *name, co
     arena_free(arena);
     return false;
 }
-
-static bool walk(struct tree *tree, node_id from, const char *path, struct node_attributes *ret_attributes,
-                 struct error *error);
 
 /* The rest of a path that has come to a branch. */
 static bool walk_branch(struct tree *tree, node_id top, const char *path, const char *rest,

@@ -43,11 +43,22 @@ void tree_add_alias(struct tree *tree, node_id parent, const char *name, const c
         tree->nodes[child]->alias = arena_strdup(tree->arena, alias);
 }
 
+static void add_hint(struct tree *tree, struct hint hint)
+{
+    struct hint *added = arena_alloc(tree->arena, sizeof *added);
+    *added = hint;
+    added->next = tree->hints;
+    tree->hints = added;
+}
+
 void tree_add_hint(struct tree *tree, const char *path, const char *text)
 {
-    struct hint *hint = arena_alloc(tree->arena, sizeof *hint);
-    *hint = (struct hint){path, text, tree->hints};
-    tree->hints = hint;
+    add_hint(tree, (struct hint){.path = path, .text = text});
+}
+
+void tree_add_place(struct tree *tree, const char *path, const char *place, const char *why)
+{
+    add_hint(tree, (struct hint){path, arena_printf(tree->arena, "%s, as %s", why, place), place, NULL});
 }
 
 void tree_add_collection(struct tree *tree, node_id parent, const char *name, const struct collection *collection,

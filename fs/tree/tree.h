@@ -122,6 +122,10 @@ void tree_add_alias(struct tree *tree, node_id parent, const char *name, const c
  * live as long as the tree. */
 void tree_add_hint(struct tree *tree, const char *path, const char *hint);
 
+/* The same where the like of it is at `place`, and why it is there; if that is absent, too, why that is. All three
+ * texts live as long as the tree. */
+void tree_add_place(struct tree *tree, const char *path, const char *place, const char *why);
+
 /* A directory that is the root of another tree. open(context, error) makes that tree, once, when somebody looks into
  * the directory, on any thread; this tree frees it, before what tree_on_free() has been given. It has no branches
  * itself. A failure leaves an empty directory, and becomes a note. False where the name is taken, or there are too many

@@ -74,6 +74,22 @@ setup() {
     "$WFS" cat -o requantize -o pure "$SOURCE" gguf/model-Q4_0.gguf | head -c 4 | grep -q GGUF
 }
 
+@test "what a GGUF does not have beside it: where the like of it is, or why that is absent, too" {
+    local llama=$BATS_TEST_TMPDIR/llama.gguf why
+    "$WFS" cp "$HERE/../data/gguf/models/llama-tiny" model.gguf "$llama"
+    for file in config.json tokenizer.json; do
+        fails 1 "there is no '$file': it is made of the keys of the GGUF, as hf/$file" "$WFS" cat "$llama" $file
+    done
+    fails 1 "there is no 'hf/confg.json'; did you mean 'hf/config.json'?" "$WFS" cat "$llama" hf/confg.json
+    why="hf/config.json is left out, and the tensors of model.safetensors and hf/ keep GGUF's names and layout: the key llama.block_count is missing"
+    fails 1 "$why" "$WFS" cat "$SOURCE" hf/config.json
+    fails 1 "there is no 'config.json': $why" "$WFS" cat "$SOURCE" config.json
+    for file in hf/tokenizer.json tokenizer.json hf/tokenizer_config.json; do
+        fails 1 "there is no '$file': the GGUF has no tokenizer, so there is none" "$WFS" cat "$SOURCE" $file
+    done
+    fails 1 "there is no 'hf/generation_config.json': it is made for models that generate text" "$WFS" cat "$SOURCE" hf/generation_config.json
+}
+
 @test "model.gguf of hf/ of a GGUF is the GGUF: of checkpoints in one file and in shards, with experts, of Mistral" {
     need jq
     local name size out=$BATS_TEST_TMPDIR

@@ -181,7 +181,7 @@ tensors/u8
     for bits in 3 4 5; do
         cmp <("$WFS" cat "$model" "gguf/model-Q${bits}_K.gguf") <("$WFS" cat "$model" "gguf/model-Q${bits}_K_M.gguf")
     done
-    run ! grep -q 'K\.gguf$' <<<"$("$WFS" ls "$model" gguf | grep -v Q[26]_K)"
+    run ! grep -q 'K\.gguf$' <<<"$("$WFS" ls "$model" gguf | grep -v "Q[26]_K")"
 }
 
 @test "the name of a lone file: its directory's where that is a model's, else its own" {

@@ -189,12 +189,12 @@ END
 
 @test "the hub's cache: files that are links to its blobs" {
     make_pipeline
-    local repository=$OUT/hub/models--org--sd part file
+    local repository=$OUT/hub/models--org--sd part file blob
     mkdir -p "$repository/snapshots/abc" "$repository/refs" "$repository/blobs"
     printf abc >"$repository/refs/main"
     (cd "$PIPELINE" && find . -type f) | while read -r file; do
         mkdir -p "$repository/snapshots/abc/$(dirname "$file")"
-        local blob=$repository/blobs/$(echo "$file" | sha256sum | cut -c-32)
+        blob=$repository/blobs/$(echo "$file" | sha256sum | cut -c-32)
         cp "$PIPELINE/$file" "$blob"
         ln -s "$blob" "$repository/snapshots/abc/$file"
     done

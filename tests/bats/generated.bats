@@ -20,7 +20,7 @@ setup() {
     mkdir -p "$HF_HUB_CACHE"/models--Some-Org--Some-model/snapshots "$HF_HUB_CACHE"/models--old/snapshots \
         "$HF_HUB_CACHE"/models--Some-Org--begun "$HF_HUB_CACHE"/datasets--Some-Org--texts/snapshots \
         "$HF_HUB_CACHE"/models--Some-Org--$'not\ta-name'/snapshots
-    cd "$BATS_TEST_TMPDIR"
+    cd "$BATS_TEST_TMPDIR" || return
 }
 
 # The words of a section of --help: "Options" lists names, "Commands" as well.

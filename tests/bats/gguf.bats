@@ -192,7 +192,7 @@ written_type() {
     local matrix=$HERE/../data/gguf/imatrix.gguf text=$BATS_TEST_TMPDIR/text
     "$WFS" info -o requantize "$SOURCE" | grep -F 'need an importance matrix: -o imatrix=FILE'
     "$WFS" info -o requantize,tensor-type=.*=f16,imatrix="$matrix" "$SOURCE" >"$BATS_TEST_TMPDIR/page"
-    ! grep -F 'need an importance matrix' "$BATS_TEST_TMPDIR/page"
+    run ! grep -F 'need an importance matrix' "$BATS_TEST_TMPDIR/page"
     "$WFS" cat -o requantize,imatrix="$matrix" "$SOURCE" gguf/model-Q8_0.gguf | grep -a -F quantize.imatrix.entries_count
     "$WFS" info -o requantize,imatrix="$matrix" --all "$SOURCE" | grep -F 'saw nothing of 1 matrices or experts'
     run ! "$WFS" cat -o requantize,imatrix="$matrix",include-weights=none "$SOURCE" gguf/model-IQ2_M.gguf
@@ -223,7 +223,7 @@ written_type() {
     "$WFS" info --quantization -o requantize "$SOURCE" >"$BATS_TEST_TMPDIR/page"
     grep -E '^[A-Z0-9_]+ +[0-9.]+ .* \*( <- recommended)?$' "$BATS_TEST_TMPDIR/page"
     grep -F '* no file as small has less error: take the largest of these that fits' "$BATS_TEST_TMPDIR/page"
-    ! grep -F 'by the importance' "$BATS_TEST_TMPDIR/page"
+    run ! grep -F 'by the importance' "$BATS_TEST_TMPDIR/page"
     "$WFS" info --quantization -o requantize,imatrix="$matrix",include-weights=attn_v "$SOURCE" | grep -F 'by the importance of its column'
 }
 

@@ -93,7 +93,8 @@ setup() {
     cmp "$MNT/tensors/$name.weight/raw" "$MNT/tensors/$name.weight/bf16"
     cmp "$MNT/config.json" "$MNT/hf/config.json"
     [ "$(jq -c . "$MNT/config.json")" = '{"architectures":["LlamaForCausalLM"],"torch_dtype":"bfloat16"}' ]
-    [ ! -e "$MNT/quantize_config.json" ] && [ ! -e "$MNT/hf/quantize_config.json" ]
+    [ ! -e "$MNT/quantize_config.json" ]
+    [ ! -e "$MNT/hf/quantize_config.json" ]
     grep -q '1 packed weights (gptq) are shown plain, as the model unpacked and saved again' "$MNT/metadata.json"
     cmp <(tail -c 2048 "$MNT/model.safetensors") "$MNT/tensors/$name.weight/raw"
     printf x | dd of="$BATS_TEST_TMPDIR/base/config.json" bs=1 conv=notrunc 2>/dev/null
@@ -128,7 +129,7 @@ setup() {
 # The sample in F32, as a directory and as GGUF files.
 make_ggufs() {
     "$WFS" cp -r -o dtype=f32 "$BATS_FILE_TMPDIR/fp8" hf "$BATS_TEST_TMPDIR/sample"
-    cd "$BATS_TEST_TMPDIR"
+    cd "$BATS_TEST_TMPDIR" || return
     for type in F32 F16 Q4_K_M; do
         "$WFS" cat sample gguf/model-$type.gguf >$type.gguf
     done

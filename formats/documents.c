@@ -99,11 +99,13 @@ size_t document_limit(const char *name)
     return DEFAULT_LIMIT;
 }
 
-struct json_document *document_parse(const struct source *source, struct error *error)
+/* Also tells whether the text was read. */
+static struct json_document *read_and_parse(const struct source *source, bool *ret_read, struct error *error)
 {
     const char *name = source_name(source);
     size_t length;
     char *text = source_read_text(source, document_limit(name), &length, error);
+    *ret_read = text != NULL;
     if (text == NULL)
         return NULL;
     struct json_document *json = json_parse_python(text, length, error);
@@ -113,18 +115,25 @@ struct json_document *document_parse(const struct source *source, struct error *
     return json;
 }
 
+struct json_document *document_parse(const struct source *source, struct error *error)
+{
+    bool unused;
+    return read_and_parse(source, &unused, error);
+}
+
 struct parsing {
     struct documents *documents;
     const struct side_file *file;
     struct error *error;
     struct document *parsed;
+    bool read;
 };
 
 static void parse(void *context)
 {
     struct parsing *parsing = context;
     const struct side_file *file = parsing->file;
-    struct json_document *json = document_parse(file->source, parsing->error);
+    struct json_document *json = read_and_parse(file->source, &parsing->read, parsing->error);
     if (json == NULL)
         return;
     struct document *document = memory_alloc(sizeof *document);
@@ -140,19 +149,23 @@ static void parse(void *context)
 
 /* The document of that name, parsed now if it has not been; the lock is held. It stays, whatever becomes of the work
  * that it is parsed for. */
-static struct document *find_or_parse(struct documents *documents, const struct side_file *file, struct error *error)
+static struct document *find_or_parse(struct documents *documents, const struct side_file *file, bool *ret_invalid,
+                                      struct error *error)
 {
-    struct parsing parsing = {documents, file, error, NULL};
+    struct parsing parsing = {documents, file, error, NULL, false};
     for (struct document *document = documents->first; document != NULL; document = document->next)
         if (strcmp(document->name, file->name) == 0)
             return document;
-    if (!attempt(parse, &parsing, error))
+    bool done = attempt(parse, &parsing, error);
+    if (!done)
         error_prefix(error, "%s", file->name);
+    *ret_invalid = done && parsing.read;
     return parsing.parsed;
 }
 
-bool document_open(const struct checkpoint *checkpoint, const char *name, struct document **ret_document,
-                   struct error *error)
+/* Where it fails, *ret_invalid tells whether that is for what the text is. */
+static bool open_document(const struct checkpoint *checkpoint, const char *name, struct document **ret_document,
+                          bool *ret_invalid, struct error *error)
 {
     struct documents *documents = checkpoint->documents;
     const struct side_file *file = checkpoint_side_file(checkpoint, name);
@@ -160,12 +173,30 @@ bool document_open(const struct checkpoint *checkpoint, const char *name, struct
     if (file == NULL)
         return true;
     attempt_lock(&documents->lock);
-    struct document *document = find_or_parse(documents, file, error);
+    struct document *document = find_or_parse(documents, file, ret_invalid, error);
     if (document != NULL)
         document->n_users++;
     attempt_unlock(&documents->lock);
     *ret_document = document;
     return document != NULL;
+}
+
+bool document_open(const struct checkpoint *checkpoint, const char *name, struct document **ret_document,
+                   struct error *error)
+{
+    bool unused;
+    return open_document(checkpoint, name, ret_document, &unused, error);
+}
+
+bool document_open_if_valid(const struct checkpoint *checkpoint, const char *name, struct document **ret_document,
+                            struct error *error)
+{
+    bool is_invalid = false;
+    if (open_document(checkpoint, name, ret_document, &is_invalid, error))
+        return true;
+    if (is_invalid)
+        checkpoint_note(checkpoint, "%s; it is not used", error->message);
+    return is_invalid;
 }
 
 void document_close(struct document *document)

@@ -16,6 +16,11 @@ struct document;
 /* Opens the side file of that name; *ret_document is NULL where there is none. The error names the file. */
 bool document_open(const struct checkpoint *checkpoint, const char *name, struct document **ret_document,
                    struct error *error);
+
+/* The same where a text that is not JSON is as good as none: *ret_document is NULL then, and a note says so. */
+bool document_open_if_valid(const struct checkpoint *checkpoint, const char *name, struct document **ret_document,
+                            struct error *error);
+
 void document_close(struct document *document); /* NULL is allowed */
 
 const struct json *document_root(const struct document *document); /* NULL for NULL */

@@ -58,7 +58,7 @@ bool location_names(const struct location *location, const char *folder, struct 
         return error_set(error, "%s", strerror(errno));
     const char **names = NULL;
     size_t n_names = 0, capacity = 0;
-    for (struct dirent *entry; (entry = readdir(stream)) != NULL;) {
+    for (struct dirent *entry; errno = 0, (entry = readdir(stream)) != NULL;) {
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
             continue;
         if (n_names == capacity) {
@@ -67,13 +67,14 @@ bool location_names(const struct location *location, const char *folder, struct 
         }
         names[n_names++] = arena_strdup(arena, entry->d_name);
     }
+    bool listed = errno == 0 || error_set(error, "%s", strerror(errno));
     closedir(stream);
     if (n_names > 0)
         qsort(names, n_names, sizeof *names, compare_names);
     *ret_names = arena_copy(arena, names, n_names * sizeof *names);
     *ret_n_names = n_names;
     free(names);
-    return true;
+    return listed;
 }
 
 static bool below(const char *path, const char *directory)
@@ -115,7 +116,7 @@ enum location_kind location_kind(const struct location *location, const char *pa
 {
     struct stat entry, target;
     if (fstatat(location->directory, path, &entry, AT_SYMLINK_NOFOLLOW) != 0)
-        return LOCATION_NOTHING;
+        return errno == ENOENT ? LOCATION_NOTHING : LOCATION_FILE;
     if (S_ISDIR(entry.st_mode))
         return LOCATION_FOLDER;
     if (!S_ISLNK(entry.st_mode))
@@ -150,6 +151,18 @@ uint64_t location_size(const struct location *location, const char *path)
         close(found);
     }
     return (uint64_t)identity.st_size;
+}
+
+struct source *location_unopened(const struct location *location, const char *path, const char *reason)
+{
+    struct error unused;
+    struct stat identity;
+    int found = find_inside(location, path, &unused);
+    bool is_there = found >= 0 ? fstat(found, &identity) == 0
+                               : fstatat(location->directory, path, &identity, AT_SYMLINK_NOFOLLOW) == 0;
+    if (found >= 0)
+        close(found);
+    return is_there && S_ISREG(identity.st_mode) ? source_unopened(&identity, path, reason) : NULL;
 }
 
 struct source *location_open(const struct location *location, const char *path, struct error *error)

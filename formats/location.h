@@ -24,7 +24,7 @@ bool location_names(const struct location *location, const char *folder, struct 
 
 enum location_kind {
     LOCATION_NOTHING, /* no such name, or no longer */
-    LOCATION_FILE,    /* or a link that leads nowhere, or to a file wherever */
+    LOCATION_FILE,    /* or a link that leads nowhere, or to a file wherever, or what cannot be looked at */
     LOCATION_FOLDER,
     LOCATION_LINKED_FOLDER,
     LOCATION_OTHER, /* a device, a socket, a link to one ... */
@@ -36,3 +36,7 @@ uint64_t location_size(const struct location *location, const char *path);
 
 /* Opens a file. The error begins with its path, which is also the source's name. */
 struct source *location_open(const struct location *location, const char *path, struct error *error);
+
+/* What is to stand for a file that could not be opened, which `reason` says: source_unopened(). NULL where there is
+ * none, or it is not known to be in the location. */
+struct source *location_unopened(const struct location *location, const char *path, const char *reason);

@@ -66,6 +66,18 @@ struct source *source_of_text(const struct source *base, const char *name, const
     return source_new(base, name, length, &ops, copy);
 }
 
+static bool unopened_read(void *context, uint64_t offset, size_t length, void *out, struct error *error)
+{
+    (void)offset, (void)length, (void)out;
+    return error_set(error, "%s", (const char *)context);
+}
+
+struct source *source_unopened(const struct stat *identity, const char *name, const char *reason)
+{
+    static const struct source_ops ops = {.read = unopened_read, .release = free};
+    return source_new_file(identity, name, &ops, memory_strdup(reason));
+}
+
 void source_close(struct source *source)
 {
     if (source == NULL)

@@ -33,6 +33,9 @@ int source_find(int directory, const char *path, const char *name, struct error 
 char *source_found_path(int found);
 struct source *source_open_found(int found, const char *name, struct error *error);
 
+/* A file of that identity which cannot be opened: as long as it is, and each read fails with `reason`. */
+struct source *source_unopened(const struct stat *identity, const char *name, const char *reason);
+
 /* What a kind of source can do. Each is called from any number of threads, and only with ranges inside the source. All
  * but the first two may be NULL. */
 struct source_ops {

@@ -220,16 +220,18 @@ static void note_scales(const struct adapter *adapter)
 static bool add_keys(struct gguf_model *model, const struct adapter *adapter, const struct parameter_count *count,
                      struct error *error)
 {
-    bool absent;
+    struct document *own;
     double alpha;
-    struct error unused;
     if (!json_double(json_get(adapter->config, "lora_alpha"), &alpha) || !isfinite((float)alpha))
         return error_set(error, "adapter_config.json: lora_alpha is not a number");
     gguf_set_text(&model->kvs, "general.type", "adapter");
     gguf_set_text(&model->kvs, "adapter.type", "lora");
-    struct hparams *own = hparams_load(adapter->checkpoint, &absent, &unused);
-    general_add(&model->kvs, adapter->checkpoint, own != NULL ? hparams_raw(own) : NULL, count);
-    hparams_free(own);
+    if (!document_open_if_valid(adapter->checkpoint, "config.json", &own, error))
+        return false;
+    bool added = general_add(&model->kvs, adapter->checkpoint, document_root(own), count, error);
+    document_close(own);
+    if (!added)
+        return false;
     gguf_set_f32(&model->kvs, "adapter.lora.alpha", (float)alpha);
     note_scales(adapter);
     if (!add_invocation(&model->kvs, adapter->config, error))

@@ -72,12 +72,11 @@ static bool set_sampling(struct gguf_kvs *kvs, const struct sampling *sampling, 
     return false;
 }
 
-static void add_samplings(struct gguf_kvs *kvs, const struct checkpoint *checkpoint)
+static bool add_samplings(struct gguf_kvs *kvs, const struct checkpoint *checkpoint, struct error *error)
 {
     struct document *document;
-    struct error error;
-    if (!document_open(checkpoint, "generation_config.json", &document, &error))
-        checkpoint_note(checkpoint, "%s; it is not used", error.message);
+    if (!document_open_if_valid(checkpoint, "generation_config.json", &document, error))
+        return false;
     const struct json *root = document_root(document);
     for (size_t i = 0; json_is(root, JSON_OBJECT) && i < sizeof samplings / sizeof *samplings; i++) {
         const struct json *value = json_get(root, samplings[i].member);
@@ -86,23 +85,28 @@ static void add_samplings(struct gguf_kvs *kvs, const struct checkpoint *checkpo
                             samplings[i].member);
     }
     document_close(document);
+    return true;
 }
 
 /* The model card. */
 
-static const struct card_value *read_card(const struct checkpoint *checkpoint, struct arena *arena)
+/* *ret_card is NULL where there is none that can be used. */
+static bool read_card(const struct checkpoint *checkpoint, struct arena *arena, const struct card_value **ret_card,
+                      struct error *error)
 {
     const struct side_file *readme = checkpoint_side_file(checkpoint, "README.md");
+    struct error wrong;
+    *ret_card = NULL;
     if (readme == NULL)
-        return NULL;
+        return true;
     uint64_t size = source_size(readme->source);
     size_t length = size < README_LIMIT ? (size_t)size : README_LIMIT;
     char *text = arena_alloc(arena, length);
-    const struct card_value *card = NULL;
-    struct error error;
-    if (!source_read(readme->source, 0, length, text, &error) || !front_matter_read(arena, text, length, &card, &error))
-        checkpoint_note(checkpoint, "README.md: its front matter is not used: %s", error.message);
-    return card;
+    if (!source_read(readme->source, 0, length, text, error))
+        return false;
+    if (!front_matter_read(arena, text, length, ret_card, &wrong))
+        checkpoint_note(checkpoint, "README.md: its front matter is not used: %s", wrong.message);
+    return true;
 }
 
 /* A list of texts joined with commas, as licenses are. */
@@ -393,18 +397,26 @@ static int64_t parameters_of(const struct parameter_count *count)
     return count->is_adapter ? -total : total;
 }
 
-void general_add(struct gguf_kvs *kvs, const struct checkpoint *checkpoint, const struct json *raw_config,
-                 const struct parameter_count *count)
+static void add_all(struct general *general, const struct json *raw_config, const struct parameter_count *count)
+{
+    add_texts(general, raw_config, count);
+    add_entries(general, "base_model", (const char *const[]){"base_model", "base_models", "base_model_sources", NULL});
+    add_entries(general, "dataset", (const char *const[]){"datasets", "dataset", "dataset_sources", NULL});
+    add_array(general, "general.tags", "tags", "pipeline_tag");
+    add_array(general, "general.languages", "languages", "language");
+}
+
+bool general_add(struct gguf_kvs *kvs, const struct checkpoint *checkpoint, const struct json *raw_config,
+                 const struct parameter_count *count, struct error *error)
 {
     struct arena *arena = arena_new();
-    struct general general = {kvs, checkpoint, arena, read_card(checkpoint, arena), parameters_of(count)};
-    add_samplings(kvs, checkpoint);
-    add_texts(&general, raw_config, count);
-    add_entries(&general, "base_model", (const char *const[]){"base_model", "base_models", "base_model_sources", NULL});
-    add_entries(&general, "dataset", (const char *const[]){"datasets", "dataset", "dataset_sources", NULL});
-    add_array(&general, "general.tags", "tags", "pipeline_tag");
-    add_array(&general, "general.languages", "languages", "language");
+    struct general general = {
+        .kvs = kvs, .checkpoint = checkpoint, .arena = arena, .n_parameters = parameters_of(count)};
+    bool read = read_card(checkpoint, arena, &general.card, error) && add_samplings(kvs, checkpoint, error);
+    if (read)
+        add_all(&general, raw_config, count);
     arena_free(arena);
+    return read;
 }
 
 /* Backwards. */

@@ -11,9 +11,10 @@
 #include "formats/json.h"
 #include "models/name_parts.h"
 
-/* Sets general.sampling.* and general.name ... general.languages. `raw_config` is config.json or NULL. */
-void general_add(struct gguf_kvs *kvs, const struct checkpoint *checkpoint, const struct json *raw_config,
-                 const struct parameter_count *count);
+/* Sets general.sampling.* and general.name ... general.languages. `raw_config` is config.json or NULL. Fails where a
+ * file is there and cannot be read. */
+bool general_add(struct gguf_kvs *kvs, const struct checkpoint *checkpoint, const struct json *raw_config,
+                 const struct parameter_count *count, struct error *error);
 
 /* The front matter of a README.md that gives general.* back: a model card with names, license, base models, tags ... */
 void general_write_card(const struct gguf_kvs *kvs, struct buffer *out);

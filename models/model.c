@@ -212,7 +212,8 @@ static bool make_by_family(struct gguf_model *model, const struct family_name *h
 
     struct parameter_count count = count_parameters(model);
     gguf_set_text(kvs, "general.type", family->tower != NULL ? "mmproj" : "model");
-    general_add(kvs, model->checkpoint, hparams_raw(model->hparams), &count);
+    if (!general_add(kvs, model->checkpoint, hparams_raw(model->hparams), &count, error))
+        return false;
     for (size_t i = 0; i < FAMILY_MAX_TABLES && family->keys[i] != NULL; i++)
         if (!draft_emit(&draft, family->keys[i], error))
             return false;
@@ -228,7 +229,8 @@ static bool make_plain(struct gguf_model *model, const char *architecture, struc
     struct parameter_count count = count_parameters(model);
     gguf_set_text(kvs, "general.architecture", architecture != NULL ? architecture : "unknown");
     gguf_set_text(kvs, "general.type", "model");
-    general_add(kvs, model->checkpoint, model->hparams ? hparams_raw(model->hparams) : NULL, &count);
+    if (!general_add(kvs, model->checkpoint, model->hparams ? hparams_raw(model->hparams) : NULL, &count, error))
+        return false;
     gguf_set_u32(kvs, "general.file_type", 0);
     gguf_set_u32(kvs, "general.quantization_version", QUANTIZATION_VERSION);
     return true;

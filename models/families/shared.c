@@ -220,19 +220,19 @@ static const char *pooling_directory(const struct json *modules)
     return NULL;
 }
 
-/* Files of sentence-transformers that cannot be read are as good as none. */
 bool emit_pooling_type(struct draft *draft, struct error *error)
 {
     const struct checkpoint *checkpoint = draft->model->checkpoint;
     struct document *modules, *config;
-    struct error unused;
-    document_open(checkpoint, "modules.json", &modules, &unused);
+    if (!document_open_if_valid(checkpoint, "modules.json", &modules, error))
+        return false;
     const char *directory = pooling_directory(document_root(modules));
     char *name = directory ? arena_printf(draft->model->arena, "%s/config.json", directory) : NULL;
     document_close(modules);
     if (name == NULL)
         return true;
-    document_open(checkpoint, name, &config, &unused);
+    if (!document_open_if_valid(checkpoint, name, &config, error))
+        return false;
     uint32_t type = pooling_type(document_root(config));
     document_close(config);
     if (type == 0)

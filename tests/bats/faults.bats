@@ -222,6 +222,60 @@ END
     [ "$(server_lines)" -eq 1 ]
 }
 
+# A model with all the small files that general.* and the vocabulary come from.
+make_model() {
+    MODEL=$BATS_TEST_TMPDIR/llama
+    cp -r "$HERE/../data/gguf/models/llama-tiny" "$MODEL"
+    printf -- '---\nlicense: mit\n---\n' >"$MODEL/README.md"
+    echo '{"temperature": 0.5}' >"$MODEL/generation_config.json"
+}
+
+@test "a small file that may not be read: what would be made without it is not made" {
+    need_root
+    need setpriv
+    make_model
+    echo text >"$MODEL/notes.txt"
+    cp "$WFS" "$BATS_TEST_TMPDIR/wfs"
+    open_to_others "$BATS_TEST_TMPDIR"
+    for file in README.md config.json generation_config.json tokenizer.model; do
+        chmod 600 "$MODEL/$file"
+        fails 1 "model.gguf and gguf/ are left out: $file: Permission denied" as_other "$BATS_TEST_TMPDIR/wfs" cat "$MODEL" model.gguf
+        fails 1 "$file: Permission denied" as_other "$BATS_TEST_TMPDIR/wfs" cat "$MODEL" "$file"
+        as_other "$BATS_TEST_TMPDIR/wfs" info "$MODEL" | grep -F "$file: Permission denied"
+        as_other "$BATS_TEST_TMPDIR/wfs" cat "$MODEL" model.safetensors | cmp - "$MODEL/model.safetensors"
+        chmod 644 "$MODEL/$file"
+    done
+    chmod 600 "$MODEL/notes.txt"
+    as_other "$BATS_TEST_TMPDIR/wfs" cat "$MODEL" model.gguf | cmp - <("$WFS" cat "$MODEL" model.gguf)
+}
+
+@test "whichever call fails: model.gguf is what it is, or it fails" {
+    need_strace
+    make_model
+    "$WFS" cat "$MODEL" model.gguf >"$BATS_TEST_TMPDIR/right"
+    local fault n n_failed status
+    for fault in pread64:EIO openat:EMFILE openat:EACCES; do
+        n_failed=0
+        for ((n = 1; n < 200; n++)); do
+            status=0
+            strace -f -o "$BATS_TEST_TMPDIR/trace" -e "inject=${fault%:*}:error=${fault#*:}:when=$n" \
+                "$WFS" cat "$MODEL" model.gguf >"$BATS_TEST_TMPDIR/got" 2>"$BATS_TEST_TMPDIR/said" || status=$?
+            grep -q INJECTED "$BATS_TEST_TMPDIR/trace" || break
+            [ "$status" -ne 127 ] || continue # of a library, which the loader reads
+            echo "$fault $n: $status, $(cat "$BATS_TEST_TMPDIR/said")"
+            if [ "$status" -eq 0 ]; then
+                cmp "$BATS_TEST_TMPDIR/got" "$BATS_TEST_TMPDIR/right"
+            else
+                [ "$status" -eq 1 ]
+                grep -q '^wfs: ' "$BATS_TEST_TMPDIR/said"
+                n_failed=$((n_failed + 1))
+            fi
+        done
+        [ "$n" -lt 200 ]
+        [ "$n_failed" -ge 5 ]
+    done
+}
+
 @test "a weight that is not finite: EIO for the quantized range that holds it, said once" {
     serve "$BATS_FILE_TMPDIR/infinite.safetensors" "$MNT"
     file=$MNT/tensors/infinite/q8_0

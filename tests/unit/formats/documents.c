@@ -119,6 +119,12 @@ static void errors(const struct checkpoint *checkpoint)
     CHECK_NAMED(text_starts_with(error.message, "bad.json: "), "an error names the file");
     CHECK(!document_open(checkpoint, "params.json", &document, &error));
     CHECK_TEXT(error.message, "params.json: 1048577 bytes are more than the limit of 1048576");
+    CHECK(document_open_if_valid(checkpoint, "bad.json", &document, &error) && document == NULL &&
+          checkpoint_notes(checkpoint) == 1);
+    CHECK(text_starts_with(checkpoint_note_text(checkpoint, 0), "bad.json: ") &&
+          text_ends_with(checkpoint_note_text(checkpoint, 0), "; it is not used"));
+    CHECK(!document_open_if_valid(checkpoint, "params.json", &document, &error));
+    CHECK(document_open_if_valid(checkpoint, "absent.json", &document, &error) && document == NULL);
     CHECK(document_text(checkpoint, "absent.txt", &length, &absent, &error) == NULL && absent);
     CHECK(document_text(checkpoint, "params.json", &length, &absent, &error) == NULL && !absent);
     char *text = document_text(checkpoint, "bad.json", &length, &absent, &error);

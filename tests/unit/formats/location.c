@@ -66,6 +66,13 @@ static void opening(struct location *location)
           strstr(error.message, "leaving: a symbolic link to ") != NULL);
     CHECK(location_open(location, "dangling", &error) == NULL);
     CHECK_TEXT(error.message, "dangling: No such file or directory");
+    CHECK(location_unopened(location, "leaving", "?") == NULL && location_unopened(location, "dangling", "?") == NULL &&
+          location_unopened(location, "a", "?") == NULL && location_unopened(location, "absent", "?") == NULL);
+    struct source *unopened = location_unopened(location, "link", "link: the reason");
+    CHECK(unopened != NULL && source_size(unopened) == 5 && source_same_file(inner, unopened));
+    CHECK(!source_read(unopened, 1, 2, text, &error));
+    CHECK_TEXT(error.message, "link: the reason");
+    source_close(unopened);
     CHECK(location_open(location, "a", &error) == NULL);
     CHECK_TEXT(error.message, "a: not a regular file");
     location_close(location);

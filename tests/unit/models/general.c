@@ -37,7 +37,7 @@ static struct gguf_kvs add_general(const struct checkpoint *checkpoint, const ch
     struct error error;
     struct parameter_count count = {.total = n_parameters, .shared = n_parameters};
     struct json_document *document = config == NULL ? NULL : json_parse(config, strlen(config), &error);
-    general_add(&kvs, checkpoint, document == NULL ? NULL : json_root(document), &count);
+    CHECK(general_add(&kvs, checkpoint, document == NULL ? NULL : json_root(document), &count, &error));
     json_free(document);
     return kvs;
 }

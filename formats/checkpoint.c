@@ -172,13 +172,21 @@ void checkpoint_add_side_file(struct checkpoint *checkpoint, const char *name, s
 {
     checkpoint->side_files = grow(checkpoint->side_files, checkpoint->n_side_files, sizeof *checkpoint->side_files);
     checkpoint->side_files[checkpoint->n_side_files++] =
-        (struct side_file){arena_strdup(checkpoint->arena, name), source};
+        (struct side_file){arena_strdup(checkpoint->arena, name), source, false};
 }
 
 void checkpoint_hide_file(struct checkpoint *checkpoint, const char *name, const char *reason)
 {
     checkpoint->hidden = grow(checkpoint->hidden, checkpoint->n_hidden, sizeof *checkpoint->hidden);
     checkpoint->hidden[checkpoint->n_hidden++] = (struct hidden_file){arena_strdup(checkpoint->arena, name), reason};
+}
+
+void checkpoint_add_hidden_side_file(struct checkpoint *checkpoint, const char *name, struct source *source,
+                                     const char *reason)
+{
+    checkpoint_add_side_file(checkpoint, name, source);
+    checkpoint->side_files[checkpoint->n_side_files - 1].hidden = true;
+    checkpoint_hide_file(checkpoint, name, reason);
 }
 
 uint64_t checkpoint_bytes(const struct checkpoint *checkpoint)

@@ -11,6 +11,7 @@
 struct side_file {
     const char *name; /* may hold '/': "1_Pooling/config.json" */
     struct source *source;
+    bool hidden; /* not shown, and reading it fails: what would be made of it is not made without it */
 };
 
 /* A file of the source that is not shown, and why: "weights", "hidden by the virtual file of that name". */
@@ -112,6 +113,9 @@ void checkpoint_add_metadata(struct checkpoint *checkpoint, const char *key, con
 /* takes the source */
 void checkpoint_add_side_file(struct checkpoint *checkpoint, const char *name, struct source *source);
 void checkpoint_hide_file(struct checkpoint *checkpoint, const char *name, const char *reason);
+/* Both: a side file that is not shown. Takes the source. */
+void checkpoint_add_hidden_side_file(struct checkpoint *checkpoint, const char *name, struct source *source,
+                                     const char *reason);
 
 /* For who changes a checkpoint that nobody uses yet. A side file that is there is not shown any more, or has another
  * text: what it was made of is a guide then. */

@@ -3,8 +3,8 @@
  * Of a directory, served as they are: its regular files and those of its sub-directories, MAX_DEPTH deep and MAX_FILES
  * many. Listed as hidden, with the reason: weights of any kind, lists of shards, hidden directories, links to
  * directories, and links that lead nowhere or out of the model's directory. The weights of its components are not
- * hidden. A file that cannot be opened is there, too: reading it fails, and so does what takes something from it, where
- * it would be made without it if it were absent.
+ * hidden. A file that cannot be opened is there, too: reading it fails, and so does what takes something from it, which
+ * would be another without it. So does what takes something from a link that leads out.
  *
  * The directory that a single file happens to lie in may be anything, such as a home directory. Only the files that
  * models are known to have are served from it, and only where one of them says that it is a model's directory; all
@@ -118,18 +118,29 @@ static bool is_weights(const char *name)
     return false;
 }
 
+static void add_unopened(struct walk *walk, const char *path, const char *reason)
+{
+    struct checkpoint *checkpoint = walk->checkpoint;
+    bool inside;
+    struct source *source = location_unopened(walk->input->location, path, reason, &inside);
+    reason = arena_strdup(checkpoint->arena, reason);
+    checkpoint_note(checkpoint, "%s", reason);
+    if (source == NULL)
+        checkpoint_hide_file(checkpoint, path, reason);
+    else if (inside)
+        checkpoint_add_side_file(checkpoint, path, source);
+    else
+        checkpoint_add_hidden_side_file(checkpoint, path, source, reason);
+}
+
 static void add_file(struct walk *walk, const char *path)
 {
     struct error error;
     struct source *source = location_open(walk->input->location, path, &error);
-    if (source == NULL) {
-        checkpoint_note(walk->checkpoint, "%s", error.message);
-        source = location_unopened(walk->input->location, path, error.message);
-    }
     if (source != NULL)
         checkpoint_add_side_file(walk->checkpoint, path, source);
     else
-        checkpoint_hide_file(walk->checkpoint, path, arena_strdup(walk->checkpoint->arena, error.message));
+        add_unopened(walk, path, error.message);
 }
 
 static const char *reason_as_weights(const char *name)

@@ -153,16 +153,19 @@ uint64_t location_size(const struct location *location, const char *path)
     return (uint64_t)identity.st_size;
 }
 
-struct source *location_unopened(const struct location *location, const char *path, const char *reason)
+struct source *location_unopened(const struct location *location, const char *path, const char *reason,
+                                 bool *ret_inside)
 {
     struct error unused;
-    struct stat identity;
+    struct stat identity, target;
     int found = find_inside(location, path, &unused);
     bool is_there = found >= 0 ? fstat(found, &identity) == 0
-                               : fstatat(location->directory, path, &identity, AT_SYMLINK_NOFOLLOW) == 0;
+                               : fstatat(location->directory, path, &identity, AT_SYMLINK_NOFOLLOW) == 0 &&
+                                     fstatat(location->directory, path, &target, 0) == 0 && S_ISREG(target.st_mode);
     if (found >= 0)
         close(found);
-    return is_there && S_ISREG(identity.st_mode) ? source_unopened(&identity, path, reason) : NULL;
+    *ret_inside = is_there && S_ISREG(identity.st_mode);
+    return is_there ? source_unopened(&identity, path, reason) : NULL;
 }
 
 struct source *location_open(const struct location *location, const char *path, struct error *error)

@@ -38,5 +38,6 @@ uint64_t location_size(const struct location *location, const char *path);
 struct source *location_open(const struct location *location, const char *path, struct error *error);
 
 /* What is to stand for a file that could not be opened, which `reason` says: source_unopened(). NULL where there is
- * none, or it is not known to be in the location. */
-struct source *location_unopened(const struct location *location, const char *path, const char *reason);
+ * none. A file that is not known to be in the location (*ret_inside) has what is known of the link alone. */
+struct source *location_unopened(const struct location *location, const char *path, const char *reason,
+                                 bool *ret_inside);

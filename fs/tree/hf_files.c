@@ -348,7 +348,7 @@ static void add_side_files(struct tree *tree, node_id directory, const struct co
         tree_add_file(tree, directory, config, plan_unpacked_config, tree);
     for (size_t i = 0; i < checkpoint->n_side_files; i++) {
         const char *name = checkpoint->side_files[i].name;
-        if (components_hold(components, name))
+        if (checkpoint->side_files[i].hidden || components_hold(components, name))
             continue;
         if (!is_packed || (strcmp(name, config) != 0 && !plain_config_lacks(name)))
             side_files_add(tree, directory, &checkpoint->side_files[i]);

@@ -44,10 +44,10 @@ static bool add(struct tree *tree, struct error *error)
     (void)error;
     const struct checkpoint *checkpoint = tree_checkpoint(tree);
     for (size_t i = 0; i < checkpoint->n_side_files; i++) {
-        const char *name = checkpoint->side_files[i].name;
-        if (!components_hold(checkpoint->components, name) &&
-            !side_files_add(tree, TREE_ROOT, &checkpoint->side_files[i]))
-            checkpoint_note(checkpoint, "%s is hidden by the virtual file of that name", name);
+        const struct side_file *file = &checkpoint->side_files[i];
+        if (!file->hidden && !components_hold(checkpoint->components, file->name) &&
+            !side_files_add(tree, TREE_ROOT, file))
+            checkpoint_note(checkpoint, "%s is hidden by the virtual file of that name", file->name);
     }
     return true;
 }

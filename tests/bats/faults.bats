@@ -249,6 +249,21 @@ make_model() {
     as_other "$BATS_TEST_TMPDIR/wfs" cat "$MODEL" model.gguf | cmp - <("$WFS" cat "$MODEL" model.gguf)
 }
 
+@test "a small file that is a link out of the model: neither shown nor done without" {
+    make_model
+    echo '{"temperature": 1}' >"$BATS_TEST_TMPDIR/secret"
+    ln -sf ../secret "$MODEL/generation_config.json"
+    run -0 --separate-stderr "$WFS" ls "$MODEL"
+    [[ $output != *generation_config.json* && $output != *model.gguf* && $output == *model.safetensors* ]]
+    fails 1 "generation_config.json: a symbolic link to $BATS_TEST_TMPDIR/secret, outside of the model's directory" "$WFS" cat "$MODEL" generation_config.json
+    fails 1 "model.gguf and gguf/ are left out: generation_config.json: a symbolic link to $BATS_TEST_TMPDIR/secret" "$WFS" cat "$MODEL" model.gguf
+    run ! grep temperature <("$WFS" cat "$MODEL" metadata.json)
+    ln -sf nowhere "$MODEL/generation_config.json" # as no file
+    "$WFS" cat "$MODEL" model.gguf >"$BATS_TEST_TMPDIR/linked"
+    rm "$MODEL/generation_config.json"
+    "$WFS" cat "$MODEL" model.gguf | cmp - "$BATS_TEST_TMPDIR/linked"
+}
+
 @test "whichever call fails: model.gguf is what it is, or it fails" {
     need_strace
     make_model

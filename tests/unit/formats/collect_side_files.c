@@ -17,7 +17,8 @@ static const char *side_files(const struct checkpoint *checkpoint)
     static char text[4096];
     text[0] = '\0';
     for (size_t i = 0; i < checkpoint->n_side_files; i++)
-        sprintf(text + strlen(text), "%s%s", i ? " " : "", checkpoint->side_files[i].name);
+        if (!checkpoint->side_files[i].hidden)
+            sprintf(text + strlen(text), "%s%s", *text ? " " : "", checkpoint->side_files[i].name);
     return text;
 }
 
@@ -91,6 +92,11 @@ static void directory(void)
     CHECK(strstr(reason(checkpoint, "1_Pooling/leaving.json"), "/outside, outside of the model's directory") != NULL);
     CHECK(checkpoint_notes(checkpoint) == 3);
 
+    const struct side_file *leaving = checkpoint_side_file(checkpoint, "leaving.json");
+    char byte;
+    CHECK(leaving != NULL && !source_read(leaving->source, 0, 1, &byte, &error));
+    CHECK_TEXT(error.message, reason(checkpoint, "leaving.json"));
+    CHECK(checkpoint_side_file(checkpoint, "dangling") == NULL);
     const struct side_file *config = checkpoint_side_file(checkpoint, "1_Pooling/config.json");
     char text[5] = "";
     CHECK(config != NULL && source_read(config->source, 0, 4, text, &error) && strcmp(text, "text") == 0);

@@ -58,6 +58,7 @@ static void kinds(const struct location *location)
 
 static void opening(struct location *location)
 {
+    static const char *const nothing[] = {"dangling", "a", "folder", "device", "absent"};
     struct error error;
     char text[8] = "";
     struct source *inner = location_open(location, "a/inner", &error), *link = location_open(location, "link", &error);
@@ -66,10 +67,14 @@ static void opening(struct location *location)
           strstr(error.message, "leaving: a symbolic link to ") != NULL);
     CHECK(location_open(location, "dangling", &error) == NULL);
     CHECK_TEXT(error.message, "dangling: No such file or directory");
-    CHECK(location_unopened(location, "leaving", "?") == NULL && location_unopened(location, "dangling", "?") == NULL &&
-          location_unopened(location, "a", "?") == NULL && location_unopened(location, "absent", "?") == NULL);
-    struct source *unopened = location_unopened(location, "link", "link: the reason");
-    CHECK(unopened != NULL && source_size(unopened) == 5 && source_same_file(inner, unopened));
+    bool inside;
+    for (size_t i = 0; i < sizeof nothing / sizeof *nothing; i++)
+        CHECK_NAMED(location_unopened(location, nothing[i], "?", &inside) == NULL, nothing[i]);
+    struct source *unopened = location_unopened(location, "leaving", "?", &inside);
+    CHECK_NAMED(unopened != NULL && !inside && source_size(unopened) == strlen("../outside"), "the link alone");
+    source_close(unopened);
+    unopened = location_unopened(location, "link", "link: the reason", &inside);
+    CHECK(unopened != NULL && inside && source_size(unopened) == 5 && source_same_file(inner, unopened));
     CHECK(!source_read(unopened, 1, 2, text, &error));
     CHECK_TEXT(error.message, "link: the reason");
     source_close(unopened);

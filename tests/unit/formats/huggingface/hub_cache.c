@@ -25,7 +25,7 @@ static void write_snapshot(const char *folder, const char *revision)
     files_link(path, "../../../blobs/config");
 }
 
-/* "NAME: n side files", or the error. */
+/* "NAME: n side files" that are shown, or the error. */
 static const char *outcome(const char *path)
 {
     static char text[1100];
@@ -33,7 +33,10 @@ static const char *outcome(const char *path)
     struct checkpoint *checkpoint = checkpoint_open(path, &usual, &error);
     if (checkpoint == NULL)
         return strcpy(text, error.message);
-    snprintf(text, sizeof text, "%s: %zu side files, %zu notes", checkpoint->model_name, checkpoint->n_side_files,
+    size_t n_shown = 0;
+    for (size_t i = 0; i < checkpoint->n_side_files; i++)
+        n_shown += !checkpoint->side_files[i].hidden;
+    snprintf(text, sizeof text, "%s: %zu side files, %zu notes", checkpoint->model_name, n_shown,
              checkpoint_notes(checkpoint));
     checkpoint_close(checkpoint);
     return text;

@@ -275,6 +275,10 @@ written_type() {
     for tensor in token_embd.weight blk.0.ffn_gate_exps.weight; do
         cmp <("$WFS" cat "$SOURCE" "tensors/$tensor/raw") <("$WFS" cat "$BATS_TEST_TMPDIR/edited.gguf" "tensors/$tensor/raw")
     done
+    for alignment in 0 3; do
+        fails 1 "model.gguf is left out: general.alignment is $alignment, not a power of two" \
+            "$WFS" cat -o override-kv=general.alignment=int:$alignment "$HERE/../data/gguf/models/llama-tiny" model.gguf
+    done
     run -2 "$WFS" ls -o override-kv=a=u32:1 "$SOURCE"
     [[ $output == *"'a=u32:1' is not KEY=TYPE:VALUE"* ]]
 }

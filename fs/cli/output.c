@@ -113,11 +113,20 @@ static bool link_output(const struct output *output)
     return false;
 }
 
+/* A server, or a quota of its, may refuse only now what was written. */
+static bool close_output(struct output *output)
+{
+    int fd = output->fd;
+    output->fd = -1;
+    return close(fd) == 0;
+}
+
+/* File systems that make files without a name refuse nothing when such a one is closed. */
 bool output_finish(struct output *output, struct error *error)
 {
-    bool done = true;
-    if (output->is_file)
-        done = output->has_no_name ? link_output(output) : rename(output->temporary, output->path) == 0;
+    bool done = output->has_no_name ? link_output(output) : close_output(output);
+    if (done && output->is_file && !output->has_no_name)
+        done = rename(output->temporary, output->path) == 0;
     if (!done)
         error_set_errno(error, errno, "%s", output->path);
     if (done)
@@ -129,7 +138,7 @@ bool output_finish(struct output *output, struct error *error)
 
 void output_discard(struct output *output)
 {
-    if (output->fd >= 0 && output->is_file && !output->has_no_name)
+    if (output->is_file && !output->has_no_name)
         unlink(output->temporary);
     release(output);
 }

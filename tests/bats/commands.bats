@@ -349,6 +349,21 @@ END
     [ -z "$(ls -A "$OUT")" ]
 }
 
+@test "cp: what is refused when the file is closed is a failure" {
+    need_strace
+    local trace=(strace -f -y -o "$OUT/trace" -e "trace=openat,close") copy=("$WFS" cp "$SOURCE" metadata.json "$OUT/file") n
+    "${trace[@]}" "${copy[@]}"
+    n=$(grep 'openat(' "$OUT/trace" | grep -nF O_TMPFILE | cut -d: -f1)
+    trace+=(-e inject=openat:error=EOPNOTSUPP:when="$n")
+    "${trace[@]}" "${copy[@]}"
+    n=$(grep 'close(' "$OUT/trace" | grep -nF /.file.wfs- | cut -d: -f1)
+    run -1 "${trace[@]}" -e inject=close:error=EDQUOT:when="$n" "${copy[@]}"
+    [ "$output" = "wfs: $OUT/file: Disk quota exceeded" ]
+    rm "$OUT/trace"
+    [ "$(ls -A "$OUT")" = file ] # of before
+    cmp "$OUT/file" <("$WFS" cat "$SOURCE" metadata.json)
+}
+
 has_temporary() {
     [ -n "$(find "$OUT" -name '.file.wfs-*')" ]
 }

@@ -29,6 +29,7 @@ struct config_draft {
     struct json_document *defaults; /* of the class */
     struct line lines[MAX_LINES];
     size_t n_lines;
+    struct error failure; /* its message is empty where there is none */
 };
 
 /* Whether there is one of the keys that tell a family. */
@@ -371,6 +372,7 @@ static const char *made(struct config_draft *draft, const struct config_row *row
         .tensors = draft->tensors,
         .n_layers = layer_count(draft),
         .arena = draft->arena,
+        .error = &draft->failure,
     });
 }
 
@@ -599,17 +601,19 @@ bool config_of_keys(const struct family *family, const struct gguf_kvs *kvs, con
     if (form == NULL)
         return error_set(error, "how config.json of the family %s is written is not known", family->name);
     struct config_draft draft = {arena_new(), family, form, kvs, tensors};
-    bool has_sizes = check_sizes(&draft, error);
+    bool good = check_sizes(&draft, error);
     const struct config_class *class = config_class_find(form->model_type);
     if (class == NULL)
         class = config_class_find("llama"); /* whose names most have taken over */
     const char *defaults = spelled(&draft, class->defaults);
     draft.defaults = json_parse(defaults, strlen(defaults), error);
-    if (has_sizes) {
+    if (good)
         add_lines(&draft, dtype);
+    if (good && draft.failure.message[0] != '\0')
+        good = error_set(error, "%s", draft.failure.message);
+    if (good)
         write_lines(&draft, out);
-    }
     json_free(draft.defaults);
     arena_free(draft.arena);
-    return has_sizes;
+    return good;
 }

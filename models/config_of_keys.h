@@ -44,6 +44,7 @@ struct config_material {
     const struct tensor_set *tensors;
     uint64_t n_layers; /* without those that predict ahead */
     struct arena *arena;
+    struct error *error; /* set, with a message, where what is needed cannot be read: there is no config.json then */
 };
 
 /* The number of a key of the architecture for a layer: of an array, or one for all; false where there is none. */

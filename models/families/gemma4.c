@@ -216,7 +216,6 @@ static const char *make_keys_are_values(const struct config_material *material)
 static const char *make_rope(const struct config_material *material)
 {
     enum { MOST = 1 << 16 };
-    struct error unused;
     double base = 1e6, base_swa = 1e4;
     uint64_t n_rotated = 0;
     char digits[3][JSON_FLOAT_TEXT];
@@ -225,7 +224,7 @@ static const char *make_rope(const struct config_material *material)
         tensor->shape[0] == 0 || tensor->shape[0] > MOST)
         return NULL;
     float *factors = arena_array(material->arena, tensor->shape[0], sizeof *factors);
-    if (!view_read(tensor_view(tensor, material->arena), 0, tensor->shape[0], factors, &unused))
+    if (!view_read(tensor_view(tensor, material->arena), 0, tensor->shape[0], factors, material->error))
         return NULL;
     while (n_rotated < tensor->shape[0] && factors[n_rotated] == 1)
         n_rotated++;

@@ -99,24 +99,25 @@ static const struct key_row keys[] = {
 };
 
 /* Whether two tensors hold the same bytes: read only as far as they do. */
-static bool same_values(const struct tensor *a, const struct tensor *b)
+static bool compare_values(const struct tensor *a, const struct tensor *b, bool *ret_same, struct error *error)
 {
     enum { PIECE_BYTES = 1 << 20 };
+    *ret_same = false;
     if (a->refusal != NULL || b->refusal != NULL || a->dtype != b->dtype || tensor_elements(a) != tensor_elements(b))
-        return false;
+        return true;
     struct arena *arena = arena_new();
     const struct view *x = tensor_view(a, arena), *y = tensor_view(b, arena);
     unsigned char *pieces = arena_alloc(arena, 2 * PIECE_BYTES);
     uint64_t unit = x->dtype->block_bytes, n_units = view_units(x), most = PIECE_BYTES / unit;
-    bool same = true;
-    for (uint64_t first = 0; first < n_units && same; first += most) {
+    bool read = true;
+    *ret_same = true;
+    for (uint64_t first = 0; first < n_units && read && *ret_same; first += most) {
         uint64_t n = n_units - first < most ? n_units - first : most;
-        struct error error;
-        same = view_read(x, first, n, pieces, &error) && view_read(y, first, n, pieces + PIECE_BYTES, &error) &&
-               memcmp(pieces, pieces + PIECE_BYTES, n * unit) == 0;
+        read = view_read(x, first, n, pieces, error) && view_read(y, first, n, pieces + PIECE_BYTES, error);
+        *ret_same = read && memcmp(pieces, pieces + PIECE_BYTES, n * unit) == 0;
     }
     arena_free(arena);
-    return same;
+    return read;
 }
 
 /* The output is left out where it is the embedding: the one rule that depends on values. */
@@ -125,10 +126,12 @@ static bool compare_output(struct draft *draft, struct error *error)
     static const char *const embeddings[] = {"backbone.embeddings.weight", "backbone.embedding.weight"};
     const struct tensor_set *set = draft->model->checkpoint->tensors;
     const struct tensor *output = tensor_set_find_text(set, "lm_head.weight");
-    (void)error;
     for (size_t i = 0; i < sizeof embeddings / sizeof *embeddings; i++) {
         const struct tensor *embedding = tensor_set_find_text(set, embeddings[i]);
-        if (embedding != NULL && output != NULL && same_values(embedding, output))
+        bool same = false;
+        if (embedding != NULL && output != NULL && !compare_values(embedding, output, &same, error))
+            return false;
+        if (same)
             facts_set(&draft->facts, "output_is_embedding", 1);
     }
     return true;

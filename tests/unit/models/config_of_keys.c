@@ -201,6 +201,28 @@ static void test_no_form(void)
     arena_free(arena);
 }
 
+static const char *fail_to_read(const struct config_material *material)
+{
+    error_set(material->error, "model.gguf: offset 0: Input/output error");
+    return NULL;
+}
+
+static void test_unreadable(void)
+{
+    static const struct config_row one[] = {{"rope", .make = fail_to_read}, {0}};
+    static const struct config_form form[] = {{"Unreadable", "unheard_of", NULL, one}, {0}};
+    static const struct family family = {.name = "made-up", .keys = {keys}, .forms = form};
+    struct arena *arena = arena_new();
+    struct gguf_kvs kvs = {0};
+    struct buffer text = {0};
+    struct error error;
+    set_keys(&kvs);
+    CHECK(!config_of_keys(&family, &kvs, make_tensors(arena), "float32", &text, &error) && text.length == 0);
+    CHECK_TEXT(error.message, "model.gguf: offset 0: Input/output error");
+    gguf_kvs_free(&kvs);
+    arena_free(arena);
+}
+
 /* However many layers there are, each array is read once. */
 static void test_first(void)
 {
@@ -280,6 +302,7 @@ int main(void)
 {
     test_rows();
     test_no_form();
+    test_unreadable();
     test_first();
     test_families();
     return check_done();

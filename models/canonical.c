@@ -121,20 +121,22 @@ const char *canonical_refusal(const struct tensor *tensor, const struct dtype *t
     return safetensors_refusal(tensor->name, tensor->name_length, type);
 }
 
-/* The one source, where it is a file of safetensors with nothing after its tensors; else NULL. */
-static struct source *whole_source(const struct checkpoint *checkpoint)
+/* The one source, where it is a file of safetensors with nothing after its tensors; else *ret_source is NULL. */
+static bool find_whole_source(const struct checkpoint *checkpoint, struct source **ret_source, struct error *error)
 {
-    struct error error;
     struct source *source = checkpoint->n_sources == 1 ? checkpoint->sources[0] : NULL;
-    const struct format *format = source != NULL ? format_of_file(source, &error) : NULL;
+    const struct format *format = source != NULL ? format_of_file(source, error) : NULL;
     uint64_t end = 0;
+    *ret_source = NULL;
     if (format == NULL || strcmp(format->name, "safetensors") != 0)
-        return NULL;
+        return source == NULL || format != NULL;
     for (size_t i = 0; i < checkpoint->tensors->n_tensors; i++) {
         const struct tensor *tensor = &checkpoint->tensors->tensors[i];
         end = tensor->offset + tensor->length > end ? tensor->offset + tensor->length : end;
     }
-    return end == source_size(source) ? source : NULL;
+    if (end == source_size(source))
+        *ret_source = source;
+    return true;
 }
 
 /* Marks the tensors that are left out, and says why; returns how many are. */
@@ -197,8 +199,7 @@ static bool take_plain(struct canonical_model *model, const struct tensor_set *s
         model->types = arena_array(model->arena, model->tensors->n_tensors, sizeof *model->types);
     for (size_t i = 0; wanted != NULL && i < model->tensors->n_tensors; i++)
         model->types[i] = written_type(&model->tensors->tensors[i], wanted);
-    model->whole = is_as_stored(model) ? whole_source(model->checkpoint) : NULL;
-    return true;
+    return !is_as_stored(model) || find_whole_source(model->checkpoint, &model->whole, error);
 }
 
 static bool take_stored(struct canonical_model *model, const struct dtype *wanted, struct error *error)

@@ -1,6 +1,7 @@
 #include "models/canonical.h"
 
 #include "base/text.h"
+#include "formats/documents.h"
 #include "formats/format.h"
 #include "formats/safetensors/write.h"
 #include "models/canonical_gguf.h"
@@ -45,6 +46,17 @@ static bool read_config(struct canonical_model *model)
         model->model_type = arena_strdup(model->arena, model_type);
     hparams_free(hparams);
     return ties;
+}
+
+/* Whether a tied tensor is left out is not known of a config.json that is there and cannot be read. */
+static bool config_is_readable(const struct checkpoint *checkpoint, struct error *error)
+{
+    bool absent;
+    size_t length;
+    char *text = document_text(checkpoint, "config.json", &length, &absent, error);
+    bool is_readable = text != NULL || absent;
+    free(text);
+    return is_readable;
 }
 
 /* By place and then by name. */
@@ -184,8 +196,11 @@ static bool take_plain(struct canonical_model *model, const struct tensor_set *s
     memset(is_out, 0, set->n_tensors + 1);
     if (read_config(model))
         find_tied(set, is_out);
+    bool any_tied = memchr(is_out, true, set->n_tensors) != NULL;
     size_t n_out = find_left_out(set, wanted, is_out, left_out);
-    if (n_out == set->n_tensors && n_out > 0)
+    if (any_tied && !config_is_readable(model->checkpoint, error))
+        taken = false;
+    else if (n_out == set->n_tensors && n_out > 0)
         taken = error_set(error, "none of the tensors can be in it: '%.200s': %s", left_out->first, left_out->reason);
     else if (n_out == 0 && set == model->checkpoint->tensors)
         model->tensors = set;

@@ -82,6 +82,25 @@ static void test_tied(void)
     }
 }
 
+/* Nor is a config.json that cannot be read taken for one that says nothing. */
+static void test_tied_by_unreadable(void)
+{
+    static const char said[] = "config.json: a symbolic link to ";
+    char text[1024];
+    files_write_text("config-elsewhere", "{\"tie_word_embeddings\":false}");
+    checkpoint_close(open_torch("(d" SQUARE("embed") ".", NULL));
+    files_link("m/config.json", "../config-elsewhere");
+    struct checkpoint *checkpoint = open_path("m", &defaults);
+    CHECK_TEXT(describe(checkpoint, NULL, text), "embed F32");
+    checkpoint_close(checkpoint);
+    checkpoint_close(open_torch("(d" SQUARE("embed") SQUARE("lm_head.weight") ".", NULL));
+    files_link("m/config.json", "../config-elsewhere");
+    checkpoint = open_path("m", &defaults);
+    CHECK_NAMED(strncmp(describe(checkpoint, NULL, text), said, strlen(said)) == 0, text);
+    checkpoint_close(checkpoint);
+    remove("m/config.json");
+}
+
 #define COMPLEX(name)                                                                                                  \
     "V" name "\n" PICKLE_TENSOR(PICKLE_STORAGE("ComplexDoubleStorage", "1", "1"), "0", "I1\n", "I1\n") "s"
 
@@ -196,6 +215,7 @@ int main(void)
 {
     files_begin();
     test_tied();
+    test_tied_by_unreadable();
     test_left_out();
     test_types();
     test_whole();
